@@ -1,0 +1,11 @@
+# Third parties, each from its Debian package; each has one home in the tree.
+find_package(GSL REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
+find_library(CSV_LIBRARY csv REQUIRED)
+find_path(CSV_INCLUDE_DIR csv.h REQUIRED)
+add_library(libcsv INTERFACE)
+target_link_libraries(libcsv INTERFACE ${CSV_LIBRARY})
+target_include_directories(libcsv INTERFACE ${CSV_INCLUDE_DIR})

@@ -1,0 +1,17 @@
+# Flags that every target of the project shares.
+add_library(headroom_flags INTERFACE)
+target_compile_options(headroom_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+  -Wdouble-promotion -Wpointer-arith -Wwrite-strings -Wundef
+  -ffp-contract=off # the same doubles from every compiler and level
+  $<$<BOOL:${HEADROOM_WERROR}>:-Werror>)
+target_compile_definitions(headroom_flags INTERFACE _POSIX_C_SOURCE=200809L)
+target_include_directories(headroom_flags INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR})
+
+# headroom_folder(NAME folder USES targets): all sources of a folder as one object library.
+function(headroom_folder folder)
+  cmake_parse_arguments(ARG "" "" "USES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.c)
+  add_library(hr_${folder} OBJECT ${sources})
+  target_link_libraries(hr_${folder} PUBLIC headroom_flags ${ARG_USES})
+endfunction()

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_CLUSTER_H
+#define HEADROOM_CLUSTER_H
+
+/* What a cluster is made of: pools of identical nodes. */
+
+#include "headroom/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hr_pool_spec {
+  char *name;
+  char *gpu; /* GPU type, e.g. "A100-80"; what a job's acceptable types are compared with */
+  uint32_t nodes, gpus_per_node;
+  uint32_t cpu_milli_per_node; /* 0: unknown */
+  uint64_t mem_mib_per_node;   /* 0: unknown */
+};
+
+struct hr_cluster_spec {
+  struct hr_pool_spec *pools;
+  uint32_t n_pools;
+};
+
+/* Bounds on what a scenario may ask for. */
+#define HR_MAX_NODES UINT32_C(16000000)
+#define HR_MAX_GPUS UINT32_C(4000000)
+#define HR_MAX_POOLS 1024u
+
+/* Appends a pool; strings are copied. */
+HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr_pool_spec *pool,
+                                          struct hr_error *error);
+HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
+HR_API uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

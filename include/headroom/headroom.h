@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_HEADROOM_H
+#define HEADROOM_HEADROOM_H
+
+/* All of Headroom's library. */
+
+#include "headroom/base.h"
+#include "headroom/cluster.h"
+#include "headroom/policies.h"
+#include "headroom/policy.h"
+#include "headroom/report.h"
+#include "headroom/scenario.h"
+#include "headroom/sim.h"
+#include "headroom/trace.h"
+
+#endif

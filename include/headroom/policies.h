@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_POLICIES_H
+#define HEADROOM_POLICIES_H
+
+/* The policies that Headroom knows, and how a person's text becomes their parameters. */
+
+#include "headroom/policy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All built-in policies, ended by NULL. */
+HR_API const struct hr_policy_ops *const *hr_policies(void);
+/* By name; NULL with `error` naming the nearest one. */
+HR_API const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *error);
+
+/* A policy and a value for each of its parameters. */
+struct hr_policy_choice {
+  const struct hr_policy_ops *ops;
+  struct hr_param_value *params;
+  size_t n_params;
+};
+
+/* The policy with its defaults. */
+HR_API enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error);
+/* Sets one parameter from text; an unknown key or a bad value is an error that says what would be right. */
+HR_API enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char *key, const char *text,
+                                           struct hr_error *error);
+/* The value as text, for printing; `buffer` of at least 32 bytes is used for numbers. */
+HR_API const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t index, char *buffer);
+HR_API void hr_policy_choice_finish(struct hr_policy_choice *choice);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_POLICY_H
+#define HEADROOM_POLICY_H
+
+/*
+ * What a scheduling policy sees and does.
+ *
+ * A policy is told what happened (`observe`) and is asked once per instant what to do (`decide`). It reads
+ * the `view` and answers with moves on the `plan`; it never touches the engine's memory. A move is checked
+ * as it is made; one that breaks a rule (a job that is not waiting, GPUs that are not free) ends the run and
+ * names the time, the job, the policy and the rule.
+ *
+ * Everything in this header belongs to the engine and is valid during the call that hands it over, except
+ * the trace, the cluster's shape and memory from the policy's arena, which live as long as the policy.
+ */
+
+#include "headroom/base.h"
+#include "headroom/cluster.h"
+#include "headroom/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HR_POLICY_ABI 1u
+
+/* What happens to a job or to capacity. The order is the order in which things at one instant are applied:
+   all that frees capacity comes before all that asks for it; moves come last. */
+#define HR_EVENT_TABLE(X)                                                                                              \
+  X(HR_EVENT_END, "end")       /* a job's work is done */                                                              \
+  X(HR_EVENT_SUBMIT, "submit") /* a job arrives and waits */                                                           \
+  X(HR_EVENT_TIMER, "timer")   /* a time that the policy asked to be woken at */                                       \
+  X(HR_EVENT_START, "start")   /* a move: the job runs now */                                                          \
+  X(HR_EVENT_REJECT, "reject") /* the job will never run */
+
+enum hr_event_kind {
+#define HR_EVENT_NAME(name, text) name,
+  HR_EVENT_TABLE(HR_EVENT_NAME)
+#undef HR_EVENT_NAME
+};
+
+/* Why a job was started or rejected. */
+#define HR_REASON_TABLE(X)                                                                                             \
+  X(HR_REASON_NONE, "")                                                                                                \
+  X(HR_REASON_IN_ORDER, "in-order")            /* its turn, and it fits */                                             \
+  X(HR_REASON_BACKFILL, "backfill")            /* ahead of a job that is before it in order */                         \
+  X(HR_REASON_TOO_LARGE, "too-large")          /* more GPUs than any acceptable pool has */                            \
+  X(HR_REASON_NO_GPU_TYPE, "no-such-gpu-type") /* no pool has an acceptable GPU type */                                \
+  X(HR_REASON_POLICY, "policy")                /* the policy refuses it */
+
+enum hr_reason {
+#define HR_REASON_NAME(name, text) name,
+  HR_REASON_TABLE(HR_REASON_NAME)
+#undef HR_REASON_NAME
+};
+HR_API const char *hr_event_name(enum hr_event_kind kind);
+HR_API const char *hr_reason_name(enum hr_reason reason);
+
+enum hr_job_state {
+  HR_JOB_FUTURE, /* not submitted yet */
+  HR_JOB_WAITING,
+  HR_JOB_RUNNING,
+  HR_JOB_COMPLETED,
+  HR_JOB_REJECTED
+};
+
+/* GPUs of one node, in thousandths of a GPU. */
+struct hr_slice {
+  hr_node node;
+  uint32_t gpu_milli;
+};
+
+/* Where a job sits: slices on nodes of one pool, or, with no slice, only a count of the pool's GPUs. */
+struct hr_placement {
+  hr_pool pool;
+  uint32_t n_slices;
+  const struct hr_slice *slices;
+};
+
+struct hr_event {
+  int64_t at_us;
+  enum hr_event_kind kind;
+  enum hr_reason reason;                /* of moves */
+  hr_job job;                           /* HR_NONE for a timer */
+  const struct hr_placement *placement; /* of starts and ends, else NULL */
+};
+
+/* ---- Free capacity ---------------------------------------------------------------------------------- */
+
+/* The nodes of a pool by free whole GPUs: for each count 0..gpus_per_node the set of nodes with exactly that
+   many free, and the set of counts that some node has. Every query costs a few bit scans, whatever the number
+   of nodes. Nodes are numbered within the pool from 0. The engine keeps one per pool; a policy may make its own
+   to ask about another state than the present one. */
+struct hr_free_index;
+HR_API uint32_t hr_free_index_nodes(const struct hr_free_index *index);
+HR_API uint32_t hr_free_index_gpus_per_node(const struct hr_free_index *index);
+/* Free whole GPUs of a node. */
+HR_API uint32_t hr_free_index_get(const struct hr_free_index *index, uint32_t node);
+/* The lowest count >= `gpus` that some node has free, HR_NONE if none has. */
+HR_API uint32_t hr_free_index_lowest(const struct hr_free_index *index, uint32_t gpus);
+/* The highest count that some node has free. */
+HR_API uint32_t hr_free_index_highest(const struct hr_free_index *index);
+/* The lowest node >= `from` with exactly `gpus` free, HR_NONE if there is none. */
+HR_API uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t gpus, uint32_t from);
+/* How many nodes have exactly `gpus` free. */
+HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus);
+
+struct hr_cluster;
+HR_API uint32_t hr_cluster_pools(const struct hr_cluster *cluster);
+HR_API const struct hr_pool_spec *hr_cluster_pool_spec(const struct hr_cluster *cluster, hr_pool pool);
+/* The id of the pool's first node; its nodes follow without a gap. */
+HR_API hr_node hr_cluster_first_node(const struct hr_cluster *cluster, hr_pool pool);
+HR_API uint64_t hr_cluster_total_milli(const struct hr_cluster *cluster, hr_pool pool);
+HR_API uint64_t hr_cluster_free_milli(const struct hr_cluster *cluster, hr_pool pool);
+HR_API const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster *cluster, hr_pool pool);
+/* Whether the pool's GPU type is one that the job accepts. */
+HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, hr_pool pool, hr_job job);
+/* A number for the job's list of acceptable types: jobs with the same number accept the same pools. */
+HR_API uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job);
+
+/* ---- View and plan ---------------------------------------------------------------------------------- */
+
+struct hr_view {
+  uint32_t size; /* of this struct; it only grows at its end */
+  uint32_t n_waiting, n_running;
+  int64_t now_us;
+  const struct hr_trace *jobs;
+  const struct hr_cluster *cluster;
+  const uint8_t *state;                  /* enum hr_job_state, by job */
+  const int64_t *start_us;               /* by job; HR_NEVER_US until it starts */
+  uint64_t allocated_milli, total_milli; /* GPUs of the whole cluster */
+};
+
+struct hr_plan;
+/* Starts a waiting job now. The placement is copied. */
+HR_API enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_placement *placement,
+                                    enum hr_reason reason);
+/* Gives a waiting job up for good. */
+HR_API enum hr_status hr_plan_reject(struct hr_plan *plan, hr_job job, enum hr_reason reason);
+/* Asks for a pass at a later time even if nothing happens then. */
+HR_API enum hr_status hr_plan_wake_at(struct hr_plan *plan, int64_t at_us);
+/* Moves made since the mark are undone, last first, as if they had not been made. */
+HR_API uint32_t hr_plan_mark(const struct hr_plan *plan);
+HR_API void hr_plan_rollback(struct hr_plan *plan, uint32_t mark);
+
+/* ---- The policy itself ------------------------------------------------------------------------------ */
+
+enum hr_param_type { HR_PARAM_CHOICE, HR_PARAM_INTEGER, HR_PARAM_REAL, HR_PARAM_BOOLEAN };
+
+struct hr_param {
+  const char *key;
+  enum hr_param_type type;
+  const char *fallback;       /* the default, as text */
+  double min, max;            /* of numbers, both ends allowed */
+  const char *const *choices; /* of a choice, NULL-terminated */
+  const char *help;
+};
+
+/* A parameter's value, in the place of its hr_param in the policy's table. */
+struct hr_param_value {
+  int64_t integer; /* also a boolean, and a choice's index */
+  double real;
+};
+
+/* Memory that lives as long as the run. */
+struct hr_arena;
+/* Zeroed, aligned for any object; NULL when out of memory. */
+HR_API void *hr_arena_alloc(struct hr_arena *arena, size_t bytes);
+
+struct hr_policy_env {
+  uint32_t size; /* of this struct; it only grows at its end */
+  struct hr_arena *arena;
+  const struct hr_trace *jobs;
+  const struct hr_cluster *cluster;
+  const struct hr_param_value *params; /* one for each entry of the policy's table */
+  uint64_t seed;
+};
+
+struct hr_policy_ops {
+  uint32_t abi;  /* HR_POLICY_ABI */
+  uint32_t size; /* sizeof (struct hr_policy_ops); it only grows at its end */
+  const char *name, *summary;
+  const struct hr_param *params; /* ended by a NULL key; may be NULL */
+  /* Makes one policy for one run. */
+  enum hr_status (*create)(const struct hr_policy_env *env, void **self, struct hr_error *error);
+  /* Frees what `create` made outside the arena; may be NULL. */
+  void (*destroy)(void *self);
+  /* Told of each event, the policy's own moves not included; may be NULL. */
+  enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
+  /* Once per instant, after all events of that instant. */
+  enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_plan *plan);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#include "headroom/policy_kit.h"
+#endif

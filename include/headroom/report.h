@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_REPORT_H
+#define HEADROOM_REPORT_H
+
+/*
+ * Numbers folded from a run, and what is written from them.
+ *
+ * Definitions. wait = start - submit, over jobs that started. jct (completion time) = end - submit, over jobs
+ * that completed. slowdown = max(1, jct / max(run time, 10 s)), the bounded slowdown (Feitelson), over jobs that
+ * completed. Quantiles interpolate linearly between order statistics (GSL's, numpy's default). makespan = last end
+ * - first submit. Utilization = GPU time allocated / GPU time there is, over the submit window (first to last
+ * submit) and over the makespan. queue = waiting jobs after each pass: its time-weighted mean over the makespan, and
+ * its maximum.
+ */
+
+#include "headroom/base.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Folds ------------------------------------------------------------------------------------------ */
+
+/* Integrals over time of waiting jobs and allocated GPUs. */
+struct hr_usage;
+HR_API struct hr_usage *hr_usage_create(const struct hr_trace *trace);
+HR_API void hr_usage_destroy(struct hr_usage *usage);
+HR_API struct hr_fold hr_usage_fold(struct hr_usage *usage);
+
+/* Remembers every job's placement, for hr_jobs_write. NULL when out of memory. */
+struct hr_placements;
+HR_API struct hr_placements *hr_placements_create(const struct hr_trace *trace);
+HR_API void hr_placements_destroy(struct hr_placements *placements);
+HR_API struct hr_fold hr_placements_fold(struct hr_placements *placements);
+
+/* Writes a row whenever a count changed: time_s, waiting, running, gpus_allocated, gpus_total. The file appears
+   under its name when hr_timeline_finish succeeds, and not before. */
+struct hr_timeline;
+HR_API enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, struct hr_timeline **timeline,
+                                         struct hr_error *error);
+HR_API struct hr_fold hr_timeline_fold(struct hr_timeline *timeline);
+HR_API enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error);
+HR_API void hr_timeline_destroy(struct hr_timeline *timeline);
+
+/* ---- Summary ---------------------------------------------------------------------------------------- */
+
+struct hr_distribution {
+  uint64_t count;
+  double mean, p50, p90, p95, p99, max; /* 0 when count is 0 */
+};
+
+struct hr_group {
+  char *name;
+  uint64_t jobs, completed;
+  double gpu_hours; /* GPUs x run time of what ran */
+  struct hr_distribution wait_s, jct_s, slowdown;
+};
+
+struct hr_summary {
+  uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
+  uint64_t jobs_backfilled;
+  uint64_t outcome_failed, outcome_cancelled; /* of the completed: how the trace says that they ended */
+  struct hr_distribution wait_s, jct_s, slowdown;
+  double makespan_s, submit_window_s;
+  double utilization_submit_window, utilization_makespan;
+  double queue_mean;
+  uint64_t queue_max;
+  double gpu_hours;
+  uint64_t gpus, nodes;
+  uint64_t digest, n_events, n_passes;
+  struct hr_group *by_tenant, *by_size; /* tenants by GPU hours, most first; sizes from small to large */
+  size_t n_tenants, n_sizes;
+};
+
+/* How long things took on the wall clock; measured by the caller. */
+struct hr_perf {
+  double load_s, sim_s, peak_rss_mib;
+};
+
+/* What was run, for the head of the table and of the JSON. All borrowed. */
+struct hr_run_label {
+  const char *scenario, *trace, *format;
+  const struct hr_cluster_spec *cluster;
+  const struct hr_policy_choice *policy;
+  uint64_t seed;
+  const struct hr_notes *const *notes; /* n_notes lists */
+  size_t n_notes;
+  const struct hr_skipped_rows *skipped;
+  size_t n_skipped_reasons;
+};
+
+HR_API enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                   const struct hr_result *result, const struct hr_usage *usage,
+                                   struct hr_summary **summary, struct hr_error *error);
+HR_API void hr_summary_destroy(struct hr_summary *summary);
+
+/* The table for a person, at most 80 columns wide. `colour`: use terminal colours. */
+HR_API enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
+                                       const struct hr_perf *perf, bool colour);
+/* The summary as JSON (docs/summary.schema.json). `path` "-" is standard output. */
+HR_API enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *summary,
+                                            const struct hr_run_label *label, const struct hr_perf *perf,
+                                            struct hr_error *error);
+
+/* One row per trace row in the file's order. `path` "-" is standard output. */
+HR_API enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, const struct hr_result *result,
+                                    const struct hr_placements *placements, struct hr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_SCENARIO_H
+#define HEADROOM_SCENARIO_H
+
+/* A scenario: the JSON file that says what to replay, on what, and how. */
+
+#include "headroom/base.h"
+#include "headroom/cluster.h"
+#include "headroom/policies.h"
+#include "headroom/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hr_scenario {
+  char *path; /* as given */
+  char *name, *description;
+  char *trace_file;   /* resolved against the scenario's folder; NULL: the caller must name one */
+  char *trace_format; /* "auto" unless said */
+  struct hr_column_map columns;
+  bool lenient;
+  struct hr_cluster_spec cluster;
+  struct hr_policy_choice policy;
+  uint64_t seed;
+  int64_t horizon_us; /* HR_NEVER_US: none */
+  struct hr_notes notes;
+};
+
+/* Reads, overrides and validates a scenario. `overrides` are "path=value" texts, e.g. "policy.order=sjf" or
+   "cluster.pools.0.nodes=56": the path names a key that the scenario may have; the value is JSON, or a string if
+   it is not. Errors name file, line and column, or the override. */
+HR_API enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
+                                       struct hr_scenario **scenario, struct hr_error *error);
+HR_API void hr_scenario_destroy(struct hr_scenario *scenario);
+
+/* A GPU type of the catalogue. Figures carry their source and its kind (quoted, derived or assumed). */
+struct hr_gpu_type {
+  char *name;
+  double mem_gb, bandwidth_gb_s, fp16_tflops, tdp_w, idle_w, nvlink_gb_s;
+  bool mig;
+  char *status, *source;
+};
+HR_API enum hr_status hr_gpu_types(struct hr_gpu_type **types, size_t *count, struct hr_error *error);
+HR_API void hr_gpu_types_free(struct hr_gpu_type *types, size_t count);
+
+/* A scenario file that ships with Headroom. */
+struct hr_scenario_entry {
+  char *path, *name, *description;
+};
+HR_API enum hr_status hr_scenario_list(struct hr_scenario_entry **entries, size_t *count, struct hr_error *error);
+HR_API void hr_scenario_list_free(struct hr_scenario_entry *entries, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_SIM_H
+#define HEADROOM_SIM_H
+
+/* One run: a trace, a cluster and a policy in, each job's fate out. */
+
+#include "headroom/base.h"
+#include "headroom/cluster.h"
+#include "headroom/policy.h"
+#include "headroom/trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Something that follows a run and is never asked by it. Either function may be NULL. */
+struct hr_fold {
+  void *self;
+  /* Each event and each move, in order. */
+  void (*on_event)(void *self, const struct hr_view *view, const struct hr_event *event);
+  /* After each pass of the policy: the state that holds until the next instant. */
+  void (*on_instant)(void *self, const struct hr_view *view);
+};
+
+/* Called now and then so that a person sees progress: jobs ended or rejected so far, of all. */
+struct hr_progress {
+  void *self;
+  void (*report)(void *self, uint64_t done, uint64_t total, int64_t now_us);
+};
+
+struct hr_run_config {
+  const struct hr_trace *trace;
+  const struct hr_cluster_spec *cluster;
+  const struct hr_policy_ops *policy;
+  const struct hr_param_value *params; /* one for each entry of policy->params */
+  uint64_t seed;
+  int64_t horizon_us; /* HR_NEVER_US: until all is done. Events at the horizon itself still happen. */
+  bool check;         /* verify the whole state while it runs */
+  const struct hr_fold *folds;
+  uint32_t n_folds;
+  struct hr_progress progress;
+};
+
+struct hr_result {
+  const struct hr_trace *trace; /* borrowed */
+  uint32_t n_jobs;
+  uint8_t *state;    /* enum hr_job_state at the end, by job */
+  int64_t *start_us; /* HR_NEVER_US for what never ran */
+  uint8_t *reason;   /* enum hr_reason of the last start or rejection */
+  uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
+  uint64_t n_events, n_passes, n_backfilled;
+  int64_t end_us;  /* the last instant of the run */
+  uint64_t digest; /* of the event log: time, kind, job and placement of all that happened, in order */
+};
+
+/* Runs to the end. `*result` is set when HR_OK is returned. Exit code 3 errors name time, job, policy and rule. */
+HR_API enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error);
+HR_API void hr_result_destroy(struct hr_result *result);
+
+/* A job's end: start + work when it completed, HR_NEVER_US otherwise. */
+HR_API int64_t hr_result_end_us(const struct hr_result *result, hr_job job);
+/* "completed", "rejected", "unfinished" (waiting or running at the horizon) or "unsubmitted" (beyond it). */
+HR_API const char *hr_result_state_name(const struct hr_result *result, hr_job job);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

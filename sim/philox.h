@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_PHILOX_H
+#define HR_SIM_PHILOX_H
+
+/*
+ * Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers: As Easy as
+ * 1, 2, 3", SC'11). The key is the scenario's seed; the counter is (draw, purpose, entity, replication), so no
+ * draw depends on how many draws others made.
+ */
+
+#include <gsl/gsl_rng.h>
+#include <stdint.h>
+
+/* What a stream of draws is for. A new purpose is appended: numbers are part of every result. */
+enum hr__purpose {
+  HR__PURPOSE_ARRIVAL = 1,
+  HR__PURPOSE_RUN_TIME = 2,
+  HR__PURPOSE_GPUS = 3,
+  HR__PURPOSE_USER = 4,
+  HR__PURPOSE_LIMIT = 5,
+  HR__PURPOSE_PLACEMENT = 6
+};
+
+/* One block: `counter` encrypted under `key`. */
+void hr__philox_block(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+struct hr__stream {
+  uint32_t key[2], counter[4];
+  uint32_t block[4];
+  unsigned left; /* words of the block not yet used */
+};
+void hr__stream_init(struct hr__stream *stream, uint64_t seed, enum hr__purpose purpose, uint32_t entity,
+                     uint32_t replication);
+uint32_t hr__stream_next(struct hr__stream *stream);
+/* Uniform in (0, 1), 53 bits. */
+double hr__stream_uniform(struct hr__stream *stream);
+
+/* GSL's samplers draw from `stream` through this: a gsl_rng on the caller's stack. */
+gsl_rng hr__stream_rng(struct hr__stream *stream);
+
+#endif
