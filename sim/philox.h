@@ -27,7 +27,8 @@ void hr__philox_block(const uint32_t counter[4], const uint32_t key[2], uint32_t
 struct hr__stream {
   uint32_t key[2], counter[4];
   uint32_t block[4];
-  unsigned left; /* words of the block not yet used */
+  unsigned left;           /* words of the block not yet used */
+  struct hr__stream *self; /* for hr__stream_rng */
 };
 void hr__stream_init(struct hr__stream *stream, uint64_t seed, enum hr__purpose purpose, uint32_t entity,
                      uint32_t replication);
@@ -35,7 +36,8 @@ uint32_t hr__stream_next(struct hr__stream *stream);
 /* Uniform in (0, 1), 53 bits. */
 double hr__stream_uniform(struct hr__stream *stream);
 
-/* GSL's samplers draw from `stream` through this: a gsl_rng on the caller's stack. */
+/* GSL's samplers draw from `stream` through this: a gsl_rng on the caller's stack, valid while the stream stays
+   where it is. */
 gsl_rng hr__stream_rng(struct hr__stream *stream);
 
 #endif

@@ -17,10 +17,10 @@
 
 #if defined(__GNUC__)
 #define HR_API __attribute__((visibility("default")))
-#define HR_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define HR_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define HR_API
-#define HR_PRINTF(format, first)
+#define HR_PRINTF(text, first)
 #endif
 
 #ifdef __cplusplus

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sim/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 1 << 16 };
+
+static enum hr_status cannot_write(const char *path, int number, struct hr_error *error) {
+  enum hr_status status = number == ENOSPC || number == EIO || number == EDQUOT ? HR_IO_ERROR : HR_BAD_INPUT;
+  return hr_fail(error, status, "%s: cannot be written: %s", path, strerror(number));
+}
+
+/* An existing file keeps its mode; a new one gets what the umask leaves of 0666. */
+static mode_t mode_for(const char *path) {
+  struct stat info;
+  if (stat(path, &info) == 0) return info.st_mode & 07777;
+  mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+/* Pipes, terminals and /dev/null cannot be renamed onto: they are written directly. */
+static bool is_special(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+static enum hr_status open_beside(struct hr__output_file *file, const char *path, struct hr_error *error) {
+  static const char suffix[] = ".XXXXXX";
+  struct stat info;
+  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return cannot_write(path, EISDIR, error);
+  file->path = strdup(path);
+  file->temporary = malloc(strlen(path) + sizeof suffix);
+  if (!file->path || !file->temporary) {
+    free(file->path);
+    free(file->temporary);
+    *file = (struct hr__output_file){0};
+    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  }
+  strcpy(file->temporary, path);
+  strcat(file->temporary, suffix);
+  int descriptor = mkstemp(file->temporary);
+  int number = errno;
+  if (descriptor >= 0) {
+    (void)fchmod(descriptor, mode_for(path));
+    file->stream = fdopen(descriptor, "w");
+    number = errno;
+    if (!file->stream) {
+      close(descriptor);
+      unlink(file->temporary);
+    }
+  }
+  if (file->stream) return HR_OK;
+  free(file->path);
+  free(file->temporary);
+  *file = (struct hr__output_file){0};
+  return cannot_write(path, number, error);
+}
+
+enum hr_status hr__output_open(struct hr__output_file *file, const char *path, struct hr_error *error) {
+  *file = (struct hr__output_file){0};
+  if (strcmp(path, "-") == 0) {
+    file->stream = stdout;
+    return HR_OK;
+  }
+  if (!is_special(path)) return open_beside(file, path, error);
+  file->stream = fopen(path, "w");
+  return file->stream ? HR_OK : cannot_write(path, errno, error);
+}
+
+static void forget(struct hr__output_file *file) {
+  free(file->path);
+  free(file->temporary);
+  *file = (struct hr__output_file){0};
+}
+
+enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error) {
+  const char *name = file->path ? file->path : "standard output";
+  errno = 0;
+  bool failed = fflush(file->stream) != 0 || ferror(file->stream);
+  if (!failed && file->temporary) failed = fsync(fileno(file->stream)) != 0;
+  int number = errno ? errno : EIO;
+  if (file->stream != stdout && fclose(file->stream) != 0 && !failed) {
+    failed = true;
+    number = errno;
+  }
+  if (!failed && file->temporary && rename(file->temporary, file->path) != 0) {
+    failed = true;
+    number = errno;
+  }
+  enum hr_status status = HR_OK;
+  if (failed) {
+    if (file->temporary) unlink(file->temporary);
+    status = hr_fail(error, HR_IO_ERROR, "%s: cannot be written: %s", name, strerror(number));
+  }
+  forget(file);
+  return status;
+}
+
+void hr__output_abandon(struct hr__output_file *file) {
+  if (!file->stream) return;
+  if (file->stream != stdout) fclose(file->stream);
+  if (file->temporary) unlink(file->temporary);
+  forget(file);
+}
