@@ -5,6 +5,7 @@
 /* One CUnit program per test file: list its functions in TEST_MAIN. Exit code 77 means "skipped" to ctest. */
 
 #include <CUnit/Basic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
