@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The product against the naive scheduler on small random clusters, under every order x backfill x placement: equal
+   starts and equal seats. A difference is shrunk before it is shown: jobs are dropped for as long as it stays. */
+
+#include "harness.h"
+#include "replay.h"
+#include "sim/philox.h"
+
+#include <string.h>
+
+enum { CASES = 1000, MAX_JOBS = 60 };
+
+static uint32_t below(struct hr__stream *stream, uint32_t bound) {
+  return hr__stream_next(stream) % bound;
+}
+
+static bool chance(struct hr__stream *stream, uint32_t percent) {
+  return below(stream, 100) < percent;
+}
+
+static uint32_t random_pools(struct hr__stream *stream, struct replay_pool *pools) {
+  uint32_t n_pools = 1 + below(stream, 3);
+  for (uint32_t p = 0; p < n_pools; p++)
+    pools[p] = (struct replay_pool){.shape = {1 + below(stream, 6), 1 + below(stream, 8)}, .type = below(stream, 3)};
+  return n_pools;
+}
+
+/* Mostly small, sometimes a gang over several nodes, sometimes more than there is, sometimes none. */
+static uint32_t random_gpus(struct hr__stream *stream) {
+  if (chance(stream, 8)) return 0;
+  if (chance(stream, 60)) return 1 + below(stream, 4);
+  if (chance(stream, 80)) return 1 + below(stream, 16);
+  return 1 + below(stream, 50);
+}
+
+/* What a user says about a run time: nothing, the truth, too little or too much. */
+static int64_t random_claim(struct hr__stream *stream, int64_t work, int64_t unit) {
+  switch (below(stream, 4)) {
+  case 0:
+    return -1;
+  case 1:
+    return work;
+  case 2:
+    return work ? below(stream, (uint32_t)(work / unit) + 1) * unit : 0;
+  default:
+    return work + below(stream, 12) * unit;
+  }
+}
+
+static void random_case(struct hr__stream *stream, struct replay_case *workload) {
+  static const uint32_t spans[] = {1, 6, 30, 120};
+  static const int64_t units[] = {1, HR_SECOND_US};
+  uint32_t span = spans[below(stream, 4)];
+  int64_t unit = units[below(stream, 2)], at = below(stream, 1000) * unit;
+  bool typed = chance(stream, 50);
+  workload->n_pools = random_pools(stream, workload->pools);
+  workload->n_jobs = 1 + below(stream, MAX_JOBS);
+  for (uint32_t i = 0; i < workload->n_jobs; i++) {
+    int64_t work = chance(stream, 10) ? 0 : (1 + below(stream, 20)) * unit;
+    workload->jobs[i] = (struct replay_job){
+        .submit = at,
+        .work = work,
+        .limit = random_claim(stream, work, unit),
+        .estimate = random_claim(stream, work, unit),
+        .priority = (int32_t)below(stream, 4) - 1,
+        .gpus = random_gpus(stream),
+        .types = typed && chance(stream, 60) ? below(stream, 1u << REPLAY_TYPES) : 0,
+    };
+    at += below(stream, 1 + 2 * span / workload->n_jobs) * unit;
+  }
+}
+
+static bool differs(const struct replay_case *workload, struct replay_rules rules, bool print) {
+  struct hr_trace *trace = replay_trace(workload);
+  struct replay_outcome naive = replay_naive(workload, rules), product = replay_product(trace, workload, rules, true);
+  bool different = replay_first_difference(&naive, &product) != HR_NONE;
+  if (print) replay_print(workload, rules, &naive, &product);
+  replay_outcome_finish(&naive);
+  replay_outcome_finish(&product);
+  hr_trace_destroy(trace);
+  return different;
+}
+
+static void drop_job(struct replay_case *workload, uint32_t job) {
+  workload->n_jobs--;
+  memmove(&workload->jobs[job], &workload->jobs[job + 1], (workload->n_jobs - job) * sizeof *workload->jobs);
+}
+
+/* Drops jobs until each that is left is needed for the difference. */
+static void shrink(struct replay_case *workload, struct replay_rules rules) {
+  bool smaller = true;
+  while (smaller) {
+    smaller = false;
+    for (uint32_t i = workload->n_jobs; i-- > 0 && workload->n_jobs > 1;) {
+      struct replay_job jobs[MAX_JOBS];
+      struct replay_case fewer = *workload;
+      fewer.jobs = memcpy(jobs, workload->jobs, workload->n_jobs * sizeof *jobs);
+      drop_job(&fewer, i);
+      if (!differs(&fewer, rules, false)) continue;
+      drop_job(workload, i);
+      smaller = true;
+    }
+  }
+}
+
+/* All rules on one case. The trace is built once: it is immutable. */
+static bool case_differs(const struct replay_case *workload, struct replay_rules *rules) {
+  struct hr_trace *trace = replay_trace(workload);
+  bool different = false;
+  for (uint32_t r = 0; r < REPLAY_RULES && !different; r++) {
+    *rules = replay_rules_numbered(r);
+    struct replay_outcome naive = replay_naive(workload, *rules);
+    struct replay_outcome product = replay_product(trace, workload, *rules, true);
+    different = replay_first_difference(&naive, &product) != HR_NONE;
+    replay_outcome_finish(&naive);
+    replay_outcome_finish(&product);
+  }
+  hr_trace_destroy(trace);
+  return different;
+}
+
+static void same_starts_and_seats_on_random_clusters(void) {
+  for (uint32_t number = 0; number < CASES; number++) {
+    struct replay_job jobs[MAX_JOBS];
+    struct replay_case workload = {.jobs = jobs};
+    struct replay_rules rules;
+    struct hr__stream stream;
+    hr__stream_init(&stream, 1, HR__PURPOSE_ARRIVAL, number, 0);
+    random_case(&stream, &workload);
+    if (!case_differs(&workload, &rules)) continue;
+    shrink(&workload, rules);
+    printf("\nrandom case %u:", number);
+    differs(&workload, rules, true);
+    CU_FAIL_FATAL("the product and the naive scheduler differ");
+  }
+}
+
+/* The comparison must be able to fail: two rules that treat one workload differently are told apart. */
+static void a_difference_is_seen(void) {
+  struct replay_job jobs[] = {
+      {.submit = 0, .work = 10, .limit = -1, .estimate = -1, .gpus = 1},
+      {.submit = 0, .work = 10, .limit = -1, .estimate = -1, .gpus = 2},
+      {.submit = 0, .work = 5, .limit = -1, .estimate = -1, .gpus = 1},
+  };
+  struct replay_case workload = {.jobs = jobs, .n_jobs = 3, .pools = {{{1, 2}, 0}}, .n_pools = 1};
+  struct hr_trace *trace = replay_trace(&workload);
+  struct replay_rules easy = {NAIVE_FIFO, NAIVE_EASY, NAIVE_BEST_FIT},
+                      strict = {NAIVE_FIFO, NAIVE_STRICT, NAIVE_BEST_FIT};
+  struct replay_outcome naive = replay_naive(&workload, easy);
+  struct replay_outcome same = replay_product(trace, &workload, easy, true);
+  struct replay_outcome other = replay_product(trace, &workload, strict, true);
+  CU_ASSERT_EQUAL(naive.result.start[2], 0);
+  CU_ASSERT_EQUAL(replay_first_difference(&naive, &same), HR_NONE);
+  CU_ASSERT_EQUAL(replay_first_difference(&naive, &other), 2);
+  replay_outcome_finish(&naive);
+  replay_outcome_finish(&same);
+  replay_outcome_finish(&other);
+  hr_trace_destroy(trace);
+}
+
+TEST_MAIN("oracle compare", TEST(a_difference_is_seen), TEST(same_starts_and_seats_on_random_clusters))

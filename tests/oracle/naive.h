@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_ORACLE_NAIVE_H
+#define HR_TESTS_ORACLE_NAIVE_H
+
+/*
+ * The queue policy once more, as plainly as it can be said: every pass looks at every waiting job and every node.
+ * It shares no code with the product; where the two differ, one of them is wrong.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum naive_order { NAIVE_FIFO, NAIVE_SJF, NAIVE_SMALLEST, NAIVE_LARGEST, NAIVE_PRIORITY, NAIVE_ORDERS };
+enum naive_backfill { NAIVE_STRICT, NAIVE_SKIP, NAIVE_EASY, NAIVE_CONSERVATIVE, NAIVE_BACKFILLS };
+enum naive_placement { NAIVE_POOL, NAIVE_FIRST_FIT, NAIVE_BEST_FIT, NAIVE_WORST_FIT, NAIVE_PLACEMENTS };
+
+enum { NAIVE_MAX_POOLS = 8 };
+
+struct naive_pool {
+  uint32_t nodes, gpus_per_node;
+};
+
+/* Jobs sorted by submit; times in any whole unit, -1 where a limit or an estimate is unknown. */
+struct naive_input {
+  uint32_t n_jobs;
+  const int64_t *submit, *work, *limit, *estimate;
+  const int32_t *priority;
+  const uint32_t *gpus, *accepts; /* accepts: bit p is set where pool p will do */
+  uint32_t n_pools;
+  struct naive_pool pools[NAIVE_MAX_POOLS];
+  enum naive_order order;
+  enum naive_backfill backfill;
+  enum naive_placement placement;
+};
+
+/* Where a job sat: GPUs on units. A unit is a node, or, with pool placement, a whole pool. */
+struct naive_seat {
+  uint32_t count;
+  struct naive_part {
+    uint32_t unit, gpus;
+  } * part;
+};
+
+struct naive_result {
+  int64_t *start; /* by job; -1: rejected */
+  struct naive_seat *seat;
+};
+
+/* Runs to the end; aborts when out of memory. */
+struct naive_result naive_run(const struct naive_input *input);
+void naive_result_finish(struct naive_result *result, uint32_t n_jobs);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "replay.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const order_names[] = {"fifo", "sjf", "smallest", "largest", "priority"};
+static const char *const backfill_names[] = {"strict", "skip", "easy", "conservative"};
+static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit"};
+
+static void *grab(size_t count, size_t size) {
+  void *memory = calloc(count ? count : 1, size);
+  if (!memory) abort();
+  return memory;
+}
+
+static void must(enum hr_status status, const struct hr_error *error) {
+  if (status == HR_OK) return;
+  fprintf(stderr, "the test itself failed: %s\n", error->text);
+  abort();
+}
+
+struct replay_rules replay_rules_numbered(uint32_t number) {
+  return (struct replay_rules){
+      .placement = (enum naive_placement)(number % NAIVE_PLACEMENTS),
+      .backfill = (enum naive_backfill)(number / NAIVE_PLACEMENTS % NAIVE_BACKFILLS),
+      .order = (enum naive_order)(number / NAIVE_PLACEMENTS / NAIVE_BACKFILLS),
+  };
+}
+
+const char *replay_rules_text(struct replay_rules rules, char *buffer) {
+  snprintf(buffer, 64, "%s, %s, %s", order_names[rules.order], backfill_names[rules.backfill],
+           placement_names[rules.placement]);
+  return buffer;
+}
+
+void replay_outcome_finish(struct replay_outcome *outcome) {
+  naive_result_finish(&outcome->result, outcome->n_jobs);
+}
+
+/* ---- The product's side --------------------------------------------------------------------------------- */
+
+/* "G0|G2" */
+static struct hr_text type_list(uint32_t types, char *buffer) {
+  size_t length = 0;
+  for (uint32_t t = 0; t < REPLAY_TYPES; t++)
+    if (types >> t & 1) length += (size_t)sprintf(buffer + length, length ? "|G%" PRIu32 : "G%" PRIu32, t);
+  return (struct hr_text){buffer, length};
+}
+
+struct hr_trace *replay_trace(const struct replay_case *workload) {
+  struct hr_error error;
+  struct hr_trace_builder *builder = hr_trace_builder_create("oracle", "memory");
+  if (!builder) abort();
+  for (uint32_t i = 0; i < workload->n_jobs; i++) {
+    const struct replay_job *job = &workload->jobs[i];
+    char types[REPLAY_TYPES * 4];
+    struct hr_job_record record;
+    hr_job_record_init(&record);
+    record.submit_us = job->submit;
+    record.work_us = job->work;
+    record.gpus = record.min_gpus = record.max_gpus = job->gpus;
+    record.priority = job->priority;
+    if (job->limit >= 0) record.limit_us = job->limit;
+    if (job->estimate >= 0) record.estimate_us = job->estimate;
+    if (job->types) record.gpu_types = type_list(job->types, types);
+    must(hr_trace_builder_add(builder, &record, i + 2, &error), &error);
+  }
+  struct hr_trace *trace = NULL;
+  must(hr_trace_builder_finish(builder, false, false, &trace, &error), &error);
+  hr_trace_builder_destroy(builder);
+  return trace;
+}
+
+struct replay_job *replay_jobs_of(const struct hr_trace *trace) {
+  struct replay_job *jobs = grab(trace->n_jobs, sizeof *jobs);
+  for (uint32_t i = 0; i < trace->n_jobs; i++)
+    jobs[i] = (struct replay_job){
+        .submit = trace->submit_us[i],
+        .work = trace->work_us[i],
+        .limit = trace->limit_us ? trace->limit_us[i] : -1,
+        .estimate = trace->estimate_us ? trace->estimate_us[i] : -1,
+        .priority = trace->priority ? trace->priority[i] : 0,
+        .gpus = trace->gpus[i],
+    };
+  return jobs;
+}
+
+static struct hr_cluster_spec cluster_of(const struct replay_case *workload) {
+  struct hr_cluster_spec spec = {0};
+  struct hr_error error;
+  for (uint32_t p = 0; p < workload->n_pools; p++) {
+    char name[16], gpu[16];
+    snprintf(name, sizeof name, "pool%" PRIu32, p);
+    snprintf(gpu, sizeof gpu, "G%" PRIu32, workload->pools[p].type);
+    struct hr_pool_spec pool = {.name = name,
+                                .gpu = gpu,
+                                .nodes = workload->pools[p].shape.nodes,
+                                .gpus_per_node = workload->pools[p].shape.gpus_per_node};
+    must(hr_cluster_spec_add(&spec, &pool, &error), &error);
+  }
+  return spec;
+}
+
+static int by_unit(const void *a, const void *b) {
+  const struct naive_part *x = a, *y = b;
+  return (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+/* A fold that remembers where each job was started. */
+static void remember_seat(void *self, const struct hr_view *view, const struct hr_event *event) {
+  (void)view;
+  if (event->kind != HR_EVENT_START) return;
+  struct naive_seat *seat = &((struct naive_seat *)self)[event->job.id];
+  const struct hr_placement *placement = event->placement;
+  bool by_count = placement->n_slices == 0 && view->jobs->gpus[event->job.id] > 0;
+  free(seat->part);
+  seat->count = by_count ? 1 : placement->n_slices;
+  seat->part = grab(seat->count, sizeof *seat->part);
+  if (by_count) seat->part[0] = (struct naive_part){placement->pool.id, view->jobs->gpus[event->job.id]};
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    seat->part[i] = (struct naive_part){placement->slices[i].node.id, placement->slices[i].gpu_milli / 1000};
+  qsort(seat->part, seat->count, sizeof *seat->part, by_unit);
+}
+
+static struct hr_policy_choice policy_of(struct replay_rules rules) {
+  struct hr_policy_choice choice;
+  struct hr_error error;
+  must(hr_policy_choice_init(&choice, "queue", &error), &error);
+  must(hr_policy_choice_set(&choice, "order", order_names[rules.order], &error), &error);
+  must(hr_policy_choice_set(&choice, "backfill", backfill_names[rules.backfill], &error), &error);
+  must(hr_policy_choice_set(&choice, "placement", placement_names[rules.placement], &error), &error);
+  return choice;
+}
+
+struct replay_outcome replay_product(const struct hr_trace *trace, const struct replay_case *workload,
+                                     struct replay_rules rules, bool check) {
+  struct replay_outcome outcome = {.n_jobs = trace->n_jobs};
+  outcome.result.start = grab(trace->n_jobs, sizeof *outcome.result.start);
+  outcome.result.seat = grab(trace->n_jobs, sizeof *outcome.result.seat);
+  struct hr_cluster_spec cluster = cluster_of(workload);
+  struct hr_policy_choice policy = policy_of(rules);
+  struct hr_fold fold = {.self = outcome.result.seat, .on_event = remember_seat};
+  struct hr_run_config config = {.trace = trace,
+                                 .cluster = &cluster,
+                                 .policy = policy.ops,
+                                 .params = policy.params,
+                                 .horizon_us = HR_NEVER_US,
+                                 .check = check,
+                                 .folds = &fold,
+                                 .n_folds = 1};
+  struct hr_result *result = NULL;
+  outcome.failed = hr_sim_run(&config, &result, &outcome.error) != HR_OK;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    bool ran = !outcome.failed && result->start_us[i] != HR_NEVER_US;
+    outcome.result.start[i] = ran ? result->start_us[i] : -1;
+  }
+  if (!outcome.failed) outcome.digest = result->digest;
+  hr_result_destroy(result);
+  hr_policy_choice_finish(&policy);
+  hr_cluster_spec_finish(&cluster);
+  return outcome;
+}
+
+/* ---- The naive side ------------------------------------------------------------------------------------- */
+
+static uint32_t accepted_pools(const struct replay_case *workload, uint32_t types) {
+  uint32_t accepted = 0;
+  for (uint32_t p = 0; p < workload->n_pools; p++)
+    if (!types || types >> workload->pools[p].type & 1) accepted |= 1u << p;
+  return accepted;
+}
+
+/* One column for each fact of a job, as the naive scheduler wants them. */
+struct columns {
+  int64_t *submit, *work, *limit, *estimate;
+  int32_t *priority;
+  uint32_t *gpus, *accepts;
+};
+
+static struct columns columns_of(const struct replay_case *workload) {
+  uint32_t n = workload->n_jobs;
+  struct columns c = {
+      .submit = grab(n, sizeof *c.submit),
+      .work = grab(n, sizeof *c.work),
+      .limit = grab(n, sizeof *c.limit),
+      .estimate = grab(n, sizeof *c.estimate),
+      .priority = grab(n, sizeof *c.priority),
+      .gpus = grab(n, sizeof *c.gpus),
+      .accepts = grab(n, sizeof *c.accepts),
+  };
+  for (uint32_t i = 0; i < n; i++) {
+    const struct replay_job *job = &workload->jobs[i];
+    c.submit[i] = job->submit - workload->jobs[0].submit;
+    c.work[i] = job->work;
+    c.limit[i] = job->limit;
+    c.estimate[i] = job->estimate;
+    c.priority[i] = job->priority;
+    c.gpus[i] = job->gpus;
+    c.accepts[i] = accepted_pools(workload, job->types);
+  }
+  return c;
+}
+
+static void columns_finish(struct columns *c) {
+  void *owned[] = {c->submit, c->work, c->limit, c->estimate, c->priority, c->gpus, c->accepts};
+  for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
+}
+
+struct replay_outcome replay_naive(const struct replay_case *workload, struct replay_rules rules) {
+  struct columns c = columns_of(workload);
+  struct naive_input input = {
+      .n_jobs = workload->n_jobs,
+      .submit = c.submit,
+      .work = c.work,
+      .limit = c.limit,
+      .estimate = c.estimate,
+      .priority = c.priority,
+      .gpus = c.gpus,
+      .accepts = c.accepts,
+      .n_pools = workload->n_pools,
+      .order = rules.order,
+      .backfill = rules.backfill,
+      .placement = rules.placement,
+  };
+  for (uint32_t p = 0; p < workload->n_pools; p++) input.pools[p] = workload->pools[p].shape;
+  struct replay_outcome outcome = {.n_jobs = workload->n_jobs, .result = naive_run(&input)};
+  for (uint32_t i = 0; i < outcome.n_jobs; i++) {
+    struct naive_seat *seat = &outcome.result.seat[i];
+    if (seat->count) qsort(seat->part, seat->count, sizeof *seat->part, by_unit);
+  }
+  columns_finish(&c);
+  return outcome;
+}
+
+/* ---- Side by side --------------------------------------------------------------------------------------- */
+
+static bool same_seat(const struct naive_seat *a, const struct naive_seat *b) {
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (a->part[i].unit != b->part[i].unit || a->part[i].gpus != b->part[i].gpus) return false;
+  return true;
+}
+
+uint32_t replay_first_difference(const struct replay_outcome *a, const struct replay_outcome *b) {
+  for (uint32_t i = 0; i < a->n_jobs; i++) {
+    if (a->failed || b->failed || a->result.start[i] != b->result.start[i]) return i;
+    if (a->result.start[i] >= 0 && !same_seat(&a->result.seat[i], &b->result.seat[i])) return i;
+  }
+  return HR_NONE;
+}
+
+static void print_fate(const struct replay_outcome *outcome, uint32_t job) {
+  if (outcome->result.start[job] < 0) {
+    printf(" never");
+    return;
+  }
+  printf(" %" PRId64 " on", outcome->result.start[job]);
+  const struct naive_seat *seat = &outcome->result.seat[job];
+  for (uint32_t i = 0; i < seat->count; i++) printf(" %" PRIu32 ":%" PRIu32, seat->part[i].unit, seat->part[i].gpus);
+}
+
+void replay_print(const struct replay_case *workload, struct replay_rules rules, const struct replay_outcome *naive,
+                  const struct replay_outcome *product) {
+  char text[64];
+  printf("\n%s\n", replay_rules_text(rules, text));
+  for (uint32_t p = 0; p < workload->n_pools; p++)
+    printf("pool %" PRIu32 ": %" PRIu32 " nodes x %" PRIu32 " GPUs of type G%" PRIu32 "\n", p,
+           workload->pools[p].shape.nodes, workload->pools[p].shape.gpus_per_node, workload->pools[p].type);
+  if (product->failed) printf("the product failed: %s\n", product->error.text);
+  printf("job: submit work limit estimate priority gpus types | naive start, units | product's\n");
+  for (uint32_t i = 0; i < workload->n_jobs; i++) {
+    const struct replay_job *j = &workload->jobs[i];
+    printf("%" PRIu32 ": %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRIu32 " %" PRIx32 " |", i,
+           j->submit - workload->jobs[0].submit, j->work, j->limit, j->estimate, j->priority, j->gpus, j->types);
+    print_fate(naive, i);
+    printf(" |");
+    print_fate(product, i);
+    printf("\n");
+  }
+}

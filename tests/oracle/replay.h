@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_ORACLE_REPLAY_H
+#define HR_TESTS_ORACLE_REPLAY_H
+
+/* A workload on a cluster, replayed by the product or by the naive scheduler, with outcomes of one shape. Whatever
+   cannot fail in a sound test (memory, a parameter's name) ends the program when it does. */
+
+#include "naive.h"
+
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+
+/* Times in microseconds, -1 where unknown. `types`: bit t is set where GPU type t will do; 0: any will do. */
+struct replay_job {
+  int64_t submit, work, limit, estimate;
+  int32_t priority;
+  uint32_t gpus, types;
+};
+
+/* GPU types are numbered; one more than any pool has is a type that jobs may ask for in vain. */
+enum { REPLAY_TYPES = 4 };
+struct replay_pool {
+  struct naive_pool shape;
+  uint32_t type;
+};
+
+/* Jobs sorted by submit. */
+struct replay_case {
+  struct replay_job *jobs;
+  uint32_t n_jobs;
+  struct replay_pool pools[NAIVE_MAX_POOLS];
+  uint32_t n_pools;
+};
+
+struct replay_rules {
+  enum naive_order order;
+  enum naive_backfill backfill;
+  enum naive_placement placement;
+};
+/* All rules are numbered 0..REPLAY_RULES - 1, the placement changing fastest, the order slowest. */
+enum { REPLAY_RULES = NAIVE_ORDERS * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };
+struct replay_rules replay_rules_numbered(uint32_t number);
+/* "fifo, easy, best-fit"; `buffer` of at least 64 bytes. */
+const char *replay_rules_text(struct replay_rules rules, char *buffer);
+
+/* Starts are counted from the first submit; a seat's parts are sorted by unit. */
+struct replay_outcome {
+  struct naive_result result;
+  uint32_t n_jobs;
+  uint64_t digest; /* of the product's event log */
+  bool failed;     /* the product ended with `error` */
+  struct hr_error error;
+};
+void replay_outcome_finish(struct replay_outcome *outcome);
+
+struct hr_trace *replay_trace(const struct replay_case *workload);
+/* The way back: one workload from a trace's columns, on pools that all jobs accept; the caller frees `jobs`. */
+struct replay_job *replay_jobs_of(const struct hr_trace *trace);
+
+struct replay_outcome replay_product(const struct hr_trace *trace, const struct replay_case *workload,
+                                     struct replay_rules rules, bool check);
+struct replay_outcome replay_naive(const struct replay_case *workload, struct replay_rules rules);
+
+/* The first job whose start or seat differs, HR_NONE when there is none. */
+uint32_t replay_first_difference(const struct replay_outcome *a, const struct replay_outcome *b);
+/* For a person: the workload, the rules, and what each made of it. */
+void replay_print(const struct replay_case *workload, struct replay_rules rules, const struct replay_outcome *naive,
+                  const struct replay_outcome *product);
+
+#endif
