@@ -85,6 +85,11 @@ struct hr_event {
   const struct hr_placement *placement; /* of starts and ends, else NULL */
 };
 
+/* Memory that lives as long as the run. */
+struct hr_arena;
+/* Zeroed, aligned for any object; NULL when out of memory. */
+HR_API void *hr_arena_alloc(struct hr_arena *arena, size_t bytes);
+
 /* ---- Free capacity ---------------------------------------------------------------------------------- */
 
 /* The nodes of a pool by free whole GPUs: for each count 0..gpus_per_node the set of nodes with exactly that
@@ -92,6 +97,9 @@ struct hr_event {
    of nodes. Nodes are numbered within the pool from 0. The engine keeps one per pool; a policy may make its own
    to ask about another state than the present one. */
 struct hr_free_index;
+/* All nodes wholly free; NULL when out of memory. */
+HR_API struct hr_free_index *hr_free_index_create(struct hr_arena *arena, uint32_t n_nodes, uint32_t gpus_per_node);
+HR_API void hr_free_index_set(struct hr_free_index *index, uint32_t node, uint32_t gpus);
 HR_API uint32_t hr_free_index_nodes(const struct hr_free_index *index);
 HR_API uint32_t hr_free_index_gpus_per_node(const struct hr_free_index *index);
 /* Free whole GPUs of a node. */
@@ -113,10 +121,9 @@ HR_API hr_node hr_cluster_first_node(const struct hr_cluster *cluster, hr_pool p
 HR_API uint64_t hr_cluster_total_milli(const struct hr_cluster *cluster, hr_pool pool);
 HR_API uint64_t hr_cluster_free_milli(const struct hr_cluster *cluster, hr_pool pool);
 HR_API const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster *cluster, hr_pool pool);
-/* Whether the pool's GPU type is one that the job accepts. */
-HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, hr_pool pool, hr_job job);
-/* A number for the job's list of acceptable types: jobs with the same number accept the same pools. */
+/* A number for the set of pools that a job accepts: jobs with the same number accept the same pools. */
 HR_API uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job);
+HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool);
 
 /* ---- View and plan ---------------------------------------------------------------------------------- */
 
@@ -161,11 +168,6 @@ struct hr_param_value {
   int64_t integer; /* also a boolean, and a choice's index */
   double real;
 };
-
-/* Memory that lives as long as the run. */
-struct hr_arena;
-/* Zeroed, aligned for any object; NULL when out of memory. */
-HR_API void *hr_arena_alloc(struct hr_arena *arena, size_t bytes);
 
 struct hr_policy_env {
   uint32_t size; /* of this struct; it only grows at its end */

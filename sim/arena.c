@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A bump allocator. Chunks come from calloc, so memory is zero and pages that are never touched are never
+ * resident; a request larger than a chunk gets one of its own.
+ */
+
+#include "sim/arena.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+
+struct hr__arena_chunk {
+  struct hr__arena_chunk *older;
+  alignas(max_align_t) char bytes[];
+};
+
+enum { CHUNK_BYTES = 1 << 18, ALIGNMENT = alignof(max_align_t) };
+
+static struct hr__arena_chunk *add_chunk(struct hr_arena *arena, size_t bytes) {
+  if (bytes > SIZE_MAX - sizeof(struct hr__arena_chunk)) return NULL;
+  struct hr__arena_chunk *chunk = calloc(1, sizeof *chunk + bytes);
+  if (!chunk) return NULL;
+  chunk->older = arena->chunks;
+  arena->chunks = chunk;
+  return chunk;
+}
+
+void *hr_arena_alloc(struct hr_arena *arena, size_t bytes) {
+  if (bytes > SIZE_MAX - ALIGNMENT) return NULL;
+  bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  if (bytes > CHUNK_BYTES / 4) {
+    struct hr__arena_chunk *own = add_chunk(arena, bytes);
+    return own ? own->bytes : NULL;
+  }
+  if (bytes > arena->left) {
+    struct hr__arena_chunk *chunk = add_chunk(arena, CHUNK_BYTES);
+    if (!chunk) return NULL;
+    arena->next = chunk->bytes;
+    arena->left = CHUNK_BYTES;
+  }
+  void *memory = arena->next;
+  arena->next += bytes;
+  arena->left -= bytes;
+  return memory;
+}
+
+void hr__arena_finish(struct hr_arena *arena) {
+  while (arena->chunks) {
+    struct hr__arena_chunk *older = arena->chunks->older;
+    free(arena->chunks);
+    arena->chunks = older;
+  }
+  *arena = (struct hr_arena){0};
+}

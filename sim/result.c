@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a run leaves behind, and the words for it. */
+
+#include "headroom/sim.h"
+
+#include <stdlib.h>
+
+void hr_result_destroy(struct hr_result *result) {
+  if (!result) return;
+  free(result->state);
+  free(result->start_us);
+  free(result->reason);
+  free(result);
+}
+
+int64_t hr_result_end_us(const struct hr_result *result, hr_job job) {
+  if (result->state[job.id] != HR_JOB_COMPLETED) return HR_NEVER_US;
+  return result->start_us[job.id] + result->trace->work_us[job.id];
+}
+
+const char *hr_result_state_name(const struct hr_result *result, hr_job job) {
+  switch ((enum hr_job_state)result->state[job.id]) {
+  case HR_JOB_FUTURE:
+    return "unsubmitted";
+  case HR_JOB_WAITING:
+  case HR_JOB_RUNNING:
+    return "unfinished";
+  case HR_JOB_COMPLETED:
+    return "completed";
+  case HR_JOB_REJECTED:
+    return "rejected";
+  }
+  return "";
+}
+
+const char *hr_event_name(enum hr_event_kind kind) {
+  switch (kind) {
+#define EVENT_CASE(name, text)                                                                                         \
+  case name:                                                                                                           \
+    return text;
+    HR_EVENT_TABLE(EVENT_CASE)
+#undef EVENT_CASE
+  }
+  return "";
+}
+
+const char *hr_reason_name(enum hr_reason reason) {
+  switch (reason) {
+#define REASON_CASE(name, text)                                                                                        \
+  case name:                                                                                                           \
+    return text;
+    HR_REASON_TABLE(REASON_CASE)
+#undef REASON_CASE
+  }
+  return "";
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The run loop. At each instant: all that ends, then all that arrives, then timers; then one pass of the policy;
+ * then its moves are told. A job without run time that starts in a pass ends at the same instant, which therefore
+ * comes up once more.
+ */
+
+#include "sim/digest.h"
+#include "sim/engine.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Later than any sum of a time reached and a duration read may go. */
+#define LAST_US (INT64_MAX / 2)
+
+enum { PROGRESS_EVENTS = 1 << 16, JOBS_CHECK_PASSES = 1 << 12 };
+
+static enum hr_status out_of_memory(const struct hr__engine *engine) {
+  return hr_fail(engine->error, HR_NO_MEMORY, "out of memory for %" PRIu32 " jobs", engine->trace->n_jobs);
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------------- */
+
+static void digest_placement(struct hr__engine *engine, const struct hr_placement *placement) {
+  engine->digest = hr__digest_add(engine->digest, placement->pool.id);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    uint64_t slice = (uint64_t)placement->slices[i].node.id << 32 | placement->slices[i].gpu_milli;
+    engine->digest = hr__digest_add(engine->digest, slice);
+  }
+}
+
+static void tell(struct hr__engine *engine, const struct hr_event *event) {
+  const struct hr_run_config *config = engine->config;
+  engine->digest = hr__digest_add(engine->digest, (uint64_t)event->at_us);
+  engine->digest = hr__digest_add(engine->digest, (uint64_t)event->kind << 32 | event->job.id);
+  if (event->kind == HR_EVENT_START) digest_placement(engine, event->placement);
+  for (uint32_t i = 0; i < config->n_folds; i++)
+    if (config->folds[i].on_event) config->folds[i].on_event(config->folds[i].self, &engine->view, event);
+  if (++engine->n_events % PROGRESS_EVENTS == 0 && config->progress.report)
+    config->progress.report(config->progress.self, engine->n_completed + engine->n_rejected, engine->trace->n_jobs,
+                            engine->view.now_us);
+}
+
+static enum hr_status tell_policy(struct hr__engine *engine, const struct hr_event *event) {
+  const struct hr_policy_ops *ops = engine->config->policy;
+  if (!ops->observe) return HR_OK;
+  enum hr_status status = ops->observe(engine->policy, &engine->view, event);
+  if (status == HR_NO_MEMORY) return out_of_memory(engine);
+  return status == HR_OK ? HR_OK
+                         : hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %s of job %" PRIu32, ops->name,
+                                   hr_event_name(event->kind), event->job.id);
+}
+
+/* ---- Events ----------------------------------------------------------------------------------------- */
+
+static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
+  hr__cluster_give(&engine->cluster, &placement, gpu_milli);
+  engine->view.allocated_milli -= gpu_milli;
+  engine->view.n_running--;
+  engine->state[job.id] = HR_JOB_COMPLETED;
+  engine->n_completed++;
+  struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement};
+  tell(engine, &event);
+  enum hr_status status = tell_policy(engine, &event);
+  hr__seat_drop(engine, job);
+  return status;
+}
+
+/* A job that no pool could ever hold is rejected at once; the policy never hears of it. */
+static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
+  struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL};
+  engine->n_submitted++;
+  tell(engine, &event);
+  enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
+  if (reason == HR_REASON_NONE) {
+    engine->state[job.id] = HR_JOB_WAITING;
+    engine->view.n_waiting++;
+    return tell_policy(engine, &event);
+  }
+  engine->state[job.id] = HR_JOB_REJECTED;
+  engine->reason[job.id] = (uint8_t)reason;
+  engine->n_rejected++;
+  event.kind = HR_EVENT_REJECT;
+  event.reason = reason;
+  tell(engine, &event);
+  return HR_OK;
+}
+
+static enum hr_status fire_timer(struct hr__engine *engine) {
+  struct hr_event event = {engine->view.now_us, HR_EVENT_TIMER, HR_REASON_NONE, {HR_NONE}, NULL};
+  tell(engine, &event);
+  return tell_policy(engine, &event);
+}
+
+static enum hr_status check_after_event(const struct hr__engine *engine) {
+  return engine->config->check ? hr__check_state(engine, false) : HR_OK;
+}
+
+static bool heap_has(const struct hr__engine *engine, int64_t at_us, bool timers) {
+  if (engine->heap.count == 0 || engine->heap.entries[0].at_us != at_us) return false;
+  return timers || hr__pending_kind(engine->heap.entries[0]) < HR_EVENT_SUBMIT;
+}
+
+static enum hr_status apply_events(struct hr__engine *engine) {
+  int64_t now_us = engine->view.now_us;
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && heap_has(engine, now_us, false)) {
+    status = end_job(engine, (hr_job){hr__pending_entity(hr__event_heap_pop(&engine->heap))});
+    if (status == HR_OK) status = check_after_event(engine);
+  }
+  while (status == HR_OK && engine->cursor < engine->trace->n_jobs &&
+         engine->trace->submit_us[engine->cursor] == now_us) {
+    status = submit_job(engine, (hr_job){engine->cursor++});
+    if (status == HR_OK) status = check_after_event(engine);
+  }
+  while (status == HR_OK && heap_has(engine, now_us, true)) {
+    hr__event_heap_pop(&engine->heap);
+    status = fire_timer(engine);
+  }
+  return status;
+}
+
+/* ---- Moves ------------------------------------------------------------------------------------------ */
+
+static enum hr_status commit_start(struct hr__engine *engine, const struct hr__move *move) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
+  int64_t now_us = engine->view.now_us, work_us = engine->trace->work_us[move->job.id];
+  if (now_us > LAST_US - work_us)
+    return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time passes 146,000 years: the jobs are too long",
+                   engine->trace->source);
+  engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
+  struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement};
+  tell(engine, &event);
+  struct hr__pending end = hr__pending(now_us + work_us, HR_EVENT_END, move->job.id);
+  return hr__event_heap_push(&engine->heap, end) == HR_OK ? HR_OK : out_of_memory(engine);
+}
+
+static enum hr_status commit_move(struct hr__engine *engine, const struct hr__move *move) {
+  switch (move->kind) {
+  case HR__MOVE_START:
+    return commit_start(engine, move);
+  case HR__MOVE_REJECT: {
+    struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, move->reason, move->job, NULL};
+    engine->n_rejected++;
+    tell(engine, &event);
+    return HR_OK;
+  }
+  case HR__MOVE_WAKE: {
+    struct hr__pending timer = hr__pending(move->at_us, HR_EVENT_TIMER, 0);
+    return hr__event_heap_push(&engine->heap, timer) == HR_OK ? HR_OK : out_of_memory(engine);
+  }
+  }
+  return HR_OK;
+}
+
+static enum hr_status run_pass(struct hr__engine *engine) {
+  const struct hr_run_config *config = engine->config;
+  hr__plan_clear(&engine->plan);
+  engine->n_passes++;
+  enum hr_status status = config->policy->decide(engine->policy, &engine->view, &engine->plan);
+  if (engine->plan.status != HR_OK) return engine->plan.status;
+  if (status == HR_NO_MEMORY) return out_of_memory(engine);
+  if (status != HR_OK)
+    return hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %" PRId64 " us", config->policy->name,
+                   engine->view.now_us);
+  for (uint32_t i = 0; i < engine->plan.n_moves; i++) {
+    status = commit_move(engine, &engine->plan.moves[i]);
+    if (status != HR_OK) return status;
+  }
+  for (uint32_t i = 0; i < config->n_folds; i++)
+    if (config->folds[i].on_instant) config->folds[i].on_instant(config->folds[i].self, &engine->view);
+  if (!config->check) return HR_OK;
+  return hr__check_state(engine, engine->n_passes % JOBS_CHECK_PASSES == 0);
+}
+
+/* ---- The loop --------------------------------------------------------------------------------------- */
+
+static int64_t next_instant(const struct hr__engine *engine) {
+  int64_t at_us = engine->heap.count ? engine->heap.entries[0].at_us : HR_NEVER_US;
+  if (engine->cursor < engine->trace->n_jobs && engine->trace->submit_us[engine->cursor] < at_us)
+    at_us = engine->trace->submit_us[engine->cursor];
+  return at_us;
+}
+
+static enum hr_status run_loop(struct hr__engine *engine) {
+  for (;;) {
+    int64_t at_us = next_instant(engine);
+    if (at_us == HR_NEVER_US || at_us > engine->config->horizon_us) return HR_OK;
+    engine->view.now_us = engine->last_us = at_us;
+    enum hr_status status = apply_events(engine);
+    if (status == HR_OK) status = run_pass(engine);
+    if (status != HR_OK) return status;
+  }
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------------ */
+
+static enum hr_status allocate_jobs(struct hr__engine *engine) {
+  size_t n_jobs = engine->trace->n_jobs;
+  engine->state = calloc(n_jobs + 1, sizeof *engine->state);
+  engine->reason = calloc(n_jobs + 1, sizeof *engine->reason);
+  engine->start_us = malloc((n_jobs + 1) * sizeof *engine->start_us);
+  engine->seat = calloc(n_jobs + 1, sizeof *engine->seat);
+  if (!engine->state || !engine->reason || !engine->start_us || !engine->seat) return out_of_memory(engine);
+  for (size_t i = 0; i < n_jobs; i++) engine->start_us[i] = HR_NEVER_US;
+  return HR_OK;
+}
+
+static enum hr_status create_policy(struct hr__engine *engine) {
+  const struct hr_run_config *config = engine->config;
+  const struct hr_policy_ops *ops = config->policy;
+  if (ops->abi != HR_POLICY_ABI || ops->size < sizeof *ops)
+    return hr_fail(engine->error, HR_BAD_POLICY,
+                   "policy '%s' was built for interface %u of %u bytes; this is %u of %zu", ops->name,
+                   (unsigned)ops->abi, (unsigned)ops->size, HR_POLICY_ABI, sizeof *ops);
+  struct hr_policy_env env = {.size = sizeof env,
+                              .arena = &engine->arena,
+                              .jobs = engine->trace,
+                              .cluster = &engine->cluster,
+                              .params = config->params,
+                              .seed = config->seed};
+  enum hr_status status = ops->create(&env, &engine->policy, engine->error);
+  return status == HR_NO_MEMORY ? out_of_memory(engine) : status;
+}
+
+static enum hr_status begin(struct hr__engine *engine) {
+  enum hr_status status = allocate_jobs(engine);
+  if (status != HR_OK) return status;
+  status = hr__cluster_init(&engine->cluster, &engine->arena, engine->config->cluster, engine->trace);
+  if (status != HR_OK) return out_of_memory(engine);
+  engine->view = (struct hr_view){.size = sizeof engine->view,
+                                  .jobs = engine->trace,
+                                  .cluster = &engine->cluster,
+                                  .state = engine->state,
+                                  .start_us = engine->start_us,
+                                  .total_milli = engine->cluster.total_milli};
+  return create_policy(engine);
+}
+
+/* The per-job columns move into the result. */
+static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **result) {
+  *result = malloc(sizeof **result);
+  if (!*result) return out_of_memory(engine);
+  **result = (struct hr_result){.trace = engine->trace,
+                                .n_jobs = engine->trace->n_jobs,
+                                .state = engine->state,
+                                .start_us = engine->start_us,
+                                .reason = engine->reason,
+                                .n_submitted = engine->n_submitted,
+                                .n_completed = engine->n_completed,
+                                .n_rejected = engine->n_rejected,
+                                .n_waiting = engine->view.n_waiting,
+                                .n_running = engine->view.n_running,
+                                .n_events = engine->n_events,
+                                .n_passes = engine->n_passes,
+                                .n_backfilled = engine->n_backfilled,
+                                .end_us = engine->last_us,
+                                .digest = engine->digest};
+  engine->state = engine->reason = NULL;
+  engine->start_us = NULL;
+  return HR_OK;
+}
+
+static void finish(struct hr__engine *engine) {
+  if (engine->policy && engine->config->policy->destroy) engine->config->policy->destroy(engine->policy);
+  hr__event_heap_finish(&engine->heap);
+  hr__arena_finish(&engine->arena);
+  free(engine->plan.moves);
+  free(engine->store.slices);
+  free(engine->state);
+  free(engine->reason);
+  free(engine->start_us);
+  free(engine->seat);
+}
+
+enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error) {
+  struct hr__engine engine = {
+      .config = config, .trace = config->trace, .error = error, .digest = HR__DIGEST_SEED, .plan = {0}};
+  engine.plan.engine = &engine;
+  enum hr_status status = begin(&engine);
+  if (status == HR_OK) status = run_loop(&engine);
+  if (status == HR_OK && config->check) status = hr__check_state(&engine, true);
+  if (status == HR_OK) status = hand_over(&engine, result);
+  finish(&engine);
+  return status;
+}

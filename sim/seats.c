@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where running jobs sit. Eight bytes a job; the slices of gangs that span nodes stand in one array, in blocks
+ * of a power of two that are used again.
+ */
+
+#include "sim/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned size_class(uint32_t n_slices) {
+  return 32u - (unsigned)__builtin_clz(n_slices - 1); /* n_slices > 1 */
+}
+
+static enum hr_status take_block(struct hr__slice_store *store, uint32_t n_slices, uint32_t *block) {
+  unsigned class_ = size_class(n_slices);
+  if (store->free_block[class_]) {
+    *block = store->free_block[class_] - 1;
+    store->free_block[class_] = store->slices[*block].node.id;
+    return HR_OK;
+  }
+  uint64_t needed = (uint64_t)store->count + (UINT64_C(1) << class_);
+  if (needed > store->capacity) {
+    uint64_t capacity = needed > 2 * (uint64_t)store->capacity ? needed : 2 * (uint64_t)store->capacity;
+    if (capacity > UINT32_MAX) return HR_NO_MEMORY;
+    struct hr_slice *slices = realloc(store->slices, capacity * sizeof *slices);
+    if (!slices) return HR_NO_MEMORY;
+    store->slices = slices;
+    store->capacity = (uint32_t)capacity;
+  }
+  *block = store->count;
+  store->count = (uint32_t)needed;
+  return HR_OK;
+}
+
+enum hr_status hr__seat_keep(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  struct hr__seat seat = {placement->pool.id, placement->n_slices};
+  if (seat.n_slices == 1) seat.first = placement->slices[0].node.id;
+  if (seat.n_slices > 1) {
+    if (take_block(&engine->store, seat.n_slices, &seat.first) != HR_OK) return HR_NO_MEMORY;
+    memcpy(engine->store.slices + seat.first, placement->slices, seat.n_slices * sizeof *placement->slices);
+  }
+  engine->seat[job.id] = seat;
+  return HR_OK;
+}
+
+struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one) {
+  struct hr__seat seat = engine->seat[job.id];
+  if (seat.n_slices == 0) return (struct hr_placement){.pool = {seat.first}};
+  const struct hr_slice *slices = engine->store.slices + seat.first;
+  if (seat.n_slices == 1) {
+    *one = (struct hr_slice){{seat.first}, (uint32_t)hr__job_gpu_milli(engine->trace, job)};
+    slices = one;
+  }
+  return (struct hr_placement){hr__cluster_pool_of(&engine->cluster, slices[0].node), seat.n_slices, slices};
+}
+
+void hr__seat_drop(struct hr__engine *engine, hr_job job) {
+  struct hr__seat seat = engine->seat[job.id];
+  if (seat.n_slices < 2) return;
+  struct hr__slice_store *store = &engine->store;
+  unsigned class_ = size_class(seat.n_slices);
+  store->slices[seat.first].node.id = store->free_block[class_];
+  store->free_block[class_] = seat.first + 1;
+}
