@@ -1,1 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_POLICY_KIT_H
+#define HEADROOM_POLICY_KIT_H
+
+/*
+ * What the built-in policies are made of, for plug-ins to use as well: an ordered set of jobs, placement rules,
+ * and the future of running jobs. All memory comes from the policy's arena; functions that may need more return
+ * false when it has run out.
+ */
+
 #include "headroom/policy.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Ordered jobs ----------------------------------------------------------------------------------- */
+
+/*
+ * A B+-tree of entries (key, job, value), ordered by (key, job). Inner nodes keep the least value and the sum of
+ * values below each child, so besides the next entry it finds the next one with a value small enough, and the
+ * place where a running sum passes a bound. Everything costs O(log n).
+ */
+struct hr_job_entry {
+  int64_t key;
+  hr_job job;
+  int64_t value;
+};
+
+/* Tree nodes; shared by any number of trees of one policy. */
+struct hr_tree_store;
+HR_API struct hr_tree_store *hr_tree_store_create(struct hr_arena *arena);
+
+struct hr_job_tree {
+  struct hr_tree_store *store;
+  uint32_t root;  /* place of the root in the store, 0 for none */
+  uint32_t depth; /* inner levels above the leaves */
+  uint64_t count;
+  int64_t sum; /* of all values */
+};
+
+/* A tree that is all zero but for its store is empty. (key, job) must not be in the tree already. */
+HR_API bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry entry);
+/* Whether it was there. */
+HR_API bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job);
+/* The first entry; false when the tree is empty. */
+HR_API bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entry);
+/* The first entry after (key, job) whose value is at most `bound`. `entry` may be where (key, job) came from. */
+HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
+                             struct hr_job_entry *entry);
+/* The least key such that the values of all entries up to it sum to at least `sum`; values must not be negative. */
+HR_API bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key);
+/* The sum of the values of all entries with a key of at most `key`. */
+HR_API int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key);
+
+/* ---- Placement -------------------------------------------------------------------------------------- */
+
+/*
+ * Where a gang goes. `pool`: anywhere in a pool, only the count matters; the first pool with enough free. The
+ * others: a job of at most a node's GPUs sits on one node, chosen among the nodes of all acceptable pools; a larger
+ * one takes wholly free nodes of one pool (the first where it fits), lowest id first, and its remainder, if any,
+ * sits on one more node by the same rule.
+ */
+enum hr_placement_rule { HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT, HR_PLACE_WORST_FIT };
+
+/* A state of capacity to place on: the present one or a planned one. */
+struct hr_capacity {
+  uint32_t n_pools;
+  const struct hr_free_index *const *index; /* by pool; not used by HR_PLACE_POOL */
+  const uint64_t *free_gpus;                /* by pool; used by HR_PLACE_POOL alone */
+};
+
+struct hr_placer;
+HR_API struct hr_placer *hr_placer_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                          enum hr_placement_rule rule);
+/* Places `gpus` GPUs on the cluster as it is now; false when they do not fit. The slices are valid until the
+   placer's next call. */
+HR_API bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t accept_class,
+                           struct hr_placement *placement);
+/* Likewise on another state of the same cluster. */
+HR_API bool hr_placer_find_in(struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
+                              uint32_t accept_class, struct hr_placement *placement);
+/* Whether the job would sit on one node (or is placed by count): then n_slices is at most 1. */
+HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t accept_class);
+
+/* ---- The future of what runs ------------------------------------------------------------------------ */
+
+/*
+ * When GPUs come free, as far as is known: each running job with the time at which it is expected to end. A bin is
+ * what GPUs are counted in: a pool under HR_PLACE_POOL, a node under the other rules. A job that is overdue is
+ * expected to end one microsecond from now.
+ */
+struct hr_releases;
+HR_API struct hr_releases *hr_releases_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                              enum hr_placement_rule rule);
+HR_API bool hr_releases_add(struct hr_releases *releases, hr_job job, uint32_t gpus,
+                            const struct hr_placement *placement, int64_t end_us);
+HR_API bool hr_releases_remove(struct hr_releases *releases, hr_job job, uint32_t gpus,
+                               const struct hr_placement *placement, int64_t end_us);
+/* The earliest time after now at which the rule can place `gpus` GPUs, if nothing else starts; HR_NEVER_US when
+   they would not fit on the empty cluster. To be asked when they do not fit now. */
+HR_API int64_t hr_releases_earliest(struct hr_releases *releases, uint32_t gpus, uint32_t accept_class, int64_t now_us);
+/* Whether `gpus` GPUs could still be placed at `at_us` if `taken` GPUs stayed at `placement` from now until beyond
+   then. */
+HR_API bool hr_releases_allow(struct hr_releases *releases, const struct hr_placement *placement, uint32_t taken,
+                              uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us);
+/* Bins, for a planner that wants the whole future: their number, where a pool's first one is, free GPUs now, and
+   their running jobs by (expected end, job), value = GPUs. */
+HR_API uint32_t hr_releases_bins(const struct hr_releases *releases);
+HR_API uint32_t hr_releases_first_bin(const struct hr_releases *releases, hr_pool pool);
+HR_API uint32_t hr_releases_bin_free(const struct hr_releases *releases, uint32_t bin);
+HR_API const struct hr_job_tree *hr_releases_bin_ends(const struct hr_releases *releases, uint32_t bin);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

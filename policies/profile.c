@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "policies/profile.h"
+
+#include <string.h>
+
+static bool reserve(struct hr__profile *profile, struct hr_arena *arena, uint32_t count) {
+  if (count <= profile->capacity) return true;
+  uint32_t capacity = 2 * profile->capacity > count ? 2 * profile->capacity : count + 6;
+  int64_t *at_us = hr_arena_alloc(arena, capacity * sizeof *at_us);
+  uint32_t *free = hr_arena_alloc(arena, capacity * sizeof *free);
+  if (!at_us || !free) return false;
+  if (profile->count) {
+    memcpy(at_us, profile->at_us, profile->count * sizeof *at_us);
+    memcpy(free, profile->free, profile->count * sizeof *free);
+  }
+  profile->at_us = at_us;
+  profile->free = free;
+  profile->capacity = capacity;
+  return true;
+}
+
+bool hr__profile_begin(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
+  profile->count = 0;
+  if (!reserve(profile, arena, 1)) return false;
+  profile->at_us[0] = now_us;
+  profile->free[0] = free;
+  profile->count = 1;
+  return true;
+}
+
+bool hr__profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus) {
+  uint32_t last = profile->count - 1;
+  if (profile->at_us[last] == at_us) {
+    profile->free[last] += gpus;
+    return true;
+  }
+  if (!reserve(profile, arena, profile->count + 1)) return false;
+  profile->at_us[profile->count] = at_us;
+  profile->free[profile->count++] = profile->free[last] + gpus;
+  return true;
+}
+
+/* The step that holds at a time not before the first step's. */
+static uint32_t step_at(const struct hr__profile *profile, int64_t at_us) {
+  uint32_t low = 0, high = profile->count - 1;
+  while (low < high) {
+    uint32_t middle = (low + high + 1) / 2;
+    if (profile->at_us[middle] <= at_us)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+/* The step that begins at `at_us`, made if there is none. There must be room. */
+static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
+  uint32_t step = step_at(profile, at_us);
+  if (profile->at_us[step] == at_us) return step;
+  uint32_t tail = profile->count - step - 1;
+  memmove(profile->at_us + step + 2, profile->at_us + step + 1, tail * sizeof *profile->at_us);
+  memmove(profile->free + step + 2, profile->free + step + 1, tail * sizeof *profile->free);
+  profile->at_us[step + 1] = at_us;
+  profile->free[step + 1] = profile->free[step];
+  profile->count++;
+  return step + 1;
+}
+
+bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,
+                      uint32_t gpus) {
+  if (!reserve(profile, arena, profile->count + 2)) return false;
+  uint32_t first = cut(profile, from_us), end = cut(profile, to_us);
+  for (uint32_t step = first; step < end; step++) profile->free[step] -= gpus;
+  return true;
+}
+
+int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus) {
+  uint32_t step = step_at(profile, from_us), count = profile->count;
+  int64_t start_us = from_us;
+  for (;;) {
+    while (step < count && profile->free[step] < gpus) step++; /* begin where there are enough */
+    if (step == count) return HR_NEVER_US;
+    if (profile->at_us[step] > start_us) start_us = profile->at_us[step];
+    while (step < count && profile->free[step] >= gpus) step++; /* and see how long it lasts */
+    if (step == count || profile->at_us[step] >= start_us + length_us) return start_us;
+  }
+}
+
+uint32_t hr__profile_least(const struct hr__profile *profile, int64_t from_us, int64_t length_us) {
+  uint32_t step = step_at(profile, from_us), least = profile->free[step];
+  while (++step < profile->count && profile->at_us[step] < from_us + length_us)
+    if (profile->free[step] < least) least = profile->free[step];
+  return least;
+}

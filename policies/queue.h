@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_QUEUE_H
+#define HR_POLICIES_QUEUE_H
+
+/* The parts of the `queue` policy: an order of jobs, a way to pass over those that do not fit, a placement rule. */
+
+#include "headroom/policy.h"
+
+struct hr__queue;
+
+/* Which waiting job comes first: the least key, ties by (submit, row), which is the job's id. */
+struct hr__order {
+  int64_t (*key)(const struct hr_trace *trace, hr_job job);
+};
+
+/* What happens when a job does not fit. */
+struct hr__backfill {
+  /* Jobs of equal request share a queue; otherwise all wait in one. */
+  bool by_shape;
+  /* It looks at when running jobs are expected to end. */
+  bool needs_releases;
+  /* What a queue's bounded search is about (struct hr_job_entry's value); NULL where none is made. */
+  int64_t (*value)(const struct hr_trace *trace, hr_job job);
+  enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env); /* may be NULL */
+  enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+};
+
+extern const struct hr__order hr__order_fifo, hr__order_sjf, hr__order_smallest, hr__order_largest, hr__order_priority;
+extern const struct hr__backfill hr__backfill_strict, hr__backfill_skip, hr__backfill_easy, hr__backfill_conservative;
+
+/* Waiting jobs that ask for the same, in order. If the first does not fit, none does. */
+struct hr__shape {
+  uint32_t gpus, accept_class;
+  struct hr_job_tree jobs;
+  struct hr_job_entry head; /* the first of `jobs`, when there is one */
+  uint32_t active_at;       /* its place in queue->active, HR_NONE while empty */
+};
+
+struct hr__queue {
+  struct hr_arena *arena;
+  const struct hr_trace *trace;
+  const struct hr_cluster *cluster;
+  const struct hr__order *order;
+  const struct hr__backfill *backfill;
+  enum hr_placement_rule rule;
+  struct hr_placer *placer;
+  struct hr_releases *releases; /* NULL unless the backfill needs it */
+  struct hr_tree_store *store;
+  struct hr__shape **shapes; /* every shape seen */
+  uint32_t *active;          /* those with waiting jobs, in no order */
+  uint32_t *slot;            /* hash of shapes: number + 1, 0 for empty */
+  uint32_t n_shapes, n_active, n_slots;
+  void *backfill_state;
+};
+
+static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
+  return queue->trace->gpus[job.id];
+}
+
+/* waiting.c: the waiting jobs by shape. */
+enum hr_status hr__waiting_init(struct hr__queue *queue);
+enum hr_status hr__waiting_add(struct hr__queue *queue, hr_job job);
+enum hr_status hr__waiting_remove(struct hr__queue *queue, struct hr__shape *shape, struct hr_job_entry entry);
+
+static inline struct hr__shape *hr__active_shape(const struct hr__queue *queue, uint32_t i) {
+  return queue->shapes[queue->active[i]];
+}
+static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b) {
+  return a.key != b.key ? a.key < b.key : a.job.id < b.job.id;
+}
+/* The first waiting job of all and its shape; NULL when none waits. */
+struct hr__shape *hr__waiting_first(const struct hr__queue *queue);
+
+/* Where a job of this shape would go now; false when it does not fit. Jobs without GPUs go anywhere. */
+static inline bool hr__shape_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t accept_class,
+                                  struct hr_placement *placement) {
+  return hr_placer_find(queue->placer, gpus, accept_class, placement);
+}
+
+/* Starts a waiting job of `shape`, takes it out of the queue and, where kept, notes its expected end. */
+enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                               struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
+                               enum hr_reason reason);
+/* Starts jobs in order until one does not fit, and returns its shape in `blocked`, NULL when none waits. */
+enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                        struct hr__shape **blocked);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The built-in policies, and parameters from text. A new policy is one line in the table. */
+
+#include "headroom/policies.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct hr_policy_ops hr__policy_queue;
+
+static const struct hr_policy_ops *const policies[] = {&hr__policy_queue, NULL};
+
+const struct hr_policy_ops *const *hr_policies(void) {
+  return policies;
+}
+
+enum { N_POLICIES = sizeof policies / sizeof *policies - 1 };
+
+/* "a, b, c" of a NULL-terminated list. */
+static void join_words(const char *const *words, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (; *words && used < size; words++) {
+    int written = snprintf(text + used, size - used, "%s%s", used ? ", " : "", *words);
+    used += written > 0 ? (size_t)written : 0;
+  }
+}
+
+/* "; did you mean 'x'? (known: a, b)", for what a person mistyped. */
+static void suggest(const char *word, const char *const *words, char *text, size_t size) {
+  char known[400];
+  const char *nearest = hr_nearest_word(word, words);
+  join_words(words, known, sizeof known);
+  if (nearest)
+    snprintf(text, size, "did you mean '%s'? (known: %s)", nearest, known);
+  else
+    snprintf(text, size, "known: %s", known);
+}
+
+const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *error) {
+  const char *names[N_POLICIES + 1] = {0};
+  for (size_t i = 0; i < N_POLICIES; i++) {
+    if (strcmp(policies[i]->name, name) == 0) return policies[i];
+    names[i] = policies[i]->name;
+  }
+  char hint[500];
+  suggest(name, names, hint, sizeof hint);
+  hr_fail(error, HR_BAD_INPUT, "unknown policy '%s'; %s", name, hint);
+  return NULL;
+}
+
+/* ---- Values ----------------------------------------------------------------------------------------- */
+
+static enum hr_status parse_choice(const struct hr_param *param, const char *text, struct hr_param_value *value,
+                                   struct hr_error *error) {
+  for (int64_t i = 0; param->choices[i]; i++) {
+    if (strcmp(param->choices[i], text) != 0) continue;
+    value->integer = i;
+    return HR_OK;
+  }
+  char hint[500];
+  suggest(text, param->choices, hint, sizeof hint);
+  return hr_fail(error, HR_BAD_INPUT, "parameter '%s': '%s' is not one of its choices; %s", param->key, text, hint);
+}
+
+static enum hr_status parse_number(const struct hr_param *param, const char *text, struct hr_param_value *value,
+                                   struct hr_error *error) {
+  bool whole = param->type == HR_PARAM_INTEGER;
+  char *end;
+  errno = 0;
+  double real = strtod(text, &end);
+  bool good = end != text && *end == '\0' && errno == 0 && isfinite(real) && real >= param->min && real <= param->max;
+  if (whole && good) {
+    good = real == floor(real) && fabs(real) <= 0x1p53;
+    if (good) value->integer = (int64_t)real;
+  }
+  value->real = real;
+  if (good) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "parameter '%s': '%s' is not a %s from %g to %g", param->key, text,
+                 whole ? "whole number" : "number", param->min, param->max);
+}
+
+static enum hr_status parse_boolean(const struct hr_param *param, const char *text, struct hr_param_value *value,
+                                    struct hr_error *error) {
+  bool yes = strcmp(text, "true") == 0, no = strcmp(text, "false") == 0;
+  value->integer = yes;
+  return yes || no ? HR_OK
+                   : hr_fail(error, HR_BAD_INPUT, "parameter '%s': '%s' is not true or false", param->key, text);
+}
+
+static enum hr_status parse_value(const struct hr_param *param, const char *text, struct hr_param_value *value,
+                                  struct hr_error *error) {
+  switch (param->type) {
+  case HR_PARAM_CHOICE:
+    return parse_choice(param, text, value, error);
+  case HR_PARAM_INTEGER:
+  case HR_PARAM_REAL:
+    return parse_number(param, text, value, error);
+  case HR_PARAM_BOOLEAN:
+    return parse_boolean(param, text, value, error);
+  }
+  return HR_INTERNAL;
+}
+
+/* ---- Choices ---------------------------------------------------------------------------------------- */
+
+static size_t count_params(const struct hr_policy_ops *ops) {
+  size_t count = 0;
+  while (ops->params && ops->params[count].key) count++;
+  return count;
+}
+
+enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error) {
+  *choice = (struct hr_policy_choice){.ops = hr_policy_find(name, error)};
+  if (!choice->ops) return HR_BAD_INPUT;
+  choice->n_params = count_params(choice->ops);
+  choice->params = calloc(choice->n_params + 1, sizeof *choice->params);
+  if (!choice->params) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (size_t i = 0; i < choice->n_params; i++) {
+    const struct hr_param *param = &choice->ops->params[i];
+    enum hr_status status = parse_value(param, param->fallback, &choice->params[i], error);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char *key, const char *text,
+                                    struct hr_error *error) {
+  const struct hr_param *params = choice->ops->params;
+  for (size_t i = 0; i < choice->n_params; i++)
+    if (strcmp(params[i].key, key) == 0) return parse_value(&params[i], text, &choice->params[i], error);
+  const char **keys = calloc(choice->n_params + 1, sizeof(*keys));
+  if (!keys) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (size_t i = 0; i < choice->n_params; i++) keys[i] = params[i].key;
+  char hint[500];
+  suggest(key, keys, hint, sizeof hint);
+  free(keys);
+  return hr_fail(error, HR_BAD_INPUT, "policy '%s' has no parameter '%s'; %s", choice->ops->name, key, hint);
+}
+
+const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t index, char *buffer) {
+  const struct hr_param *param = &choice->ops->params[index];
+  const struct hr_param_value *value = &choice->params[index];
+  switch (param->type) {
+  case HR_PARAM_CHOICE:
+    return param->choices[value->integer];
+  case HR_PARAM_BOOLEAN:
+    return value->integer ? "true" : "false";
+  case HR_PARAM_INTEGER:
+    snprintf(buffer, 32, "%" PRId64, value->integer);
+    return buffer;
+  case HR_PARAM_REAL:
+    snprintf(buffer, 32, "%.17g", value->real);
+    return buffer;
+  }
+  return "";
+}
+
+void hr_policy_choice_finish(struct hr_policy_choice *choice) {
+  free(choice->params);
+  *choice = (struct hr_policy_choice){0};
+}

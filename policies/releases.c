@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The future of what runs: see headroom/policy_kit.h.
+ *
+ * Each bin keeps its running jobs in a tree by expected end, so the time T(bin, g) at which it has g GPUs free is one
+ * search for a running sum. For each (pool, g) that was ever asked about, a tournament over the pool's bins holds
+ * T(bin, g) at its leaves; its root is the first bin to have them, and the k smallest are found by walking down from
+ * the root. A change of one bin replays one leaf of each of the pool's tournaments.
+ */
+
+#include "headroom/policy.h"
+
+#include <string.h>
+
+enum { MILLI = 1000 };
+
+/* The time of a bin that has the GPUs free now. */
+#define NOW INT64_MIN
+
+struct bin {
+  uint32_t size, free; /* GPUs */
+  struct hr_job_tree ends;
+};
+
+struct tournament {
+  uint32_t gpus;
+  int64_t *time; /* [2 * leaves]; the root is 1, bin i's leaf is leaves + i */
+  struct tournament *next;
+};
+
+struct group { /* the bins of a pool */
+  uint32_t first_bin, n_bins, bin_size;
+  uint32_t leaves; /* a power of two */
+  struct tournament *tournaments;
+};
+
+/* A subtree of a tournament that may hold the next smallest time. */
+struct contender {
+  int64_t time;
+  uint32_t at;
+};
+
+struct hr_releases {
+  struct hr_arena *arena;
+  const struct hr_cluster *cluster;
+  bool by_node;
+  uint32_t n_groups, n_bins;
+  struct group *groups;
+  struct bin *bins;
+  struct contender *contenders; /* room for the bins of the largest pool */
+  bool out_of_memory;
+};
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static void init_group(struct hr_releases *releases, struct hr_tree_store *store, hr_pool pool) {
+  struct group *group = &releases->groups[pool.id];
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(releases->cluster, pool);
+  group->first_bin = releases->n_bins;
+  group->n_bins = releases->by_node ? spec->nodes : 1;
+  group->bin_size = releases->by_node ? spec->gpus_per_node : spec->nodes * spec->gpus_per_node;
+  for (group->leaves = 1; group->leaves < group->n_bins;) group->leaves *= 2;
+  for (uint32_t i = 0; i < group->n_bins; i++) {
+    struct bin *bin = &releases->bins[releases->n_bins++];
+    bin->size = bin->free = group->bin_size;
+    bin->ends.store = store;
+  }
+}
+
+struct hr_releases *hr_releases_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                       enum hr_placement_rule rule) {
+  struct hr_releases *releases = hr_arena_alloc(arena, sizeof *releases);
+  struct hr_tree_store *store = hr_tree_store_create(arena);
+  if (!releases || !store) return NULL;
+  uint32_t n_bins = 0, most_bins = 1;
+  *releases = (struct hr_releases){.arena = arena, .cluster = cluster, .by_node = rule != HR_PLACE_POOL};
+  releases->n_groups = hr_cluster_pools(cluster);
+  for (uint32_t i = 0; i < releases->n_groups; i++) {
+    uint32_t bins = releases->by_node ? hr_cluster_pool_spec(cluster, (hr_pool){i})->nodes : 1;
+    n_bins += bins;
+    if (bins > most_bins) most_bins = bins;
+  }
+  releases->groups = hr_arena_alloc(arena, releases->n_groups * sizeof *releases->groups);
+  releases->bins = hr_arena_alloc(arena, n_bins * sizeof *releases->bins);
+  releases->contenders = hr_arena_alloc(arena, (most_bins + 1) * sizeof *releases->contenders);
+  if (!releases->groups || !releases->bins || !releases->contenders) return NULL;
+  for (uint32_t i = 0; i < releases->n_groups; i++) init_group(releases, store, (hr_pool){i});
+  return releases;
+}
+
+/* ---- Tournaments ------------------------------------------------------------------------------------ */
+
+static int64_t bin_time(const struct bin *bin, uint32_t gpus) {
+  int64_t time = HR_NEVER_US;
+  if (bin->free >= gpus) return NOW;
+  return hr_job_tree_reach(&bin->ends, (int64_t)(gpus - bin->free), &time) ? time : HR_NEVER_US;
+}
+
+static int64_t earlier(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static void replay(struct tournament *tournament, uint32_t leaf, int64_t time) {
+  int64_t *times = tournament->time;
+  times[leaf] = time;
+  for (uint32_t at = leaf / 2; at > 0; at /= 2) {
+    int64_t winner = earlier(times[2 * at], times[2 * at + 1]);
+    if (times[at] == winner) return;
+    times[at] = winner;
+  }
+}
+
+static void replay_all(struct hr_releases *releases, const struct group *group, uint32_t bin) {
+  for (struct tournament *each = group->tournaments; each; each = each->next)
+    replay(each, group->leaves + bin - group->first_bin, bin_time(&releases->bins[bin], each->gpus));
+}
+
+static struct tournament *make_tournament(struct hr_releases *releases, struct group *group, uint32_t gpus) {
+  struct tournament *made = hr_arena_alloc(releases->arena, sizeof *made);
+  int64_t *times = hr_arena_alloc(releases->arena, 2 * (size_t)group->leaves * sizeof *times);
+  if (!made || !times) {
+    releases->out_of_memory = true;
+    return NULL;
+  }
+  for (uint32_t i = 0; i < group->leaves; i++)
+    times[group->leaves + i] = i < group->n_bins ? bin_time(&releases->bins[group->first_bin + i], gpus) : HR_NEVER_US;
+  for (uint32_t at = group->leaves - 1; at > 0; at--) times[at] = earlier(times[2 * at], times[2 * at + 1]);
+  *made = (struct tournament){gpus, times, group->tournaments};
+  group->tournaments = made;
+  return made;
+}
+
+/* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
+static const struct tournament *tournament_for(struct hr_releases *releases, struct group *group, uint32_t gpus) {
+  for (struct tournament *each = group->tournaments; each; each = each->next)
+    if (each->gpus == gpus) return each;
+  return make_tournament(releases, group, gpus);
+}
+
+static void push(struct contender *heap, uint32_t count, struct contender contender) {
+  uint32_t hole = count;
+  for (; hole > 0 && contender.time < heap[(hole - 1) / 2].time; hole = (hole - 1) / 2)
+    heap[hole] = heap[(hole - 1) / 2];
+  heap[hole] = contender;
+}
+
+static struct contender pop(struct contender *heap, uint32_t count) {
+  struct contender top = heap[0], last = heap[count - 1];
+  uint32_t hole = 0;
+  for (uint32_t child = 1; child < count - 1; child = 2 * hole + 1) {
+    if (child + 1 < count - 1 && heap[child + 1].time < heap[child].time) child++;
+    if (last.time <= heap[child].time) break;
+    heap[hole] = heap[child];
+    hole = child;
+  }
+  heap[hole] = last;
+  return top;
+}
+
+/* The k-th smallest time of a tournament, k from 1: subtrees are opened in the order of their winners. */
+static int64_t kth_time(struct hr_releases *releases, const struct group *group, const struct tournament *tournament,
+                        uint32_t k) {
+  struct contender *heap = releases->contenders;
+  uint32_t count = 1;
+  if (k > group->n_bins) return HR_NEVER_US;
+  heap[0] = (struct contender){tournament->time[1], 1};
+  while (count > 0) {
+    struct contender best = pop(heap, count--);
+    while (best.at < group->leaves) { /* follow the winner down; the loser of each pairing stays a contender */
+      uint32_t left = 2 * best.at, right = left + 1;
+      bool left_wins = tournament->time[left] <= tournament->time[right];
+      uint32_t loser = left_wins ? right : left;
+      best = (struct contender){best.time, left_wins ? left : right};
+      if (tournament->time[loser] != HR_NEVER_US)
+        push(heap, count++, (struct contender){tournament->time[loser], loser});
+    }
+    if (--k == 0) return best.time;
+  }
+  return HR_NEVER_US;
+}
+
+/* ---- Asking ----------------------------------------------------------------------------------------- */
+
+static bool single(const struct hr_releases *releases, uint32_t gpus, uint32_t accept_class) {
+  for (uint32_t i = 0; i < releases->n_groups; i++)
+    if (releases->groups[i].bin_size >= gpus && hr_cluster_accepts(releases->cluster, accept_class, (hr_pool){i}))
+      return true;
+  return false;
+}
+
+static int64_t bins_time(struct hr_releases *releases, struct group *group, uint32_t gpus, uint32_t k) {
+  if (group->n_bins == 1) return k == 1 ? bin_time(&releases->bins[group->first_bin], gpus) : HR_NEVER_US;
+  const struct tournament *tournament = tournament_for(releases, group, gpus);
+  if (!tournament) return HR_NEVER_US;
+  return k == 1 ? tournament->time[1] : kth_time(releases, group, tournament, k);
+}
+
+/* A gang over whole nodes and a remainder r fits once `whole` nodes are wholly free and one more has r: the wholly free
+   ones have r too, so that is when whole + 1 nodes have it. */
+static int64_t group_time(struct hr_releases *releases, struct group *group, uint32_t gpus, bool is_single) {
+  if (is_single) return group->bin_size >= gpus ? bins_time(releases, group, gpus, 1) : HR_NEVER_US;
+  uint32_t whole = gpus / group->bin_size, rest = gpus % group->bin_size;
+  int64_t whole_time = bins_time(releases, group, group->bin_size, whole);
+  if (rest == 0 || whole_time == HR_NEVER_US) return whole_time;
+  int64_t rest_time = bins_time(releases, group, rest, whole + 1);
+  return rest_time > whole_time ? rest_time : whole_time;
+}
+
+int64_t hr_releases_earliest(struct hr_releases *releases, uint32_t gpus, uint32_t accept_class, int64_t now_us) {
+  bool is_single = single(releases, gpus, accept_class);
+  int64_t earliest_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < releases->n_groups; i++)
+    if (hr_cluster_accepts(releases->cluster, accept_class, (hr_pool){i}))
+      earliest_us = earlier(earliest_us, group_time(releases, &releases->groups[i], gpus, is_single));
+  return earliest_us > now_us ? earliest_us : now_us + 1;
+}
+
+/* ---- Changing --------------------------------------------------------------------------------------- */
+
+static uint32_t bin_of(const struct hr_releases *releases, const struct hr_placement *placement, uint32_t slice) {
+  uint32_t first_bin = releases->groups[placement->pool.id].first_bin;
+  if (placement->n_slices == 0) return first_bin;
+  return first_bin + placement->slices[slice].node.id - hr_cluster_first_node(releases->cluster, placement->pool).id;
+}
+
+static uint32_t n_parts(const struct hr_placement *placement) {
+  return placement->n_slices ? placement->n_slices : 1;
+}
+
+static uint32_t part_gpus(const struct hr_placement *placement, uint32_t slice, uint32_t gpus) {
+  return placement->n_slices ? placement->slices[slice].gpu_milli / MILLI : gpus;
+}
+
+bool hr_releases_add(struct hr_releases *releases, hr_job job, uint32_t gpus, const struct hr_placement *placement,
+                     int64_t end_us) {
+  if (gpus == 0) return true;
+  for (uint32_t i = 0; i < n_parts(placement); i++) {
+    uint32_t at = bin_of(releases, placement, i), part = part_gpus(placement, i, gpus);
+    struct bin *bin = &releases->bins[at];
+    bin->free -= part;
+    if (!hr_job_tree_insert(&bin->ends, (struct hr_job_entry){end_us, job, part})) return false;
+    replay_all(releases, &releases->groups[placement->pool.id], at);
+  }
+  return !releases->out_of_memory;
+}
+
+bool hr_releases_remove(struct hr_releases *releases, hr_job job, uint32_t gpus, const struct hr_placement *placement,
+                        int64_t end_us) {
+  if (gpus == 0) return true;
+  bool found = true;
+  for (uint32_t i = 0; i < n_parts(placement); i++) {
+    uint32_t at = bin_of(releases, placement, i);
+    struct bin *bin = &releases->bins[at];
+    bin->free += part_gpus(placement, i, gpus);
+    found &= hr_job_tree_remove(&bin->ends, end_us, job);
+    replay_all(releases, &releases->groups[placement->pool.id], at);
+  }
+  return found;
+}
+
+/* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
+static void shrink(struct hr_releases *releases, const struct hr_placement *placement, uint32_t gpus, bool back) {
+  for (uint32_t i = 0; i < n_parts(placement); i++) {
+    uint32_t at = bin_of(releases, placement, i), part = part_gpus(placement, i, gpus);
+    releases->bins[at].free += back ? part : (uint32_t)-part;
+    replay_all(releases, &releases->groups[placement->pool.id], at);
+  }
+}
+
+bool hr_releases_allow(struct hr_releases *releases, const struct hr_placement *placement, uint32_t taken,
+                       uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us) {
+  if (taken == 0) return true;
+  shrink(releases, placement, taken, false);
+  int64_t earliest_us = hr_releases_earliest(releases, gpus, accept_class, now_us);
+  shrink(releases, placement, taken, true);
+  return earliest_us <= at_us;
+}
+
+uint32_t hr_releases_bins(const struct hr_releases *releases) {
+  return releases->n_bins;
+}
+
+uint32_t hr_releases_first_bin(const struct hr_releases *releases, hr_pool pool) {
+  return releases->groups[pool.id].first_bin;
+}
+
+uint32_t hr_releases_bin_free(const struct hr_releases *releases, uint32_t bin) {
+  return releases->bins[bin].free;
+}
+
+const struct hr_job_tree *hr_releases_bin_ends(const struct hr_releases *releases, uint32_t bin) {
+  return &releases->bins[bin].ends;
+}
