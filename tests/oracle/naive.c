@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The yardstick for the engine and the queue policy. Right by reading comes first; the few short cuts (a pass ends
- * when no waiting job is small enough for what is free, a conservative plan ends at the last job that fits the
- * present) leave out only work that cannot start anything.
+ * when no waiting job is small enough for what is free, a conservative plan runs from the first job that
+ * does not fit the present to the last one that does) leave out only work that cannot change anything.
  *
  * The state is flat: the GPUs free on each unit, the jobs waiting in order, the jobs running in no order. The
  * conservative plan is a table with one row of free GPUs for each stretch of time in which nothing changes.
@@ -73,6 +73,13 @@ static bool goes_before(const struct naive_input *in, uint32_t a, uint32_t b) {
 
 static bool accepts(const struct naive_input *in, uint32_t job, uint32_t pool) {
   return in->accepts[job] >> pool & 1;
+}
+
+/* How long a planned job keeps its GPUs. A limit of nothing keeps them for the least time there is: a reservation that
+   took nothing would hold nobody back. */
+static int64_t planned_length(const struct naive_input *in, uint32_t job) {
+  int64_t limit = limit_of(in, job);
+  return limit > 0 ? limit : 1;
 }
 
 /* A running job that has outlived its limit is expected to end at any moment. */
@@ -288,7 +295,6 @@ static uint32_t row_at(struct state *s, int64_t time) {
 }
 
 static void occupy(struct state *s, const struct naive_seat *seat, int64_t from, int64_t until) {
-  if (from >= until) return;
   uint32_t first = row_at(s, from), end = row_at(s, until);
   for (uint32_t row = first; row < end; row++) subtract_seat(s->plan.free[row], seat);
 }
@@ -300,39 +306,41 @@ static uint32_t earliest_row(struct state *s, uint32_t job, struct naive_seat *s
   for (uint32_t row = 0;; row++) {
     if (!place(s, plan->free[row], job, seat)) continue; /* nor then on the least of this row and others */
     memcpy(s->later, plan->free[row], s->n_units * sizeof *s->later);
-    for (uint32_t r = row + 1; r < plan->rows && plan->at[r] < plan->at[row] + limit_of(s->in, job); r++)
+    for (uint32_t r = row + 1; r < plan->rows && plan->at[r] < plan->at[row] + planned_length(s->in, job); r++)
       for (uint32_t u = 0; u < s->n_units; u++)
         if (plan->free[r][u] < s->later[u]) s->later[u] = plan->free[r][u];
     if (place(s, s->later, job, seat)) return row;
   }
 }
 
-/* A job that does not fit the present cannot start in this pass, so the plan may end at the last one that does. */
-static uint32_t jobs_to_plan(struct state *s) {
+/* Waiting jobs from `from` to the last one that fits the present: the others cannot start in this pass. */
+static uint32_t last_to_plan(struct state *s, uint32_t from) {
   struct naive_seat seat = {0, NULL};
-  uint32_t n = s->n_free >= smallest_waiting(s) ? s->n_waiting : 0;
-  while (n > 0 && (s->in->gpus[s->waiting[n - 1]] > s->n_free || !place(s, s->free, s->waiting[n - 1], &seat))) n--;
+  uint32_t n = s->n_free >= smallest_waiting(s) ? s->n_waiting : from;
+  while (n > from && (s->in->gpus[s->waiting[n - 1]] > s->n_free || !place(s, s->free, s->waiting[n - 1], &seat))) n--;
   free(seat.part);
   return n;
 }
 
-static void pass_conservative(struct state *s) {
-  uint32_t n = jobs_to_plan(s);
-  if (n == 0) return;
+static void plan_what_runs(struct state *s) {
   s->plan.rows = 0;
   for (uint32_t u = 0; u < s->n_units; u++) s->column[u] = s->unit[u].gpus;
   row_at(s, s->now);
   for (uint32_t i = 0; i < s->n_running; i++)
     occupy(s, &s->out.seat[s->running[i]], s->now, expected_end(s, s->running[i]));
-  for (uint32_t i = 0; i < n; i++) {
+}
+
+static void pass_conservative(struct state *s) {
+  uint32_t first = 0; /* until a job does not fit nothing is reserved: what is free now is free from now on */
+  while (first < s->n_waiting && try_start(s, s->waiting[first])) first++;
+  uint32_t last = last_to_plan(s, first);
+  if (last > first) plan_what_runs(s);
+  for (uint32_t i = first; i < last; i++) {
     uint32_t job = s->waiting[i];
     struct naive_seat *seat = &s->out.seat[job];
-    int64_t from = s->plan.at[earliest_row(s, job, seat)], until = from + limit_of(s->in, job);
-    if (from == s->now) {
-      start(s, job);
-      until = expected_end(s, job);
-    }
-    occupy(s, seat, from, until);
+    int64_t from = s->plan.at[earliest_row(s, job, seat)];
+    if (from == s->now) start(s, job);
+    occupy(s, seat, from, from + planned_length(s->in, job));
   }
 }
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "helios_case.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define HELIOS REAL_TRACES_DIR "/helios-venus/helios_trace.csv.gz"
+
+static bool is_missing(void) {
+  FILE *file = fopen(HELIOS, "rb");
+  if (file) fclose(file);
+  if (!file) fprintf(stderr, "\n*** SKIPPED: real trace " HELIOS " is not there ***\n");
+  return !file;
+}
+
+bool helios_read(struct replay_case *workload, uint32_t nodes) {
+  if (is_missing()) return false;
+  struct hr_column_map map = {0};
+  struct hr_trace *trace = NULL;
+  struct hr_error error;
+  enum hr_status status = hr_column_map_parse(&map, "submit=arrival_s,duration=service_sec,gpus=gpu_count", &error);
+  if (status == HR_OK) status = hr_trace_read(HELIOS, &(struct hr_trace_options){.map = &map}, &trace, &error);
+  if (status != HR_OK) {
+    fprintf(stderr, "%s\n", error.text);
+    abort();
+  }
+  *workload = (struct replay_case){
+      .jobs = replay_jobs_of(trace), .n_jobs = trace->n_jobs, .pools = {{{nodes, 8}, 0}}, .n_pools = 1};
+  hr_column_map_finish(&map);
+  hr_trace_destroy(trace);
+  return true;
+}
+
+void helios_make_up_limits(struct replay_case *workload) {
+  for (uint32_t i = 0; i < workload->n_jobs; i++) {
+    uint32_t scrambled = i * UINT32_C(2654435761) >> 16;
+    int64_t extra_percent = i % 4 ? scrambled % 200 : 0;
+    workload->jobs[i].limit = workload->jobs[i].work + workload->jobs[i].work * extra_percent / 100;
+  }
+}
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+bool helios_rules_differ(const struct hr_trace *trace, const struct replay_case *workload, struct replay_rules rules) {
+  char text[64];
+  double begun_s = now_s();
+  struct replay_outcome naive = replay_naive(workload, rules);
+  double naive_s = now_s() - begun_s;
+  begun_s = now_s();
+  struct replay_outcome product = replay_product(trace, workload, rules, false);
+  double product_s = now_s() - begun_s;
+  uint32_t job = replay_first_difference(&naive, &product);
+  printf("\n    %-36s naive %7.2f s, product %5.2f s", replay_rules_text(rules, text), naive_s, product_s);
+  if (product.failed)
+    printf(": the product failed: %s", product.error.text);
+  else if (job != HR_NONE)
+    printf(": job %" PRIu32 " starts at %" PRId64 ", the product says %" PRId64, job, naive.result.start[job],
+           product.result.start[job]);
+  fflush(stdout);
+  replay_outcome_finish(&naive);
+  replay_outcome_finish(&product);
+  return job != HR_NONE;
+}
