@@ -48,17 +48,23 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
 
 /* ---- The future from what runs ---------------------------------------------------------------------- */
 
+struct filling {
+  struct hr__profile *profile;
+  struct hr_arena *arena;
+  int64_t now_us;
+};
+
+static bool add_end(void *self, struct hr_job_entry entry) {
+  struct filling *filling = self;
+  int64_t end_us = entry.key > filling->now_us ? entry.key : filling->now_us + 1;
+  return hr__profile_release(filling->profile, filling->arena, end_us, (uint32_t)entry.value);
+}
+
 static bool begin_bin(const struct hr__queue *queue, struct planner *planner, uint32_t bin, int64_t now_us) {
-  const struct hr_job_tree *ends = hr_releases_bin_ends(queue->releases, bin);
-  struct hr__profile *profile = &planner->profiles[bin];
-  if (!hr__profile_begin(profile, queue->arena, now_us, hr_releases_bin_free(queue->releases, bin))) return false;
-  struct hr_job_entry entry;
-  for (bool more = hr_job_tree_first(ends, &entry); more;
-       more = hr_job_tree_next(ends, entry.key, entry.job, INT64_MAX, &entry)) {
-    int64_t end_us = entry.key > now_us ? entry.key : now_us + 1;
-    if (!hr__profile_release(profile, queue->arena, end_us, (uint32_t)entry.value)) return false;
-  }
-  return true;
+  struct filling filling = {&planner->profiles[bin], queue->arena, now_us};
+  uint32_t free = hr_releases_bin_free(queue->releases, bin);
+  return hr__profile_begin(filling.profile, queue->arena, now_us, free) &&
+         hr_job_tree_each(hr_releases_bin_ends(queue->releases, bin), add_end, &filling);
 }
 
 static enum hr_status begin_plan(const struct hr__queue *queue, struct planner *planner, int64_t now_us) {

@@ -442,6 +442,24 @@ bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, i
   return false;
 }
 
+static bool visit_below(const struct hr_tree_store *store, uint32_t place, uint32_t height, hr_job_visit *visit,
+                        void *self) {
+  if (height == 0) {
+    const struct leaf *leaf = leaf_at(store, place);
+    for (uint32_t at = 0; at < leaf->count; at++)
+      if (!visit(self, entry_at(leaf, at))) return false;
+    return true;
+  }
+  const struct inner *inner = inner_at(store, place);
+  for (uint32_t slot = 0; slot < inner->count; slot++)
+    if (!visit_below(store, inner->child[slot], height - 1, visit, self)) return false;
+  return true;
+}
+
+bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void *self) {
+  return !tree->root || visit_below(tree->store, tree->root, tree->depth, visit, self);
+}
+
 bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key) {
   if (!tree->root || tree->sum < sum) return false;
   uint32_t place = tree->root;

@@ -64,7 +64,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
   if (!queue->store || !queue->placer || hr__waiting_init(queue) != HR_OK) return HR_NO_MEMORY;
   if (queue->backfill->needs_releases) {
-    queue->releases = hr_releases_create(env->arena, env->cluster, queue->rule);
+    queue->releases = hr_releases_create(env->arena, env->cluster, queue->rule, env->jobs->n_jobs);
     if (!queue->releases) return HR_NO_MEMORY;
   }
   *self = queue;

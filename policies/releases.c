@@ -6,6 +6,9 @@
  * search for a running sum. For each (pool, g) that was ever asked about, a tournament over the pool's bins holds
  * T(bin, g) at its leaves; its root is the first bin to have them, and the k smallest are found by walking down from
  * the root. A change of one bin replays one leaf of each of the pool's tournaments.
+ *
+ * A start is noted on a list and goes into the trees when something is asked; a job that ends before that never does.
+ * Where nothing waits, nothing is asked.
  */
 
 #include "headroom/policy.h"
@@ -40,9 +43,19 @@ struct contender {
   uint32_t at;
 };
 
+/* A part of a start that is not in its bin's tree yet. */
+struct note {
+  int64_t end_us;
+  hr_job job;
+  uint32_t bin, gpus; /* no GPUs: crossed out */
+};
+
 struct hr_releases {
   struct hr_arena *arena;
   const struct hr_cluster *cluster;
+  struct note *notes;
+  uint32_t n_notes, n_crossed, notes_capacity;
+  uint32_t *noted_at; /* by job: the place of its first note + 1, 0 for none; its parts follow each other */
   bool by_node;
   uint32_t n_groups, n_bins;
   struct group *groups;
@@ -68,7 +81,7 @@ static void init_group(struct hr_releases *releases, struct hr_tree_store *store
 }
 
 struct hr_releases *hr_releases_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                       enum hr_placement_rule rule) {
+                                       enum hr_placement_rule rule, uint32_t n_jobs) {
   struct hr_releases *releases = hr_arena_alloc(arena, sizeof *releases);
   struct hr_tree_store *store = hr_tree_store_create(arena);
   if (!releases || !store) return NULL;
@@ -83,7 +96,8 @@ struct hr_releases *hr_releases_create(struct hr_arena *arena, const struct hr_c
   releases->groups = hr_arena_alloc(arena, releases->n_groups * sizeof *releases->groups);
   releases->bins = hr_arena_alloc(arena, n_bins * sizeof *releases->bins);
   releases->contenders = hr_arena_alloc(arena, (most_bins + 1) * sizeof *releases->contenders);
-  if (!releases->groups || !releases->bins || !releases->contenders) return NULL;
+  releases->noted_at = hr_arena_alloc(arena, n_jobs * sizeof *releases->noted_at);
+  if (!releases->groups || !releases->bins || !releases->contenders || !releases->noted_at) return NULL;
   for (uint32_t i = 0; i < releases->n_groups; i++) init_group(releases, store, (hr_pool){i});
   return releases;
 }
@@ -179,6 +193,73 @@ static int64_t kth_time(struct hr_releases *releases, const struct group *group,
   return HR_NEVER_US;
 }
 
+/* ---- Notes ------------------------------------------------------------------------------------------ */
+
+static void move_note(struct hr_releases *releases, uint32_t from, uint32_t to) {
+  struct note note = releases->notes[from];
+  releases->notes[to] = note;
+  if (releases->noted_at[note.job.id] == from + 1) releases->noted_at[note.job.id] = to + 1;
+}
+
+/* Makes room for one more: closes up the list when half of it is crossed out, else doubles it. */
+static bool make_room(struct hr_releases *releases) {
+  if (2 * releases->n_crossed > releases->n_notes) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < releases->n_notes; i++)
+      if (releases->notes[i].gpus) move_note(releases, i, kept++);
+    releases->n_notes = kept;
+    releases->n_crossed = 0;
+    return true;
+  }
+  uint32_t capacity = releases->notes_capacity ? 2 * releases->notes_capacity : 256;
+  struct note *notes = hr_arena_alloc(releases->arena, capacity * sizeof *notes);
+  if (!notes) return false;
+  if (releases->n_notes) memcpy(notes, releases->notes, releases->n_notes * sizeof *notes);
+  releases->notes = notes;
+  releases->notes_capacity = capacity;
+  return true;
+}
+
+static bool write_note(struct hr_releases *releases, struct note note) {
+  if (releases->n_notes == releases->notes_capacity && !make_room(releases)) return false;
+  releases->notes[releases->n_notes++] = note;
+  if (!releases->noted_at[note.job.id]) releases->noted_at[note.job.id] = releases->n_notes;
+  return true;
+}
+
+static void cross_out(struct hr_releases *releases, hr_job job) {
+  for (uint32_t i = releases->noted_at[job.id] - 1; i < releases->n_notes && releases->notes[i].job.id == job.id; i++) {
+    releases->notes[i].gpus = 0;
+    releases->n_crossed++;
+  }
+  releases->noted_at[job.id] = 0;
+}
+
+static struct group *group_of_bin(struct hr_releases *releases, uint32_t bin) {
+  uint32_t low = 0, high = releases->n_groups - 1;
+  while (low < high) {
+    uint32_t middle = (low + high + 1) / 2;
+    if (releases->groups[middle].first_bin <= bin)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return &releases->groups[low];
+}
+
+/* Brings the trees up to date. */
+static void settle(struct hr_releases *releases) {
+  for (uint32_t i = 0; i < releases->n_notes; i++) {
+    struct note note = releases->notes[i];
+    if (!note.gpus) continue;
+    struct hr_job_entry entry = {note.end_us, note.job, note.gpus};
+    if (!hr_job_tree_insert(&releases->bins[note.bin].ends, entry)) releases->out_of_memory = true;
+    replay_all(releases, group_of_bin(releases, note.bin), note.bin);
+    releases->noted_at[note.job.id] = 0;
+  }
+  releases->n_notes = releases->n_crossed = 0;
+}
+
 /* ---- Asking ----------------------------------------------------------------------------------------- */
 
 static bool single(const struct hr_releases *releases, uint32_t gpus, uint32_t accept_class) {
@@ -207,6 +288,7 @@ static int64_t group_time(struct hr_releases *releases, struct group *group, uin
 }
 
 int64_t hr_releases_earliest(struct hr_releases *releases, uint32_t gpus, uint32_t accept_class, int64_t now_us) {
+  settle(releases);
   bool is_single = single(releases, gpus, accept_class);
   int64_t earliest_us = HR_NEVER_US;
   for (uint32_t i = 0; i < releases->n_groups; i++)
@@ -235,11 +317,10 @@ bool hr_releases_add(struct hr_releases *releases, hr_job job, uint32_t gpus, co
                      int64_t end_us) {
   if (gpus == 0) return true;
   for (uint32_t i = 0; i < n_parts(placement); i++) {
-    uint32_t at = bin_of(releases, placement, i), part = part_gpus(placement, i, gpus);
-    struct bin *bin = &releases->bins[at];
-    bin->free -= part;
-    if (!hr_job_tree_insert(&bin->ends, (struct hr_job_entry){end_us, job, part})) return false;
-    replay_all(releases, &releases->groups[placement->pool.id], at);
+    uint32_t bin = bin_of(releases, placement, i), part = part_gpus(placement, i, gpus);
+    releases->bins[bin].free -= part;
+    if (!write_note(releases, (struct note){end_us, job, bin, part})) return false;
+    replay_all(releases, &releases->groups[placement->pool.id], bin);
   }
   return !releases->out_of_memory;
 }
@@ -247,13 +328,13 @@ bool hr_releases_add(struct hr_releases *releases, hr_job job, uint32_t gpus, co
 bool hr_releases_remove(struct hr_releases *releases, hr_job job, uint32_t gpus, const struct hr_placement *placement,
                         int64_t end_us) {
   if (gpus == 0) return true;
-  bool found = true;
+  bool found = true, noted = releases->noted_at[job.id] != 0;
+  if (noted) cross_out(releases, job);
   for (uint32_t i = 0; i < n_parts(placement); i++) {
-    uint32_t at = bin_of(releases, placement, i);
-    struct bin *bin = &releases->bins[at];
-    bin->free += part_gpus(placement, i, gpus);
-    found &= hr_job_tree_remove(&bin->ends, end_us, job);
-    replay_all(releases, &releases->groups[placement->pool.id], at);
+    uint32_t bin = bin_of(releases, placement, i);
+    releases->bins[bin].free += part_gpus(placement, i, gpus);
+    if (!noted) found &= hr_job_tree_remove(&releases->bins[bin].ends, end_us, job);
+    replay_all(releases, &releases->groups[placement->pool.id], bin);
   }
   return found;
 }
@@ -288,6 +369,7 @@ uint32_t hr_releases_bin_free(const struct hr_releases *releases, uint32_t bin) 
   return releases->bins[bin].free;
 }
 
-const struct hr_job_tree *hr_releases_bin_ends(const struct hr_releases *releases, uint32_t bin) {
+const struct hr_job_tree *hr_releases_bin_ends(struct hr_releases *releases, uint32_t bin) {
+  if (releases->n_notes) settle(releases);
   return &releases->bins[bin].ends;
 }

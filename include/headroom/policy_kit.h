@@ -48,6 +48,9 @@ HR_API bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entr
 /* The first entry after (key, job) whose value is at most `bound`. `entry` may be where (key, job) came from. */
 HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
                              struct hr_job_entry *entry);
+/* Calls `visit` on each entry in order until it returns false; whether it never did. The tree must not change. */
+typedef bool hr_job_visit(void *self, struct hr_job_entry entry);
+HR_API bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void *self);
 /* The least key such that the values of all entries up to it sum to at least `sum`; values must not be negative. */
 HR_API bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key);
 /* The sum of the values of all entries with a key of at most `key`. */
@@ -92,7 +95,7 @@ HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, u
  */
 struct hr_releases;
 HR_API struct hr_releases *hr_releases_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                              enum hr_placement_rule rule);
+                                              enum hr_placement_rule rule, uint32_t n_jobs);
 HR_API bool hr_releases_add(struct hr_releases *releases, hr_job job, uint32_t gpus,
                             const struct hr_placement *placement, int64_t end_us);
 HR_API bool hr_releases_remove(struct hr_releases *releases, hr_job job, uint32_t gpus,
@@ -109,7 +112,7 @@ HR_API bool hr_releases_allow(struct hr_releases *releases, const struct hr_plac
 HR_API uint32_t hr_releases_bins(const struct hr_releases *releases);
 HR_API uint32_t hr_releases_first_bin(const struct hr_releases *releases, hr_pool pool);
 HR_API uint32_t hr_releases_bin_free(const struct hr_releases *releases, uint32_t bin);
-HR_API const struct hr_job_tree *hr_releases_bin_ends(const struct hr_releases *releases, uint32_t bin);
+HR_API const struct hr_job_tree *hr_releases_bin_ends(struct hr_releases *releases, uint32_t bin);
 
 #ifdef __cplusplus
 }
