@@ -74,9 +74,10 @@ static int64_t draw_us(gsl_rng *rng, enum run_time run_time, double mean) {
 
 static struct hr_trace *make_trace(const struct queue *queue, uint32_t replication) {
   struct hr__stream arrival, run_time, class_;
-  hr__stream_init(&arrival, 1, HR__PURPOSE_ARRIVAL, 0, replication);
-  hr__stream_init(&run_time, 1, HR__PURPOSE_RUN_TIME, 0, replication);
-  hr__stream_init(&class_, 1, HR__PURPOSE_USER, 0, replication);
+  uint32_t entity = (uint32_t)(1000 * queue->load) + queue->servers; /* cases are independent of one another */
+  hr__stream_init(&arrival, 1, HR__PURPOSE_ARRIVAL, entity, replication);
+  hr__stream_init(&run_time, 1, HR__PURPOSE_RUN_TIME, entity, replication);
+  hr__stream_init(&class_, 1, HR__PURPOSE_USER, entity, replication);
   gsl_rng arrivals = hr__stream_rng(&arrival), run_times = hr__stream_rng(&run_time);
   struct hr_trace_builder *builder = hr_trace_builder_create("queue", "memory");
   struct hr_trace *trace = NULL;
