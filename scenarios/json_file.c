@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* All that can be wrong with a file before its contents mean anything is found here, in the order in which a person
+   would notice it: not there, not a file, too large, not text, empty, not JSON. */
+
+#include "scenarios/json_file.h"
+
+#include "scenarios/json_scan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { LARGEST_MIB = 16 };
+static const size_t largest_bytes = (size_t)LARGEST_MIB << 20;
+
+static enum hr_status open_file(const char *path, FILE **stream, struct hr_error *error) {
+  struct stat info;
+  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    return hr_fail(error, HR_BAD_INPUT, "%s: is a directory; a scenario is a JSON file", path);
+  *stream = fopen(path, "rb");
+  if (*stream) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+}
+
+/* The whole stream, NUL-terminated; memory grows with what is really there. */
+static enum hr_status read_stream(FILE *stream, const char *path, char **text, size_t *length, struct hr_error *error) {
+  size_t capacity = 4096, used = 0;
+  char *bytes = malloc(capacity);
+  while (bytes) {
+    used += fread(bytes + used, 1, capacity - used - 1, stream);
+    if (used < capacity - 1 || used > largest_bytes) break;
+    capacity *= 2;
+    char *grown = realloc(bytes, capacity);
+    if (!grown) free(bytes);
+    bytes = grown;
+  }
+  if (!bytes) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  *text = bytes;
+  *length = used;
+  bytes[used] = '\0';
+  if (ferror(stream)) return hr_fail(error, HR_IO_ERROR, "%s: cannot be read: %s", path, strerror(errno));
+  if (used <= largest_bytes) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB; a scenario is a small JSON file", path, LARGEST_MIB);
+}
+
+/* How many bytes the UTF-8 character at `at` has, 0 if it is none (RFC 3629: shortest form, no surrogates). */
+static size_t character_bytes(const unsigned char *at) {
+  if (at[0] == 0) return 0;
+  if (at[0] < 0x80) return 1;
+  size_t bytes = at[0] >= 0xc2 && at[0] < 0xe0 ? 2 : at[0] >= 0xe0 && at[0] < 0xf0 ? 3 : 4;
+  if (at[0] < 0xc2 || at[0] > 0xf4) return 0;
+  for (size_t i = 1; i < bytes; i++)
+    if ((at[i] & 0xc0) != 0x80) return 0;
+  bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+  bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
+  return overlong || beyond ? 0 : bytes;
+}
+
+static enum hr_status check_text(const char *path, const char *text, size_t length, struct hr_error *error) {
+  if (strspn(text, " \t\r\n") == length)
+    return hr_fail(error, HR_BAD_INPUT, "%s: is empty; a scenario is a JSON object {...}", path);
+  size_t bytes;
+  for (size_t at = 0; at < length; at += bytes) {
+    bytes = character_bytes((const unsigned char *)text + at);
+    if (bytes) continue;
+    struct hr__json_position position = hr__json_position(text, at);
+    return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: byte 0x%02x is not text; a scenario is JSON in UTF-8", path,
+                   position.line, position.column, (unsigned)(unsigned char)text[at]);
+  }
+  return HR_OK;
+}
+
+static enum hr_status parse(const char *path, struct hr__json_file *file, struct hr_error *error) {
+  struct hr__json_flaw flaw;
+  if (!hr__json_check(file->text, &flaw)) {
+    struct hr__json_position position = hr__json_position(file->text, flaw.offset);
+    return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: %s", path, position.line, position.column, flaw.text);
+  }
+  file->tree = cJSON_Parse(file->text);
+  return file->tree ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+}
+
+enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, struct hr_error *error) {
+  static const char mark[] = "\xef\xbb\xbf";
+  *file = (struct hr__json_file){0};
+  FILE *stream;
+  size_t length = 0;
+  enum hr_status status = open_file(path, &stream, error);
+  if (status != HR_OK) return status;
+  status = read_stream(stream, path, &file->text, &length, error);
+  fclose(stream);
+  if (status == HR_OK && strncmp(file->text, mark, sizeof mark - 1) == 0) {
+    length -= sizeof mark - 1;
+    memmove(file->text, file->text + sizeof mark - 1, length + 1);
+  }
+  if (status == HR_OK) status = check_text(path, file->text, length, error);
+  if (status == HR_OK) status = parse(path, file, error);
+  if (status != HR_OK) hr__json_file_finish(file);
+  return status;
+}
+
+void hr__json_file_finish(struct hr__json_file *file) {
+  cJSON_Delete(file->tree);
+  free(file->text);
+  *file = (struct hr__json_file){0};
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Overrides: each walks the table of keys and the tree side by side, and makes the objects that are not there. */
+
+#include "scenarios/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_PATH = 300 };
+
+struct walk {
+  const char *override;
+  struct hr_error *error;
+  const struct hr__key *key; /* what may stand here */
+  cJSON *value;              /* what stands here */
+  char path[LONGEST_PATH];   /* how we came here */
+};
+
+static enum hr_status unknown_key(const struct walk *walk, const char *name) {
+  const char *known[HR__MOST_CHILDREN + 1];
+  char text[700];
+  hr__key_children(walk->key, known);
+  hr__key_unknown(walk->path, name, known, text, sizeof text);
+  return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: %s", walk->override, text);
+}
+
+static enum hr_status step_into_list(struct walk *walk, const char *name) {
+  char *end;
+  unsigned long index = strtoul(name, &end, 10);
+  int size = cJSON_GetArraySize(walk->value);
+  bool good = strspn(name, "0123456789") == strlen(name) && name[0] && index < (unsigned long)size;
+  if (!good)
+    return hr_fail(walk->error, HR_BAD_INPUT,
+                   "--set %.200s: '%.60s' is not an entry of '%s'; it has %d, counted from 0", walk->override, name,
+                   walk->path, size);
+  walk->value = cJSON_GetArrayItem(walk->value, (int)index);
+  return HR_OK;
+}
+
+/* The member `name`, made if it is not there: an object if more is to come, else null, to be replaced. */
+static enum hr_status step_into_object(struct walk *walk, const char *name, bool last) {
+  cJSON *child = cJSON_GetObjectItemCaseSensitive(walk->value, name);
+  if (!child) {
+    child = last ? cJSON_CreateNull() : cJSON_CreateObject();
+    if (!child || !cJSON_AddItemToObject(walk->value, name, child)) {
+      cJSON_Delete(child);
+      return hr_fail(walk->error, HR_NO_MEMORY, "out of memory");
+    }
+  }
+  walk->value = child;
+  return HR_OK;
+}
+
+static enum hr_status step(struct walk *walk, const char *name, bool last) {
+  const struct hr__key *key = hr__key_child(walk->key, name);
+  if (!key) return unknown_key(walk, name);
+  bool in_list = walk->key->type == HR__KEY_LIST;
+  if (in_list ? !cJSON_IsArray(walk->value) : !cJSON_IsObject(walk->value))
+    return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: '%s' is no %s there", walk->override, walk->path,
+                   in_list ? "list" : "object");
+  enum hr_status status = in_list ? step_into_list(walk, name) : step_into_object(walk, name, last);
+  walk->key = key;
+  size_t length = strlen(walk->path);
+  if (length) strcpy(walk->path + length++, ".");
+  strcpy(walk->path + length, name);
+  return status;
+}
+
+/* A key whose values are text takes the words as they are; the others take JSON, or else the words. */
+static cJSON *parse_value(const struct hr__key *key, const char *text) {
+  struct hr__json_flaw flaw;
+  cJSON *value = hr__json_check(text, &flaw) ? cJSON_Parse(text) : NULL;
+  bool verbatim = key->type == HR__KEY_TEXT || key->type == HR__KEY_SEED;
+  if (value && (!verbatim || cJSON_IsString(value))) return value;
+  cJSON_Delete(value);
+  return cJSON_CreateString(text);
+}
+
+/* Puts `value` in the place of what the walk came to. */
+static enum hr_status replace(struct walk *walk, cJSON *parent, cJSON *value) {
+  const char *name = walk->value->string;
+  if (value && name) value->string = strdup(name);
+  if (value && (!name || value->string) && cJSON_ReplaceItemViaPointer(parent, walk->value, value)) return HR_OK;
+  cJSON_Delete(value);
+  return hr_fail(walk->error, HR_NO_MEMORY, "out of memory");
+}
+
+static enum hr_status apply(struct hr__source *source, const char *override, struct hr_error *error) {
+  char path[LONGEST_PATH];
+  size_t length = strcspn(override, "=");
+  if (!override[length] || length == 0 || length >= sizeof path)
+    return hr_fail(error, HR_BAD_INPUT, "--set %.200s: is not of the form path=value, as in policy.order=sjf",
+                   override);
+  memcpy(path, override, length);
+  path[length] = '\0';
+  struct walk walk = {.override = override, .error = error, .key = hr__scenario_keys(), .value = source->file.tree};
+  cJSON *parent = NULL;
+  for (char *name = path, *dot; name; name = dot) {
+    dot = strchr(name, '.');
+    if (dot) *dot++ = '\0';
+    parent = walk.value;
+    enum hr_status status = step(&walk, name, dot == NULL);
+    if (status != HR_OK) return status;
+  }
+  return replace(&walk, parent, parse_value(walk.key, override + length + 1));
+}
+
+enum hr_status hr__source_override(struct hr__source *source, struct hr_error *error) {
+  for (size_t i = 0; i < source->n_overrides; i++) {
+    enum hr_status status = apply(source, source->overrides[i], error);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
