@@ -5,12 +5,21 @@
  * move forward when a job ends early; nothing is remembered between passes.
  *
  * A reservation is the earliest time t at which the placement rule can place the job on the least free GPUs of each
- * bin (node, or pool under `pool`) over [t, t + limit), with all earlier reservations taken out. A pass stops where no
- * job further down asks for so little that it could fit now.
+ * bin (node, or pool under `pool`) over [t, t + limit), with all earlier reservations taken out.
+ *
+ * Reservations only matter as far as they decide who starts now. The plan only fills up, so a pass is over when no job
+ * further down could start now even if the rest of the plan were empty: per shape, the longest window of enough free
+ * GPUs from now on bounds the limits of those that could. This is asked after 1, 2, 4, ... reservations.
  */
 
 #include "policies/profile.h"
 #include "policies/queue.h"
+
+/* How far down its shape's queue the plan has come. */
+struct walker {
+  struct hr__shape *shape;
+  struct hr_job_entry next;
+};
 
 struct planner {
   struct hr__profile *profiles; /* by bin */
@@ -18,12 +27,10 @@ struct planner {
   struct hr_free_index **index; /* by pool: the state that the placement rule is asked on */
   uint64_t *free_gpus;          /* likewise, for placement by count */
   struct hr_capacity capacity;
-  int64_t *starts; /* room for the bins of a pool */
+  int64_t *starts;        /* room for the bins of a pool */
+  struct walker *walkers; /* of shapes with jobs not yet planned, in no order */
+  uint32_t n_walkers, walkers_capacity;
 };
-
-static int64_t gpus_value(const struct hr_trace *trace, hr_job job) {
-  return trace->gpus[job.id];
-}
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct planner *planner = hr_arena_alloc(env->arena, sizeof *planner);
@@ -102,11 +109,14 @@ static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
   return values[target];
 }
 
+static uint32_t pool_bins(const struct hr__queue *queue, hr_pool pool) {
+  return queue->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(queue->cluster, pool)->nodes;
+}
+
 /* The time by which k bins of the pool, each on its own, could begin a window with `gpus` GPUs. */
 static int64_t bins_start(const struct hr__queue *queue, struct planner *planner, hr_pool pool, uint32_t gpus,
                           uint32_t k, int64_t from_us, int64_t length_us) {
-  uint32_t first = hr_releases_first_bin(queue->releases, pool);
-  uint32_t n_bins = queue->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(queue->cluster, pool)->nodes;
+  uint32_t first = hr_releases_first_bin(queue->releases, pool), n_bins = pool_bins(queue, pool);
   if (k > n_bins) return HR_NEVER_US;
   for (uint32_t i = 0; i < n_bins; i++)
     planner->starts[i] = hr__profile_earliest(&planner->profiles[first + i], from_us, length_us, gpus);
@@ -177,62 +187,116 @@ static bool take_window(const struct hr__queue *queue, struct planner *planner, 
   return true;
 }
 
-/* ---- The pass --------------------------------------------------------------------------------------- */
+/* ---- Who could start now ---------------------------------------------------------------------------- */
 
-/* The most GPUs that a job which fits now can have. */
-static int64_t most_gpus_now(const struct hr__queue *queue) {
-  uint64_t most = 0;
-  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
-    hr_pool pool = {i};
-    uint64_t here = hr_cluster_free_milli(queue->cluster, pool) / 1000;
-    const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, pool);
-    uint32_t highest = hr_free_index_highest(index);
-    if (queue->rule != HR_PLACE_POOL && highest < hr_free_index_gpus_per_node(index)) here = highest;
-    if (here > most) most = here;
-  }
-  return (int64_t)most;
+/* How long from now on a bin has `gpus` GPUs free. */
+static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
+  uint32_t step = 0;
+  while (step < profile->count && profile->free[step] >= gpus) step++;
+  return step == profile->count ? HR_NEVER_US : profile->at_us[step] - profile->at_us[0];
 }
 
-static bool some_may_fit(const struct hr__queue *queue, const struct hr__shape *all, struct hr_job_entry entry) {
+/* The window that k bins of the pool have, each on its own; 0 when fewer have any. */
+static int64_t bins_window(const struct hr__queue *queue, struct planner *planner, hr_pool pool, uint32_t gpus,
+                           uint32_t k) {
+  uint32_t first = hr_releases_first_bin(queue->releases, pool), n_bins = pool_bins(queue, pool);
+  if (k > n_bins) return 0;
+  for (uint32_t i = 0; i < n_bins; i++) planner->starts[i] = -window_us(&planner->profiles[first + i], gpus);
+  return -select_kth(planner->starts, n_bins, k);
+}
+
+/* No job of the shape with a longer limit could start now. */
+static int64_t longest_window(const struct hr__queue *queue, struct planner *planner, const struct hr__shape *shape) {
+  bool single = hr_placer_is_single(queue->placer, shape->gpus, shape->accept_class);
+  int64_t longest_us = 0;
+  for (uint32_t i = 0; i < planner->n_pools; i++) {
+    hr_pool pool = {i};
+    if (!hr_cluster_accepts(queue->cluster, shape->accept_class, pool)) continue;
+    uint32_t size = hr_cluster_pool_spec(queue->cluster, pool)->gpus_per_node;
+    int64_t window = single ? bins_window(queue, planner, pool, shape->gpus, 1)
+                            : bins_window(queue, planner, pool, size, shape->gpus / size);
+    if (window > longest_us) longest_us = window;
+  }
+  return longest_us;
+}
+
+static bool walker_may_start(const struct hr__queue *queue, struct planner *planner, const struct walker *walker) {
+  if (walker->shape->gpus == 0) return true;
+  int64_t window = longest_window(queue, planner, walker->shape);
+  if (window == 0) return false;
   struct hr_job_entry unused;
-  int64_t most = most_gpus_now(queue);
-  return entry.value <= most || hr_job_tree_next(&all->jobs, entry.key, entry.job, most, &unused);
+  return walker->next.value <= window ||
+         hr_job_tree_next(&walker->shape->jobs, walker->next.key, walker->next.job, window, &unused);
+}
+
+static bool some_may_start(const struct hr__queue *queue, struct planner *planner) {
+  for (uint32_t i = 0; i < planner->n_walkers; i++)
+    if (walker_may_start(queue, planner, &planner->walkers[i])) return true;
+  return false;
+}
+
+/* ---- The pass --------------------------------------------------------------------------------------- */
+
+static bool begin_walk(const struct hr__queue *queue, struct planner *planner) {
+  if (queue->n_active > planner->walkers_capacity) {
+    planner->walkers_capacity = 2 * queue->n_active;
+    planner->walkers = hr_arena_alloc(queue->arena, planner->walkers_capacity * sizeof *planner->walkers);
+    if (!planner->walkers) return false;
+  }
+  planner->n_walkers = queue->n_active;
+  for (uint32_t i = 0; i < queue->n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(queue, i);
+    planner->walkers[i] = (struct walker){shape, shape->head};
+  }
+  return true;
+}
+
+/* Takes the first job in order of all that are not yet planned. */
+static struct walker take_next(struct planner *planner) {
+  uint32_t first = 0;
+  for (uint32_t i = 1; i < planner->n_walkers; i++)
+    if (hr__entry_before(planner->walkers[i].next, planner->walkers[first].next)) first = i;
+  struct walker *walker = &planner->walkers[first], taken = *walker;
+  if (!hr_job_tree_next(&taken.shape->jobs, taken.next.key, taken.next.job, INT64_MAX, &walker->next))
+    *walker = planner->walkers[--planner->n_walkers];
+  return taken;
 }
 
 /* Reserves for one job, and starts it when its time is now. */
-static enum hr_status reserve(struct hr__queue *queue, struct hr__shape *all, const struct hr_view *view,
-                              struct hr_plan *plan, struct hr_job_entry entry, enum hr_reason reason, bool *started) {
+static enum hr_status reserve(struct hr__queue *queue, struct walker job, const struct hr_view *view,
+                              struct hr_plan *plan, bool *started) {
   struct planner *planner = queue->backfill_state;
-  int64_t limit_us = hr_trace_limit_us(queue->trace, entry.job);
-  struct request request = {hr__gpus(queue, entry.job), hr_cluster_accept_class(queue->cluster, entry.job),
-                            limit_us > 0 ? limit_us : 1};
+  struct request request = {job.shape->gpus, job.shape->accept_class, job.next.value > 0 ? job.next.value : 1};
   struct hr_placement placement = {0};
-  int64_t start_us = view->now_us;
-  *started = request.gpus == 0;
+  *started = true;
   if (request.gpus > 0) {
-    start_us = earliest_start(queue, planner, &request, view->now_us);
+    int64_t start_us = earliest_start(queue, planner, &request, view->now_us);
     if (start_us == HR_NEVER_US || !place_at(queue, planner, &request, start_us, &placement)) return HR_INTERNAL;
     if (!take_window(queue, planner, &request, start_us, &placement)) return HR_NO_MEMORY;
     *started = start_us == view->now_us;
   }
-  return *started ? hr__queue_start(queue, view, plan, all, entry, &placement, reason) : HR_OK;
+  return *started ? hr__queue_start(queue, view, plan, job.shape, job.next, &placement, HR_REASON_BACKFILL) : HR_OK;
 }
 
+/* Until a job does not fit nothing is reserved: what is free now is free from now on, and no plan is needed. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  struct hr__shape *all = hr__active_shape(queue, 0);
-  struct hr_job_entry entry = all->head;
-  if (!some_may_fit(queue, all, entry)) return HR_OK;
-  enum hr_status status = begin_plan(queue, queue->backfill_state, view->now_us);
-  enum hr_reason reason = HR_REASON_IN_ORDER;
-  for (bool more = true; status == HR_OK && more;
-       more =
-           hr_job_tree_next(&all->jobs, entry.key, entry.job, INT64_MAX, &entry) && some_may_fit(queue, all, entry)) {
+  struct planner *planner = queue->backfill_state;
+  struct hr__shape *blocked;
+  enum hr_status status = hr__queue_start_in_order(queue, view, plan, &blocked);
+  if (status != HR_OK || !blocked) return status;
+  if (!begin_walk(queue, planner) || begin_plan(queue, planner, view->now_us) != HR_OK) return HR_NO_MEMORY;
+  for (uint32_t wait = 0, until_asked = 0; status == HR_OK && planner->n_walkers > 0; until_asked--) {
+    if (until_asked == 0) {
+      if (!some_may_start(queue, planner)) break;
+      wait = wait ? 2 * wait : 1;
+      until_asked = wait;
+    }
     bool started;
-    status = reserve(queue, all, view, plan, entry, reason, &started);
-    if (!started) reason = HR_REASON_BACKFILL;
+    status = reserve(queue, take_next(planner), view, plan, &started);
+    if (started) wait = 0, until_asked = 1;
   }
   return status;
 }
 
 const struct hr__backfill hr__backfill_conservative = {
-    .needs_releases = true, .value = gpus_value, .create = create, .pass = pass};
+    .by_shape = true, .needs_releases = true, .value = hr_trace_limit_us, .create = create, .pass = pass};
