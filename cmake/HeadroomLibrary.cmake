@@ -1,9 +1,15 @@
 # libheadroom, static and shared: the union of the folders.
 set(headroom_parts hr_sim hr_policies hr_traces hr_report hr_scenarios)
-foreach(kind STATIC SHARED)
-  string(TOLOWER ${kind} suffix)
-  add_library(headroom_${suffix} ${kind})
-  target_link_libraries(headroom_${suffix} PUBLIC ${headroom_parts})
-  set_target_properties(headroom_${suffix} PROPERTIES OUTPUT_NAME headroom VERSION ${PROJECT_VERSION}
-                        SOVERSION ${PROJECT_VERSION_MAJOR})
-endforeach()
+
+# For the program and the tests: its objects' internal symbols can be reached.
+add_library(headroom_static STATIC)
+target_link_libraries(headroom_static PUBLIC ${headroom_parts})
+
+# For other programs: only what is marked HR_API is visible. `headroom` in the installed package.
+add_library(headroom_shared SHARED)
+target_link_libraries(headroom_shared PRIVATE ${headroom_parts})
+target_include_directories(headroom_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set_target_properties(headroom_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+                      EXPORT_NAME headroom)
+set_target_properties(headroom_static headroom_shared PROPERTIES OUTPUT_NAME headroom)
+headroom_lto_use(${headroom_parts} headroom_static headroom_shared)

@@ -1,0 +1,19 @@
+# Link-time optimisation of the library and the program, where the compiler has it. Objects are "fat", so that the
+# installed static library serves any linker and the tests can link without optimising all over again.
+option(HEADROOM_LTO "Link-time optimisation" OFF)
+
+function(headroom_lto_use)
+  if(NOT HEADROOM_LTO)
+    return()
+  endif()
+  include(CheckIPOSupported)
+  check_ipo_supported(RESULT works OUTPUT reason LANGUAGES C)
+  if(NOT works)
+    message(STATUS "No link-time optimisation: ${reason}")
+    return()
+  endif()
+  foreach(target ${ARGN})
+    set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
+    target_compile_options(${target} PRIVATE $<$<C_COMPILER_ID:GNU>:-ffat-lto-objects>)
+  endforeach()
+endfunction()

@@ -1,0 +1,173 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# From a fresh Debian machine to a result, or to a tested build, in one command. Run it from anywhere.
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+build=$root/build/release
+jobs=$(nproc 2>/dev/null || echo 1)
+
+usage() {
+  cat <<'TEXT'
+usage: ./setup.sh VERB
+
+  demo              install what is missing, build, run the demo scenario
+  test              install what is missing, build, run every test
+  build             install what is missing, build
+  install [PREFIX]  build, then install program, library and headers (default: /usr/local)
+  packages [SECTION...]
+                    only install what is missing; sections: build test check fuzz
+  help              this text
+
+The build is in build/release; the program is build/release/headroom.
+TEXT
+}
+
+say() {
+  printf 'setup: %s\n' "$*"
+}
+
+fail() {
+  printf 'setup: %s\n' "$*" >&2
+  exit 1
+}
+
+# ---- Packages -------------------------------------------------------------------------------------------------
+
+is_installed() {
+  [ "$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" = 'install ok installed' ]
+}
+
+missing_packages() {
+  for section in "$@"; do
+    sed -n "s/^$section //p" "$root/.ci/packages"
+  done | sort -u | while read -r package; do
+    is_installed "$package" || echo "$package"
+  done
+}
+
+# need_root WHY: says early, and on the terminal, what the rights are for.
+need_root() {
+  [ "$(id -u)" -eq 0 ] && return 0
+  command -v sudo >/dev/null 2>&1 || fail "not root, and no sudo: cannot $1"
+  say "not root: sudo is used to $1"
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo "$@"
+  fi
+}
+
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@" </dev/null
+}
+
+# install_packages SECTION...: asks the package manager only when something is missing.
+install_packages() {
+  if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+    say "this system has no apt; the build needs what these Debian packages hold:"
+    for section in "$@"; do sed -n "s/^$section /  /p" "$root/.ci/packages"; done
+    return 0
+  fi
+  missing=$(missing_packages "$@" | tr '\n' ' ')
+  [ -n "$missing" ] || return 0
+  say "installing: $missing"
+  need_root "install packages"
+  log=$(mktemp)
+  # shellcheck disable=SC2086 # a list of words
+  if ! { apt update && apt install --no-install-recommends $missing; } >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    fail "apt-get failed (see above). Install these by hand and run again: $missing"
+  fi
+  rm -f "$log"
+}
+
+# ---- Build ----------------------------------------------------------------------------------------------------
+
+# logged FILE COMMAND...: the command's output goes to FILE, and to the person when it fails.
+logged() {
+  log=$1
+  shift
+  "$@" >"$log" 2>&1 </dev/null && return 0
+  tail -n 40 "$log" >&2
+  fail "failed: $* (the whole output is in $log)"
+}
+
+# configure TESTS: configures once, and again only to turn the tests on.
+configure() {
+  cache=$build/CMakeCache.txt
+  if [ -e "$build/Makefile" ] && { [ "$1" = OFF ] || grep -q '^HEADROOM_TESTS:BOOL=ON' "$cache"; }; then
+    return 0
+  fi
+  mkdir -p "$build"
+  say "configuring build/release"
+  (cd "$root" && logged "$build/configure.log" cmake --preset release -G 'Unix Makefiles' \
+    "-DHEADROOM_TESTS=$1" ${CI:+-DHEADROOM_WERROR=ON})
+}
+
+# compile TARGET...
+compile() {
+  say "building"
+  logged "$build/build.log" cmake --build "$build" --parallel "$jobs" --target "$@"
+}
+
+build_program() {
+  install_packages build
+  configure OFF
+  compile headroom headroom_static headroom_shared
+}
+
+# ---- Verbs ----------------------------------------------------------------------------------------------------
+
+run_demo() {
+  build_program
+  say "running: headroom run scenarios/demo.json"
+  "$build/headroom" run "$root/scenarios/demo.json"
+}
+
+run_tests() {
+  install_packages build test
+  configure ON
+  compile all
+  say "running the tests"
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$jobs" </dev/null
+}
+
+install_product() {
+  prefix=${1:-/usr/local}
+  case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
+  build_program
+  say "installing into $prefix"
+  existing=$prefix
+  while [ ! -e "$existing" ]; do existing=$(dirname -- "$existing"); done
+  if [ -w "$existing" ]; then
+    logged "$build/install.log" cmake --install "$build" --prefix "$prefix"
+  else
+    need_root "write to $prefix"
+    logged "$build/install.log" as_root cmake --install "$build" --prefix "$prefix"
+  fi
+  say "installed: $prefix/bin/headroom"
+}
+
+verb=${1:-help}
+[ $# -eq 0 ] || shift
+case $verb in
+  demo) run_demo ;;
+  test) run_tests ;;
+  build)
+    build_program
+    say "built: $build/headroom"
+    ;;
+  install) install_product "$@" ;;
+  packages) install_packages "${@:-build}" ;;
+  help | -h | --help) usage ;;
+  *)
+    printf "setup: unknown verb '%s'\n" "$verb" >&2
+    usage >&2
+    exit 2
+    ;;
+esac
