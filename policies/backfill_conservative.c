@@ -15,10 +15,18 @@
 #include "policies/profile.h"
 #include "policies/queue.h"
 
-/* How far down its shape's queue the plan has come. */
+/* Window lengths by size, four classes for each doubling. */
+enum { LENGTH_CLASSES = 4 * 64 };
+
+/*
+ * How far down its shape's queue the plan has come, and what it has learnt: since the plan only fills up, a job whose
+ * window is longer than that of an earlier one of its shape starts no earlier than that one. `not_before_us` holds
+ * such bounds by length class; they never decrease with length.
+ */
 struct walker {
   struct hr__shape *shape;
   struct hr_job_entry next;
+  int64_t not_before_us[LENGTH_CLASSES];
 };
 
 struct planner {
@@ -126,10 +134,10 @@ static int64_t bins_start(const struct hr__queue *queue, struct planner *planner
 /* A gang over nodes needs `whole` wholly free ones and whole + 1 with the remainder in the same window: step to the
    time by which each count could be there, until both are at one time. */
 static int64_t gang_start(const struct hr__queue *queue, struct planner *planner, hr_pool pool,
-                          const struct request *request, int64_t now_us) {
+                          const struct request *request, int64_t from_us) {
   uint32_t size = hr_cluster_pool_spec(queue->cluster, pool)->gpus_per_node;
   uint32_t whole = request->gpus / size, rest = request->gpus % size;
-  int64_t start_us = now_us, step_us;
+  int64_t start_us = from_us, step_us;
   for (;; start_us = step_us) {
     step_us = bins_start(queue, planner, pool, size, whole, start_us, request->length_us);
     if (step_us == HR_NEVER_US) return HR_NEVER_US;
@@ -143,31 +151,40 @@ static int64_t gang_start(const struct hr__queue *queue, struct planner *planner
 }
 
 static int64_t earliest_start(const struct hr__queue *queue, struct planner *planner, const struct request *request,
-                              int64_t now_us) {
+                              int64_t from_us) {
   bool single = hr_placer_is_single(queue->placer, request->gpus, request->accept_class);
   int64_t earliest_us = HR_NEVER_US;
   for (uint32_t i = 0; i < planner->n_pools; i++) {
     hr_pool pool = {i};
     if (!hr_cluster_accepts(queue->cluster, request->accept_class, pool)) continue;
-    int64_t start_us = single ? bins_start(queue, planner, pool, request->gpus, 1, now_us, request->length_us)
-                              : gang_start(queue, planner, pool, request, now_us);
+    int64_t start_us = single ? bins_start(queue, planner, pool, request->gpus, 1, from_us, request->length_us)
+                              : gang_start(queue, planner, pool, request, from_us);
     if (start_us < earliest_us) earliest_us = start_us;
   }
   return earliest_us;
 }
 
-/* Asks the placement rule on the least free GPUs of each bin over the window. */
+/* The least that a node must have free to be of use to the request. */
+static uint32_t least_use(const struct hr__queue *queue, const struct request *request, hr_pool pool) {
+  if (hr_placer_is_single(queue->placer, request->gpus, request->accept_class)) return request->gpus;
+  uint32_t size = hr_cluster_pool_spec(queue->cluster, pool)->gpus_per_node;
+  return request->gpus % size ? request->gpus % size : size;
+}
+
+/* Asks the placement rule on the least free GPUs of each bin over the window; bins of no use count as full. */
 static bool place_at(const struct hr__queue *queue, struct planner *planner, const struct request *request,
                      int64_t start_us, struct hr_placement *placement) {
   for (uint32_t i = 0; i < planner->n_pools; i++) {
-    const struct hr__profile *profiles = planner->profiles + hr_releases_first_bin(queue->releases, (hr_pool){i});
+    hr_pool pool = {i};
+    const struct hr__profile *profiles = planner->profiles + hr_releases_first_bin(queue->releases, pool);
+    uint32_t use = least_use(queue, request, pool);
     if (queue->rule == HR_PLACE_POOL) {
-      planner->free_gpus[i] = hr__profile_least(profiles, start_us, request->length_us);
+      planner->free_gpus[i] = hr__profile_least(profiles, start_us, request->length_us, use);
       continue;
     }
     uint32_t n_nodes = hr_free_index_nodes(planner->index[i]);
     for (uint32_t node = 0; node < n_nodes; node++)
-      hr_free_index_set(planner->index[i], node, hr__profile_least(&profiles[node], start_us, request->length_us));
+      hr_free_index_set(planner->index[i], node, hr__profile_least(&profiles[node], start_us, request->length_us, use));
   }
   return hr_placer_find_in(queue->placer, &planner->capacity, request->gpus, request->accept_class, placement);
 }
@@ -246,36 +263,54 @@ static bool begin_walk(const struct hr__queue *queue, struct planner *planner) {
   planner->n_walkers = queue->n_active;
   for (uint32_t i = 0; i < queue->n_active; i++) {
     struct hr__shape *shape = hr__active_shape(queue, i);
-    planner->walkers[i] = (struct walker){shape, shape->head};
+    planner->walkers[i] = (struct walker){.shape = shape, .next = shape->head};
   }
   return true;
 }
 
-/* Takes the first job in order of all that are not yet planned. */
-static struct walker take_next(struct planner *planner) {
-  uint32_t first = 0;
+/* The walker whose next job is the first in order of all that are not yet planned. */
+static struct walker *first_walker(struct planner *planner) {
+  struct walker *first = &planner->walkers[0];
   for (uint32_t i = 1; i < planner->n_walkers; i++)
-    if (hr__entry_before(planner->walkers[i].next, planner->walkers[first].next)) first = i;
-  struct walker *walker = &planner->walkers[first], taken = *walker;
-  if (!hr_job_tree_next(&taken.shape->jobs, taken.next.key, taken.next.job, INT64_MAX, &walker->next))
-    *walker = planner->walkers[--planner->n_walkers];
-  return taken;
+    if (hr__entry_before(planner->walkers[i].next, first->next)) first = &planner->walkers[i];
+  return first;
 }
 
-/* Reserves for one job, and starts it when its time is now. */
-static enum hr_status reserve(struct hr__queue *queue, struct walker job, const struct hr_view *view,
+static void advance(struct planner *planner, struct walker *walker) {
+  struct hr_job_entry last = walker->next;
+  if (hr_job_tree_next(&walker->shape->jobs, last.key, last.job, INT64_MAX, &walker->next)) return;
+  *walker = planner->walkers[--planner->n_walkers];
+}
+
+static uint32_t length_class(int64_t length_us) {
+  unsigned bits = 63u - (unsigned)__builtin_clzll((unsigned long long)length_us);
+  uint64_t next_two = bits >= 2 ? (uint64_t)length_us >> (bits - 2) & 3 : 0;
+  return 4 * bits + (uint32_t)next_two;
+}
+
+static void learn(struct walker *walker, int64_t length_us, int64_t start_us) {
+  for (uint32_t i = length_class(length_us) + 1; i < LENGTH_CLASSES && walker->not_before_us[i] < start_us; i++)
+    walker->not_before_us[i] = start_us;
+}
+
+/* Reserves for a walker's next job, and starts it when its time is now. */
+static enum hr_status reserve(struct hr__queue *queue, struct walker *walker, const struct hr_view *view,
                               struct hr_plan *plan, bool *started) {
   struct planner *planner = queue->backfill_state;
-  struct request request = {job.shape->gpus, job.shape->accept_class, job.next.value > 0 ? job.next.value : 1};
+  struct hr_job_entry job = walker->next;
+  struct request request = {walker->shape->gpus, walker->shape->accept_class, job.value > 0 ? job.value : 1};
   struct hr_placement placement = {0};
   *started = true;
   if (request.gpus > 0) {
-    int64_t start_us = earliest_start(queue, planner, &request, view->now_us);
+    int64_t from_us = walker->not_before_us[length_class(request.length_us)];
+    if (from_us < view->now_us) from_us = view->now_us;
+    int64_t start_us = earliest_start(queue, planner, &request, from_us);
     if (start_us == HR_NEVER_US || !place_at(queue, planner, &request, start_us, &placement)) return HR_INTERNAL;
     if (!take_window(queue, planner, &request, start_us, &placement)) return HR_NO_MEMORY;
+    learn(walker, request.length_us, start_us);
     *started = start_us == view->now_us;
   }
-  return *started ? hr__queue_start(queue, view, plan, job.shape, job.next, &placement, HR_REASON_BACKFILL) : HR_OK;
+  return *started ? hr__queue_start(queue, view, plan, walker->shape, job, &placement, HR_REASON_BACKFILL) : HR_OK;
 }
 
 /* Until a job does not fit nothing is reserved: what is free now is free from now on, and no plan is needed. */
@@ -291,8 +326,10 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
       wait = wait ? 2 * wait : 1;
       until_asked = wait;
     }
+    struct walker *walker = first_walker(planner);
     bool started;
-    status = reserve(queue, take_next(planner), view, plan, &started);
+    status = reserve(queue, walker, view, plan, &started);
+    advance(planner, walker);
     if (started) wait = 0, until_asked = 1;
   }
   return status;

@@ -86,9 +86,9 @@ int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us,
   }
 }
 
-uint32_t hr__profile_least(const struct hr__profile *profile, int64_t from_us, int64_t length_us) {
+uint32_t hr__profile_least(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed) {
   uint32_t step = step_at(profile, from_us), least = profile->free[step];
-  while (++step < profile->count && profile->at_us[step] < from_us + length_us)
+  while (least >= needed && ++step < profile->count && profile->at_us[step] < from_us + length_us)
     if (profile->free[step] < least) least = profile->free[step];
-  return least;
+  return least >= needed ? least : 0;
 }

@@ -21,7 +21,7 @@ bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64
                       uint32_t gpus);
 /* The earliest start >= from_us of a window of `length_us` in which `gpus` GPUs are free throughout. */
 int64_t hr__profile_earliest(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t gpus);
-/* The least number of free GPUs over a window. */
-uint32_t hr__profile_least(const struct hr__profile *profile, int64_t from_us, int64_t length_us);
+/* The least number of free GPUs over a window, or 0 when it is below `needed`. */
+uint32_t hr__profile_least(const struct hr__profile *profile, int64_t from_us, int64_t length_us, uint32_t needed);
 
 #endif
