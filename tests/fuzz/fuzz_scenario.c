@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Any bytes as a scenario: loaded or refused with a reason, never anything else. */
+
+#include "headroom/scenario.h"
+#include "input.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static void load(const char *path, const char *const *overrides, size_t n_overrides) {
+  struct hr_scenario *scenario = NULL;
+  struct hr_error error = {0};
+  if (hr_scenario_load(path, overrides, n_overrides, &scenario, &error) == HR_OK) {
+    if (!scenario->policy.ops || hr_cluster_spec_gpus(&scenario->cluster) == 0) abort();
+  } else if (error.status == HR_OK || !error.text[0]) {
+    abort();
+  }
+  hr_scenario_destroy(scenario);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static const char *const overrides[] = {"cluster.pools.0.nodes=3", "policy.order=sjf"};
+  char path[FUZZ_PATH_BUFFER];
+  fuzz_input_write(data, size, path);
+  load(path, NULL, 0);
+  load(path, overrides, sizeof overrides / sizeof *overrides);
+  return unlink(path);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Any bytes as a trace and as a node list: read or refused with a reason, never anything else. */
+
+#include "headroom/trace.h"
+#include "input.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A trace that was accepted keeps what its header promises. */
+static void require_sound(const struct hr_trace *trace) {
+  if (trace->n_jobs == 0 || trace->submit_us[0] != 0) abort();
+  char id[HR_JOB_ID_BUFFER];
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    if (job > 0 && trace->submit_us[job] < trace->submit_us[job - 1]) abort();
+    if (trace->work_us[job] < 0 || trace->work_us[job] > HR_MAX_INPUT_US) abort();
+    if (trace->gpus[job] > HR_MAX_GPUS) abort();
+    if (trace->tenant && trace->tenant[job] != HR_NONE && trace->tenant[job] >= trace->tenants.count) abort();
+    if (!hr_trace_job_id(trace, (hr_job){job}, id)) abort();
+  }
+}
+
+static void require_reason(const struct hr_error *error) {
+  if (error->status == HR_OK || !error->text[0]) abort();
+}
+
+static void read_trace(const char *path, bool lenient) {
+  struct hr_trace *trace = NULL;
+  struct hr_error error = {0};
+  struct hr_trace_options options = {.lenient = lenient};
+  if (hr_trace_read(path, &options, &trace, &error) == HR_OK)
+    require_sound(trace);
+  else
+    require_reason(&error);
+  hr_trace_destroy(trace);
+}
+
+static void read_nodes(const char *path) {
+  struct hr_cluster_spec cluster = {0};
+  struct hr_notes notes = {0};
+  struct hr_error error = {0};
+  if (hr_nodes_read(path, &cluster, &notes, &error) != HR_OK) require_reason(&error);
+  hr_cluster_spec_finish(&cluster);
+  hr_notes_finish(&notes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char path[FUZZ_PATH_BUFFER];
+  fuzz_input_write(data, size, path);
+  read_trace(path, false);
+  read_trace(path, true);
+  read_nodes(path);
+  return unlink(path);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A program of somebody else: uses the installed library, and proves that it is the one it was compiled for. */
+
+#include <headroom/headroom.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void) {
+  hr_init();
+  struct hr_error error = {0};
+  struct hr_policy_choice choice = {0};
+  if (hr_policy_choice_init(&choice, "queue", &error) != HR_OK) {
+    (void)fprintf(stderr, "%s\n", error.text);
+    return EXIT_FAILURE;
+  }
+  hr_policy_choice_finish(&choice);
+  return printf("headroom %s\n", hr_version()) > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

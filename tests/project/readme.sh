@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Runs every block of README.md that is fenced as ```sh run. A block that names a real trace is skipped, loudly, where
+# the trace is not there.
+#
+#   readme.sh SOURCE BUILD
+set -eu
+
+source_dir=$1
+PATH=$2:$PATH
+export PATH
+area=$(mktemp -d)
+trap 'rm -rf "$area"' EXIT
+
+# Blocks run in a folder that looks like the checkout, so that what they write does not land in it.
+mkdir "$area/blocks" "$area/checkout"
+[ ! -d "$source_dir/../shared" ] || ln -s "$source_dir/../shared" "$area/shared"
+for entry in scenarios traces docs; do ln -s "$source_dir/$entry" "$area/checkout/$entry"; done
+
+awk -v folder="$area/blocks" '
+  /^```sh run[ \t]*$/ { inside = 1; file = sprintf("%s/%03d.sh", folder, ++count); next }
+  /^```/ { inside = 0 }
+  inside { print > file }' "$source_dir/README.md"
+
+# missing_trace BLOCK: the first real trace that the block names and that is not there.
+missing_trace() {
+  grep -o '\.\./shared/traces/[^ ]*' "$1" | while read -r path; do
+    [ -e "$area/checkout/$path" ] || {
+      echo "$path"
+      break
+    }
+  done
+}
+
+count=0
+failures=0
+cd "$area/checkout"
+for block in "$area"/blocks/*.sh; do
+  [ -e "$block" ] || break
+  missing=$(missing_trace "$block")
+  if [ -n "$missing" ]; then
+    echo "*** SKIPPED: real trace $missing is not there ***"
+    continue
+  fi
+  count=$((count + 1))
+  sh -eu "$block" >"$area/out" 2>&1 </dev/null && continue
+  failures=$((failures + 1))
+  echo "FAILED:"
+  cat "$block" "$area/out"
+done
+echo "README.md: $count blocks run, $failures failed"
+[ "$count" -gt 0 ] && [ "$failures" -eq 0 ]
