@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_CLI_CLI_H
+#define HR_CLI_CLI_H
+
+/* A verb of the program: `headroom VERB`. One file each; main.c holds the list. */
+
+#include "cli/options.h"
+
+struct verb {
+  const char *name;
+  const char *operands; /* as the usage line shows them */
+  size_t least_operands, most_operands;
+  const char *summary;
+  const char *details; /* more help, NULL for none */
+  const struct option *options;
+  size_t args_bytes;                /* of the struct that the options' offsets point into */
+  void (*set_defaults)(void *args); /* NULL: all zero */
+  enum hr_status (*run)(const void *args, const struct words *operands, struct hr_error *error);
+};
+
+extern const struct verb verb_run, verb_validate, verb_list, verb_trace;
+
+/* Seconds of a clock that only goes forward. */
+double clock_s(void);
+
+#endif

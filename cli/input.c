@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Options that change the scenario become overrides, as if the user had written --set; those about the trace apply when
+   it is read. Each option is checked here first, so that an error names the option that was given. */
+
+#include "cli/input.h"
+
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Overrides -------------------------------------------------------------------------------------- */
+
+/* Texts that we made, to be freed. */
+struct overrides {
+  struct words words;
+  char **owned;
+  size_t n_owned;
+};
+
+static enum hr_status add_owned(struct overrides *overrides, const char *path, const char *value,
+                                struct hr_error *error) {
+  size_t bytes = strlen(path) + strlen(value) + 2;
+  char **grown = realloc(overrides->owned, (overrides->n_owned + 1) * sizeof *grown);
+  if (grown) overrides->owned = grown;
+  char *text = grown ? malloc(bytes) : NULL;
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  snprintf(text, bytes, "%s=%s", path, value);
+  grown[overrides->n_owned++] = text;
+  return words_add(&overrides->words, text, error);
+}
+
+static void overrides_finish(struct overrides *overrides) {
+  for (size_t i = 0; i < overrides->n_owned; i++) free(overrides->owned[i]);
+  free(overrides->owned);
+  words_finish(&overrides->words);
+}
+
+/* One "key=value" of --policy, checked against the policy and added as "policy.key=value". */
+static enum hr_status add_param(struct overrides *overrides, struct hr_policy_choice *choice, char *pair,
+                                struct hr_error *error) {
+  char *value = strchr(pair, '=');
+  if (!value) return hr_fail(error, HR_BAD_INPUT, "'%.60s' is not of the form key=value", pair);
+  *value++ = '\0';
+  enum hr_status status = hr_policy_choice_set(choice, pair, value, error);
+  if (status != HR_OK) return status;
+  char path[128];
+  snprintf(path, sizeof path, "policy.%s", pair);
+  return add_owned(overrides, path, value, error);
+}
+
+static enum hr_status add_policy_parts(struct overrides *overrides, char *text, struct hr_error *error) {
+  struct hr_policy_choice choice = {0};
+  char *pairs = strchr(text, ':');
+  if (pairs) *pairs++ = '\0';
+  enum hr_status status = hr_policy_choice_init(&choice, text, error);
+  if (status == HR_OK) status = add_owned(overrides, "policy.name", text, error);
+  for (char *pair = pairs, *next; status == HR_OK && pair; pair = next) {
+    next = strchr(pair, ',');
+    if (next) *next++ = '\0';
+    status = add_param(overrides, &choice, pair, error);
+  }
+  hr_policy_choice_finish(&choice);
+  return status;
+}
+
+static enum hr_status add_policy(struct overrides *overrides, const char *policy, struct hr_error *error) {
+  if (!policy) return HR_OK;
+  char *text = strdup(policy);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  struct hr_error inner = {0};
+  enum hr_status status = add_policy_parts(overrides, text, &inner);
+  free(text);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "--policy %.200s: %s", policy, inner.text);
+}
+
+static enum hr_status add_seed(struct overrides *overrides, const char *seed, struct hr_error *error) {
+  uint64_t value;
+  if (!seed) return HR_OK;
+  if (!parse_whole(seed, &value))
+    return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: a whole number from 0 to %" PRIu64 " is wanted", seed,
+                   UINT64_MAX);
+  return add_owned(overrides, "seed", seed, error);
+}
+
+static enum hr_status collect(struct overrides *overrides, const struct input_args *args, struct hr_error *error) {
+  enum hr_status status = add_policy(overrides, args->policy, error);
+  for (size_t i = 0; i < args->set.count && status == HR_OK; i++)
+    status = words_add(&overrides->words, args->set.at[i], error);
+  if (status == HR_OK) status = add_seed(overrides, args->seed, error);
+  return status;
+}
+
+/* ---- The trace -------------------------------------------------------------------------------------- */
+
+static enum hr_status check_format(const char *format, struct hr_error *error) {
+  struct words known = {0};
+  enum hr_status status = HR_OK;
+  bool found = false;
+  for (const struct hr_trace_format *at = hr_trace_formats(); at->name && status == HR_OK; at++) {
+    found = found || strcmp(at->name, format) == 0;
+    status = words_add(&known, at->name, error);
+  }
+  if (status == HR_OK && !found) status = unknown_word("trace format", format, known.at, error);
+  words_finish(&known);
+  return status;
+}
+
+static bool maps(const struct hr_column_map *map, const char *field) {
+  for (size_t i = 0; i < map->count; i++)
+    if (strcmp(map->entry[i].field, field) == 0) return true;
+  return false;
+}
+
+/* The option's entries, and those of the scenario for other fields. */
+static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_column_map *scenario, const char *text,
+                                    struct hr_error *error) {
+  struct hr_error inner = {0};
+  enum hr_status status = text ? hr_column_map_parse(map, text, &inner) : HR_OK;
+  if (status != HR_OK) return hr_fail(error, status, "--map %.200s: %s", text, inner.text);
+  for (size_t i = 0; i < scenario->count && status == HR_OK; i++)
+    if (!maps(map, scenario->entry[i].field))
+      status = hr_column_map_add(map, scenario->entry[i].field, scenario->entry[i].column, error);
+  return status;
+}
+
+enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error) {
+  const struct hr_scenario *scenario = input->scenario;
+  struct hr_column_map map = {0};
+  enum hr_status status = merge_columns(&map, &scenario->columns, args->map, error);
+  if (status == HR_OK) {
+    struct hr_trace_options options = {.format = args->format ? args->format : scenario->trace_format,
+                                       .map = &map,
+                                       .lenient = args->lenient || scenario->lenient};
+    double begin_s = clock_s();
+    status = hr_trace_read(input->trace_path, &options, &input->trace, error);
+    input->load_s = clock_s() - begin_s;
+  }
+  hr_column_map_finish(&map);
+  return status;
+}
+
+/* ---- All of it -------------------------------------------------------------------------------------- */
+
+enum hr_status input_open(struct input *input, const char *path, const struct input_args *args,
+                          struct hr_error *error) {
+  *input = (struct input){0};
+  struct overrides overrides = {0};
+  enum hr_status status = args->format ? check_format(args->format, error) : HR_OK;
+  if (status == HR_OK) status = collect(&overrides, args, error);
+  if (status == HR_OK)
+    status = hr_scenario_load(path, overrides.words.at, overrides.words.count, &input->scenario, error);
+  overrides_finish(&overrides);
+  if (status == HR_OK) input->trace_path = args->trace ? args->trace : input->scenario->trace_file;
+  return status;
+}
+
+void input_finish(struct input *input) {
+  hr_trace_destroy(input->trace);
+  hr_scenario_destroy(input->scenario);
+}
+
+void input_print_notes(FILE *out, const struct input *input) {
+  const struct hr_notes *scenario = &input->scenario->notes;
+  for (size_t i = 0; i < scenario->count; i++) fprintf(out, "note: %s\n", scenario->text[i]);
+  const struct hr_trace *trace = input->trace;
+  if (!trace) return;
+  for (size_t i = 0; i < trace->notes.count; i++) fprintf(out, "note: %s\n", trace->notes.text[i]);
+  for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) {
+    const struct hr_skipped_rows *skipped = &trace->skipped[i];
+    fprintf(out, "note: %s: %" PRIu64 " row%s left out, the first in line %" PRIu64 ": %s\n", trace->source,
+            skipped->count, skipped->count == 1 ? "" : "s", skipped->first_line, skipped->reason);
+  }
+}

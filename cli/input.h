@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_CLI_INPUT_H
+#define HR_CLI_INPUT_H
+
+/* What `run` and `validate` share: a scenario, the options that change it, and its trace. */
+
+#include "cli/options.h"
+#include "headroom/headroom.h"
+
+struct input_args {
+  const char *trace, *format, *map, *policy, *seed;
+  struct words set;
+  bool lenient;
+};
+
+/* Entries of an option table; the verb's arguments hold `struct input_args input`. */
+#define INPUT_OPTION(args, field) offsetof(struct args, input) + offsetof(struct input_args, field)
+#define INPUT_OPTIONS(args)                                                                                            \
+  {.name = "trace",                                                                                                    \
+   .kind = OPTION_TEXT,                                                                                                \
+   .offset = INPUT_OPTION(args, trace),                                                                                \
+   .value = "FILE",                                                                                                    \
+   .help = "the trace to replay, plain, gzip or zstd, instead of the scenario's"},                                     \
+      {.name = "format",                                                                                               \
+       .kind = OPTION_TEXT,                                                                                            \
+       .offset = INPUT_OPTION(args, format),                                                                           \
+       .value = "FORMAT",                                                                                              \
+       .help = "the trace's format ('headroom list formats'); auto: recognised by content"},                           \
+      {.name = "map",                                                                                                  \
+       .kind = OPTION_TEXT,                                                                                            \
+       .offset = INPUT_OPTION(args, map),                                                                              \
+       .value = "FIELD=COLUMN,...",                                                                                    \
+       .help = "how a CSV trace calls its columns, e.g. submit=arrival_s,duration=service_sec,gpus=gpu_count"},        \
+      {.name = "lenient",                                                                                              \
+       .kind = OPTION_FLAG,                                                                                            \
+       .offset = INPUT_OPTION(args, lenient),                                                                          \
+       .help = "leave bad rows of the trace out, counted and listed by reason, instead of failing at the first"},      \
+      {.name = "policy",                                                                                               \
+       .kind = OPTION_TEXT,                                                                                            \
+       .offset = INPUT_OPTION(args, policy),                                                                           \
+       .value = "NAME[:KEY=VALUE,...]",                                                                                \
+       .help = "the policy and its parameters ('headroom list policies'), e.g. queue:order=sjf,backfill=easy"},        \
+      {.name = "set",                                                                                                  \
+       .kind = OPTION_LIST,                                                                                            \
+       .offset = INPUT_OPTION(args, set),                                                                              \
+       .value = "PATH=VALUE",                                                                                          \
+       .help = "change a key of the scenario, e.g. cluster.pools.0.nodes=56; may be given more than once"},            \
+  {                                                                                                                    \
+    .name = "seed", .kind = OPTION_TEXT, .offset = INPUT_OPTION(args, seed), .value = "N",                             \
+    .help = "the seed, 0 to 2^64-1, instead of the scenario's"                                                         \
+  }
+
+/* What a run reads. */
+struct input {
+  struct hr_scenario *scenario;
+  const char *trace_path; /* borrowed; NULL when neither scenario nor options name a trace */
+  struct hr_trace *trace;
+  double load_s;
+};
+
+/* Loads the scenario under the options. */
+enum hr_status input_open(struct input *input, const char *path, const struct input_args *args, struct hr_error *error);
+/* Reads the trace. */
+enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error);
+void input_finish(struct input *input);
+
+/* Notes on scenario and trace, and rows left out, each a line "note: ...". */
+void input_print_notes(FILE *out, const struct input *input);
+
+#endif

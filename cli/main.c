@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The program: finds the verb, reads its options, runs it, and says what went wrong. A closed pipe ends the program
+   by SIGPIPE, without a word, as other filters do. */
+
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* `help` shows the other verbs, so it is written out here. */
+static enum hr_status run_help(const void *args, const struct words *operands, struct hr_error *error);
+static const struct option no_options[] = {{0}};
+static const struct verb verb_help = {.name = "help",
+                                      .operands = "[VERB]",
+                                      .most_operands = 1,
+                                      .summary = "show what a verb does and its options",
+                                      .options = no_options,
+                                      .run = run_help};
+
+static const struct verb *const verbs[] = {&verb_run, &verb_validate, &verb_list, &verb_trace, &verb_help};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+double clock_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ---- Help ------------------------------------------------------------------------------------------- */
+
+static void print_overview(FILE *out) {
+  fputs("Headroom replays GPU job traces against a modelled cluster.\n\n"
+        "Usage: headroom VERB [OPTION]...\n\n",
+        out);
+  for (size_t i = 0; i < N_VERBS; i++) fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
+  fputs("\n'headroom help VERB' shows a verb's options; 'headroom --version' the version.\n"
+        "Begin with: headroom list scenarios\n",
+        out);
+}
+
+static void print_usage(FILE *out, const struct verb *verb) {
+  bool has_options = verb->options->name != NULL;
+  fprintf(out, "headroom %s%s%s%s", verb->name, verb->operands[0] ? " " : "", verb->operands,
+          has_options ? " [OPTION]..." : "");
+}
+
+static void print_help(FILE *out, const struct verb *verb) {
+  fputs("Usage: ", out);
+  print_usage(out, verb);
+  fputs("\n\n", out);
+  print_wrapped(out, verb->summary, 0, 0);
+  if (verb->options->name) fputc('\n', out);
+  options_print(out, verb->options);
+  if (verb->details) fprintf(out, "\n%s", verb->details);
+}
+
+static enum hr_status find_verb(const char *name, const struct verb **verb, struct hr_error *error) {
+  const char *names[N_VERBS + 1] = {0};
+  for (size_t i = 0; i < N_VERBS; i++) {
+    *verb = verbs[i];
+    if (strcmp(verbs[i]->name, name) == 0) return HR_OK;
+    names[i] = verbs[i]->name;
+  }
+  return unknown_word("verb", name, names, error);
+}
+
+static enum hr_status run_help(const void *args, const struct words *operands, struct hr_error *error) {
+  (void)args;
+  const struct verb *verb;
+  if (operands->count == 0) {
+    print_overview(stdout);
+    return HR_OK;
+  }
+  enum hr_status status = find_verb(operands->at[0], &verb, error);
+  if (status == HR_OK) print_help(stdout, verb);
+  return status;
+}
+
+/* ---- Running ---------------------------------------------------------------------------------------- */
+
+static bool asks_for(const char *word, const char *name, const char *letter) {
+  return strcmp(word, name) == 0 || strcmp(word, letter) == 0;
+}
+
+static bool asks_for_help(int argc, char **argv) {
+  for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+    if (asks_for(argv[i], "--help", "-h")) return true;
+  return false;
+}
+
+/* A usage error also says where help is. */
+static enum hr_status parse(const struct verb *verb, int argc, char **argv, void *args, struct words *operands,
+                            struct hr_error *error) {
+  struct hr_error inner;
+  enum hr_status status = options_parse(verb->options, argc, argv, args, operands, &inner);
+  if (status != HR_OK)
+    return hr_fail(error, status, "%s: %s\nTry 'headroom help %s'.", verb->name, inner.text, verb->name);
+  if (operands->count < verb->least_operands)
+    return hr_fail(error, HR_BAD_INPUT, "%s: %s is missing\nTry 'headroom help %s'.", verb->name, verb->operands,
+                   verb->name);
+  if (operands->count > verb->most_operands)
+    return hr_fail(error, HR_BAD_INPUT, "%s: '%.60s' is one word too many\nTry 'headroom help %s'.", verb->name,
+                   operands->at[verb->most_operands], verb->name);
+  return HR_OK;
+}
+
+static enum hr_status run_verb(const struct verb *verb, int argc, char **argv, struct hr_error *error) {
+  if (asks_for_help(argc, argv)) {
+    print_help(stdout, verb);
+    return HR_OK;
+  }
+  struct words operands = {0};
+  void *args = calloc(1, verb->args_bytes + 1);
+  if (!args) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (verb->set_defaults) verb->set_defaults(args);
+  enum hr_status status = parse(verb, argc, argv, args, &operands, error);
+  if (status == HR_OK) status = verb->run(args, &operands, error);
+  options_finish(verb->options, args);
+  words_finish(&operands);
+  free(args);
+  return status;
+}
+
+static enum hr_status run_program(int argc, char **argv, struct hr_error *error) {
+  const struct verb *verb;
+  if (asks_for(argv[1], "--help", "-h")) {
+    print_overview(stdout);
+    return HR_OK;
+  }
+  if (asks_for(argv[1], "--version", "-V")) {
+    printf("headroom %s\n", hr_version());
+    return HR_OK;
+  }
+  enum hr_status status = find_verb(argv[1], &verb, error);
+  return status == HR_OK ? run_verb(verb, argc - 2, argv + 2, error) : status;
+}
+
+int main(int argc, char **argv) {
+  hr_init();
+  if (argc < 2) {
+    print_overview(stderr);
+    return hr_status_exit_code(HR_BAD_INPUT);
+  }
+  struct hr_error error = {0};
+  enum hr_status status = run_program(argc, argv, &error);
+  errno = 0;
+  if (status == HR_OK && (fflush(stdout) != 0 || ferror(stdout)))
+    status = hr_fail(&error, HR_IO_ERROR, "standard output: cannot be written: %s", strerror(errno ? errno : EIO));
+  if (status != HR_OK) fprintf(stderr, "headroom: %s\n", error.text[0] ? error.text : hr_status_meaning(status));
+  return hr_status_exit_code(status);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Values are written through the table's offsets, so a verb reads them from a plain struct. */
+
+#include "cli/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_WIDTH = 80, HELP_COLUMN = 28 };
+
+/* ---- Words and numbers ------------------------------------------------------------------------------ */
+
+enum hr_status words_add(struct words *words, const char *text, struct hr_error *error) {
+  const char **grown = realloc(words->at, (words->count + 2) * sizeof(*grown));
+  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  words->at = grown;
+  grown[words->count++] = text;
+  grown[words->count] = NULL;
+  return HR_OK;
+}
+
+void words_finish(struct words *words) {
+  free(words->at);
+  *words = (struct words){0};
+}
+
+bool parse_whole(const char *text, uint64_t *value) {
+  if (!text[0] || text[strspn(text, "0123456789")]) return false;
+  errno = 0;
+  *value = strtoull(text, NULL, 10);
+  return errno == 0;
+}
+
+bool parse_real(const char *text, double *value) {
+  char *end;
+  *value = strtod(text, &end);
+  return end != text && *end == '\0' && isfinite(*value);
+}
+
+enum hr_status unknown_word(const char *label, const char *word, const char *const *known, struct hr_error *error) {
+  char list[500] = "";
+  size_t used = 0;
+  for (size_t i = 0; known[i] && used < sizeof list; i++)
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known[i]);
+  const char *nearest = hr_nearest_word(word, known);
+  if (nearest)
+    return hr_fail(error, HR_BAD_INPUT, "unknown %s '%.60s'; did you mean '%s'? (known: %s)", label, word, nearest,
+                   list);
+  return hr_fail(error, HR_BAD_INPUT, "unknown %s '%.60s' (known: %s)", label, word, list);
+}
+
+/* ---- Parsing ---------------------------------------------------------------------------------------- */
+
+static enum hr_status unknown_option(const struct option *options, const char *name, struct hr_error *error) {
+  struct words known = {0};
+  for (const struct option *option = options; option->name; option++)
+    if (words_add(&known, option->name, error) != HR_OK) break;
+  const char *nearest = known.count ? hr_nearest_word(name, known.at) : NULL;
+  words_finish(&known);
+  if (nearest) return hr_fail(error, HR_BAD_INPUT, "unknown option '--%.60s'; did you mean '--%s'?", name, nearest);
+  return hr_fail(error, HR_BAD_INPUT, "unknown option '--%.60s'", name);
+}
+
+static enum hr_status bad_number(const struct option *option, const char *text, struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: a %s from %.15g to %.15g is wanted", option->name, text,
+                 option->kind == OPTION_WHOLE ? "whole number" : "number", option->min, option->max);
+}
+
+static enum hr_status store(const struct option *option, const char *text, void *args, struct hr_error *error) {
+  void *target = (char *)args + option->offset;
+  uint64_t whole = 0;
+  double real = 0;
+  switch (option->kind) {
+  case OPTION_FLAG:
+    *(bool *)target = true;
+    return HR_OK;
+  case OPTION_TEXT:
+    *(const char **)target = text;
+    return HR_OK;
+  case OPTION_LIST:
+    return words_add(target, text, error);
+  case OPTION_WHOLE:
+    if (!parse_whole(text, &whole) || (double)whole < option->min || (double)whole > option->max)
+      return bad_number(option, text, error);
+    *(uint64_t *)target = whole;
+    return HR_OK;
+  case OPTION_REAL:
+    if (!parse_real(text, &real) || real < option->min || real > option->max) return bad_number(option, text, error);
+    *(double *)target = real;
+    return HR_OK;
+  }
+  return HR_INTERNAL;
+}
+
+/* "--name", "--name=value", or "-n": the option, and the value if it is part of the word. */
+static const struct option *find_option(const struct option *options, const char *word, const char **value) {
+  *value = NULL;
+  if (word[1] != '-') {
+    for (; options->name; options++)
+      if (options->letter && options->letter == word[1] && word[2] == '\0') return options;
+    return NULL;
+  }
+  size_t length = strcspn(word + 2, "=");
+  if (word[2 + length] == '=') *value = word + 2 + length + 1;
+  for (; options->name; options++)
+    if (strlen(options->name) == length && strncmp(options->name, word + 2, length) == 0) return options;
+  return NULL;
+}
+
+/* The option at argv[*at] and, if it has one, its value; `*at` moves to the last word used. */
+static enum hr_status parse_option(const struct option *options, int argc, char **argv, int *at, void *args,
+                                   struct hr_error *error) {
+  const char *value;
+  const char *word = argv[*at];
+  const struct option *option = find_option(options, word, &value);
+  if (!option && word[1] != '-') return hr_fail(error, HR_BAD_INPUT, "unknown option '%.60s'", word);
+  if (!option) {
+    char name[61];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    return unknown_option(options, name, error);
+  }
+  if (option->kind == OPTION_FLAG && value)
+    return hr_fail(error, HR_BAD_INPUT, "option '--%s' takes no value", option->name);
+  if (option->kind != OPTION_FLAG && !value) {
+    if (*at + 1 >= argc)
+      return hr_fail(error, HR_BAD_INPUT, "option '--%s' wants a value: --%s %s", option->name, option->name,
+                     option->value);
+    value = argv[++*at];
+  }
+  return store(option, value, args, error);
+}
+
+enum hr_status options_parse(const struct option *options, int argc, char **argv, void *args, struct words *operands,
+                             struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  bool all_operands = false; /* after "--" */
+  for (int at = 0; at < argc && status == HR_OK; at++) {
+    bool dashed = !all_operands && argv[at][0] == '-' && argv[at][1];
+    if (dashed && strcmp(argv[at], "--") == 0)
+      all_operands = true;
+    else if (dashed)
+      status = parse_option(options, argc, argv, &at, args, error);
+    else
+      status = words_add(operands, argv[at], error);
+  }
+  return status;
+}
+
+void options_finish(const struct option *options, void *args) {
+  for (; options->name; options++)
+    if (options->kind == OPTION_LIST) words_finish((struct words *)(void *)((char *)args + options->offset));
+}
+
+/* ---- Help ------------------------------------------------------------------------------------------- */
+
+void print_wrapped(FILE *out, const char *text, size_t column, size_t indent) {
+  bool first = true;
+  while (*text) {
+    size_t length = strcspn(text, " \n");
+    if (!first && column + 1 + length > LINE_WIDTH) {
+      fprintf(out, "\n%*s", (int)indent, "");
+      column = indent;
+    } else if (!first) {
+      fputc(' ', out);
+      column++;
+    }
+    fprintf(out, "%.*s", (int)length, text);
+    column += length;
+    text += length;
+    text += strspn(text, " \n");
+    first = false;
+  }
+  fputc('\n', out);
+}
+
+void options_print(FILE *out, const struct option *options) {
+  for (; options->name; options++) {
+    char head[64], letter[8] = "";
+    if (options->letter) snprintf(letter, sizeof letter, "-%c, ", options->letter);
+    int length = snprintf(head, sizeof head, "  %s--%s%s%s", letter, options->name, options->value ? " " : "",
+                          options->value ? options->value : "");
+    if (length + 2 > HELP_COLUMN)
+      fprintf(out, "%s\n%*s", head, HELP_COLUMN, "");
+    else
+      fprintf(out, "%-*s", HELP_COLUMN, head);
+    print_wrapped(out, options->help, HELP_COLUMN, HELP_COLUMN);
+  }
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Files appear whole, by rename, so it is their folder that must be writable. Asking is not a promise: the write itself
+   may still fail, and says so. */
+
+#include "cli/outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum hr_status cannot_write(const char *option, const char *path, const char *why, struct hr_error *error) {
+  return hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: %s", option, path, why);
+}
+
+static enum hr_status check_folder(const char *option, const char *path, struct hr_error *error) {
+  char *folder = strdup(path);
+  if (!folder) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  char *slash = strrchr(folder, '/');
+  if (slash) slash[slash == folder] = '\0'; /* of "/file", "/" stays */
+  const char *place = slash ? folder : ".";
+  enum hr_status status = HR_OK;
+  struct stat info;
+  if (stat(place, &info) != 0)
+    status =
+        hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: folder %s: %s", option, path, place, strerror(errno));
+  else if (!S_ISDIR(info.st_mode))
+    status = hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: %s is no folder", option, path, place);
+  else if (access(place, W_OK | X_OK) != 0)
+    status =
+        hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: folder %s: %s", option, path, place, strerror(errno));
+  free(folder);
+  return status;
+}
+
+static enum hr_status check_path(const char *option, const char *path, struct hr_error *error) {
+  struct stat info;
+  if (strcmp(path, "-") == 0) return HR_OK;
+  if (!path[0]) return cannot_write(option, "''", "a file name is wanted", error);
+  if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) return check_folder(option, path, error);
+  if (S_ISDIR(info.st_mode)) return cannot_write(option, path, "it is a directory", error);
+  return access(path, W_OK) == 0 ? HR_OK : cannot_write(option, path, strerror(errno), error);
+}
+
+enum hr_status outputs_check(const char *const *paths, const char *const *options, size_t count,
+                             struct hr_error *error) {
+  for (size_t i = 0; i < count; i++) {
+    if (!paths[i]) continue;
+    enum hr_status status = check_path(options[i], paths[i], error);
+    if (status != HR_OK) return status;
+    for (size_t j = 0; j < i; j++)
+      if (paths[j] && strcmp(paths[i], paths[j]) == 0)
+        return hr_fail(error, HR_BAD_INPUT, "--%s and --%s both write to %s; two files are wanted", options[j],
+                       options[i], strcmp(paths[i], "-") == 0 ? "standard output" : paths[i]);
+  }
+  return HR_OK;
+}

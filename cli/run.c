@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom run`: read, check the outputs, replay, fold, and only then write. */
+
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/outputs.h"
+#include "cli/progress.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct run_args {
+  struct input_args input;
+  const char *jobs, *timeline, *json;
+  bool check, quiet;
+};
+
+#define AT(field) offsetof(struct run_args, field)
+static const struct option options[] = {
+    INPUT_OPTIONS(run_args),
+    {.name = "jobs",
+     .kind = OPTION_TEXT,
+     .offset = AT(jobs),
+     .value = "FILE",
+     .help = "write one CSV row per job: when and where it ran ('-': standard output)"},
+    {.name = "timeline",
+     .kind = OPTION_TEXT,
+     .offset = AT(timeline),
+     .value = "FILE",
+     .help = "write a CSV row whenever the number of waiting or running jobs or of GPUs in use changed"},
+    {.name = "json",
+     .kind = OPTION_TEXT,
+     .offset = AT(json),
+     .value = "FILE",
+     .help = "write the summary as JSON ('-': standard output, and no table)"},
+    {.name = "check",
+     .kind = OPTION_FLAG,
+     .offset = AT(check),
+     .help = "verify the engine's whole state while it runs (slow); results are the same"},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = OPTION_FLAG,
+     .offset = AT(quiet),
+     .help = "no table, no notes, no progress bar; errors are still told"},
+    {0}};
+
+static const char details[] = "Times in the table are seconds, minutes, hours or days as shown; JSON and CSV\n"
+                              "are in seconds. Files are written only when the run succeeded. Exit code: 0 fine,\n"
+                              "2 bad input or usage, 3 a policy broke its contract, 4 the system failed.\n\n"
+                              "Examples:\n"
+                              "  headroom run scenarios/demo.json\n"
+                              "  headroom run scenarios/helios.json --trace helios_trace.csv.gz \\\n"
+                              "    --policy queue:order=sjf,backfill=skip --set cluster.pools.0.nodes=56\n"
+                              "  headroom run scenarios/swf.json --trace RICC-2010-2.swf.gz --json - | jq .wait_s\n";
+
+/* A run and all that hangs off it. */
+struct run {
+  const struct run_args *args;
+  struct input input;
+  struct hr_usage *usage;
+  struct hr_placements *placements; /* only for --jobs */
+  struct hr_timeline *timeline;     /* only for --timeline */
+  struct hr_result *result;
+  struct hr_summary *summary;
+  struct hr_perf perf;
+};
+
+static bool is_stdout(const char *path) {
+  return path && strcmp(path, "-") == 0;
+}
+
+static bool wants_table(const struct run_args *args) {
+  return !args->quiet && !is_stdout(args->json) && !is_stdout(args->jobs) && !is_stdout(args->timeline);
+}
+
+/* ---- Replaying -------------------------------------------------------------------------------------- */
+
+static enum hr_status make_folds(struct run *run, struct hr_fold *folds, uint32_t *n_folds, struct hr_error *error) {
+  const struct hr_trace *trace = run->input.trace;
+  run->usage = hr_usage_create(trace);
+  if (!run->usage) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  folds[(*n_folds)++] = hr_usage_fold(run->usage);
+  if (run->args->jobs) {
+    run->placements = hr_placements_create(trace);
+    if (!run->placements) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    folds[(*n_folds)++] = hr_placements_fold(run->placements);
+  }
+  if (run->args->timeline) {
+    enum hr_status status = hr_timeline_create(run->args->timeline, trace, &run->timeline, error);
+    if (status != HR_OK) return status;
+    folds[(*n_folds)++] = hr_timeline_fold(run->timeline);
+  }
+  return HR_OK;
+}
+
+static enum hr_status replay(struct run *run, struct hr_error *error) {
+  enum { MOST_FOLDS = 3 };
+  struct hr_fold folds[MOST_FOLDS];
+  uint32_t n_folds = 0;
+  enum hr_status status = make_folds(run, folds, &n_folds, error);
+  if (status != HR_OK) return status;
+  const struct hr_scenario *scenario = run->input.scenario;
+  struct progress_bar bar;
+  struct hr_run_config config = {.trace = run->input.trace,
+                                 .cluster = &scenario->cluster,
+                                 .policy = scenario->policy.ops,
+                                 .params = scenario->policy.params,
+                                 .seed = scenario->seed,
+                                 .horizon_us = scenario->horizon_us,
+                                 .check = run->args->check,
+                                 .folds = folds,
+                                 .n_folds = n_folds,
+                                 .progress = progress_bar_start(&bar, !run->args->quiet)};
+  double begin_s = clock_s();
+  status = hr_sim_run(&config, &run->result, error);
+  run->perf.sim_s = clock_s() - begin_s;
+  progress_bar_stop(&bar);
+  if (status != HR_OK) return status;
+  return hr_summarize(run->input.trace, &scenario->cluster, run->result, run->usage, &run->summary, error);
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------------- */
+
+static const char *rejection_words(enum hr_reason reason) {
+  if (reason == HR_REASON_TOO_LARGE) return "more GPUs asked for than any pool they accept has";
+  if (reason == HR_REASON_NO_GPU_TYPE) return "no pool has a GPU type they accept";
+  return "refused by the policy";
+}
+
+/* Jobs that can never run: how many for this reason, and the first few. */
+static void note_rejected(FILE *out, const struct run *run, enum hr_reason reason) {
+  enum { MOST_IDS = 5 };
+  const struct hr_result *result = run->result;
+  uint64_t count = 0;
+  char ids[MOST_IDS * 64] = "", buffer[HR_JOB_ID_BUFFER];
+  size_t used = 0;
+  for (uint32_t i = 0; i < result->n_jobs; i++) {
+    if (result->state[i] != HR_JOB_REJECTED || result->reason[i] != reason) continue;
+    if (count < MOST_IDS)
+      used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%.60s", count ? ", " : "",
+                               hr_trace_job_id(run->input.trace, (hr_job){i}, buffer));
+    count++;
+  }
+  if (count)
+    fprintf(out, "note: %" PRIu64 " job%s can never run and %s rejected: %s%s (%s: %s)\n", count, count == 1 ? "" : "s",
+            count == 1 ? "was" : "were", ids, count > MOST_IDS ? ", ..." : "", hr_reason_name(reason),
+            rejection_words(reason));
+}
+
+static void print_notes(const struct run *run) {
+  static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE, HR_REASON_NO_GPU_TYPE, HR_REASON_POLICY};
+  if (run->args->quiet) return;
+  input_print_notes(stderr, &run->input);
+  for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) note_rejected(stderr, run, reasons[i]);
+}
+
+static bool wants_colour(void) {
+  const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  return isatty(STDOUT_FILENO) && !(no_colour && no_colour[0]) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+static double peak_rss_mib(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
+}
+
+static enum hr_status write_files(struct run *run, const struct hr_run_label *label, struct hr_error *error) {
+  const struct run_args *args = run->args;
+  enum hr_status status = HR_OK;
+  if (args->jobs) status = hr_jobs_write(args->jobs, run->input.trace, run->result, run->placements, error);
+  if (status == HR_OK && args->timeline) status = hr_timeline_finish(run->timeline, error);
+  if (status == HR_OK && args->json) status = hr_summary_write_json(args->json, run->summary, label, &run->perf, error);
+  return status;
+}
+
+static enum hr_status tell(struct run *run, struct hr_error *error) {
+  const struct hr_scenario *scenario = run->input.scenario;
+  const struct hr_trace *trace = run->input.trace;
+  const struct hr_notes *notes[] = {&scenario->notes, &trace->notes};
+  struct hr_run_label label = {.scenario = scenario->name,
+                               .trace = trace->source,
+                               .format = trace->format,
+                               .cluster = &scenario->cluster,
+                               .policy = &scenario->policy,
+                               .seed = scenario->seed,
+                               .notes = notes,
+                               .n_notes = sizeof notes / sizeof *notes,
+                               .skipped = trace->skipped,
+                               .n_skipped_reasons = trace->n_skipped_reasons};
+  run->perf.load_s = run->input.load_s;
+  run->perf.peak_rss_mib = peak_rss_mib();
+  enum hr_status status = write_files(run, &label, error);
+  if (status != HR_OK) return status;
+  print_notes(run);
+  if (!wants_table(run->args)) return HR_OK;
+  status = hr_summary_print(stdout, run->summary, &label, &run->perf, wants_colour());
+  return status == HR_OK ? HR_OK
+                         : hr_fail(error, status, "the summary cannot be printed: %s", hr_status_meaning(status));
+}
+
+/* ---- The verb --------------------------------------------------------------------------------------- */
+
+static enum hr_status run_all(struct run *run, const char *path, struct hr_error *error) {
+  const struct run_args *args = run->args;
+  const char *const paths[] = {args->jobs, args->timeline, args->json};
+  static const char *const names[] = {"jobs", "timeline", "json"};
+  enum hr_status status = input_open(&run->input, path, &args->input, error);
+  if (status == HR_OK && !run->input.trace_path)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
+  if (status == HR_OK) status = outputs_check(paths, names, sizeof names / sizeof *names, error);
+  if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
+  if (status == HR_OK) status = replay(run, error);
+  return status == HR_OK ? tell(run, error) : status;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  struct run run = {.args = args};
+  enum hr_status status = run_all(&run, operands->at[0], error);
+  hr_summary_destroy(run.summary);
+  hr_result_destroy(run.result);
+  hr_timeline_destroy(run.timeline);
+  hr_placements_destroy(run.placements);
+  hr_usage_destroy(run.usage);
+  input_finish(&run.input);
+  return status;
+}
+
+const struct verb verb_run = {.name = "run",
+                              .operands = "SCENARIO",
+                              .least_operands = 1,
+                              .most_operands = 1,
+                              .summary = "replay a trace against a scenario's cluster and print the numbers",
+                              .details = details,
+                              .options = options,
+                              .args_bytes = sizeof(struct run_args),
+                              .run = run_verb};

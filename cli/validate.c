@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom validate`: reads all that a run would read and says what was understood. */
+
+#include "cli/cli.h"
+#include "cli/input.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+struct validate_args {
+  struct input_args input;
+};
+
+static const struct option options[] = {INPUT_OPTIONS(validate_args), {0}};
+
+static const char details[] = "The trace is read and checked too if the scenario or --trace names one.\n\n"
+                              "Example:\n"
+                              "  headroom validate scenarios/demo.json --set policy.order=sjf\n";
+
+static void print_cluster(const struct hr_cluster_spec *cluster) {
+  uint64_t nodes = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) nodes += cluster->pools[i].nodes;
+  printf("cluster   %" PRIu64 " GPUs on %" PRIu64 " nodes in %" PRIu32 " pool%s\n", hr_cluster_spec_gpus(cluster),
+         nodes, cluster->n_pools, cluster->n_pools == 1 ? "" : "s");
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    printf("          %s: %" PRIu32 " nodes x %" PRIu32 " %s", pool->name, pool->nodes, pool->gpus_per_node, pool->gpu);
+    if (pool->cpu_milli_per_node) printf(", %.10g CPUs", pool->cpu_milli_per_node / 1000.0);
+    if (pool->mem_mib_per_node) printf(", %.10g GB", (double)pool->mem_mib_per_node / 1024);
+    if (pool->cpu_milli_per_node || pool->mem_mib_per_node) printf(" a node");
+    putchar('\n');
+  }
+}
+
+static void print_policy(const struct hr_policy_choice *policy) {
+  printf("policy    %s:", policy->ops->name);
+  for (size_t i = 0; i < policy->n_params; i++) {
+    char buffer[32];
+    printf("%s %s=%s", i ? "," : "", policy->ops->params[i].key, hr_policy_choice_text(policy, i, buffer));
+  }
+  putchar('\n');
+}
+
+static void print_scenario(const struct hr_scenario *scenario) {
+  printf("scenario  %s (%s)\n", scenario->name, scenario->path);
+  if (scenario->description[0]) {
+    printf("          ");
+    print_wrapped(stdout, scenario->description, 10, 10);
+  }
+  print_cluster(&scenario->cluster);
+  print_policy(&scenario->policy);
+  printf("seed      %" PRIu64 "\n", scenario->seed);
+  if (scenario->horizon_us != HR_NEVER_US)
+    printf("horizon   %.10g s\n", (double)scenario->horizon_us / (double)HR_SECOND_US);
+}
+
+static void print_trace(const struct input *input) {
+  const struct hr_trace *trace = input->trace;
+  uint32_t largest = 0;
+  for (uint32_t i = 0; i < trace->n_jobs; i++)
+    if (trace->gpus[i] > largest) largest = trace->gpus[i];
+  double days = (double)trace->submit_us[trace->n_jobs - 1] / (double)HR_SECOND_US / 86400;
+  printf("trace     %s (%s): %" PRIu32 " job%s submitted over %.4g days, up to %" PRIu32 " GPUs each\n", trace->source,
+         trace->format, trace->n_jobs, trace->n_jobs == 1 ? "" : "s", days, largest);
+}
+
+/* A trace that the scenario names may live elsewhere; one that the user names must be there. */
+static bool trace_is_elsewhere(const struct input *input, const struct input_args *args) {
+  return !args->trace && access(input->trace_path, F_OK) != 0;
+}
+
+static enum hr_status validate(struct input *input, const char *path, const struct input_args *args,
+                               struct hr_error *error) {
+  enum hr_status status = input_open(input, path, args, error);
+  if (status != HR_OK) return status;
+  bool elsewhere = input->trace_path && trace_is_elsewhere(input, args);
+  if (input->trace_path && !elsewhere) status = input_read_trace(input, args, error);
+  if (status != HR_OK) return status;
+  print_scenario(input->scenario);
+  if (input->trace)
+    print_trace(input);
+  else if (elsewhere)
+    printf("trace     %s is not there; a run needs it\n", input->trace_path);
+  else
+    printf("trace     to be named with --trace\n");
+  input_print_notes(stderr, input);
+  return HR_OK;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  const struct validate_args *validate_args = args;
+  struct input input = {0};
+  enum hr_status status = validate(&input, operands->at[0], &validate_args->input, error);
+  input_finish(&input);
+  return status;
+}
+
+const struct verb verb_validate = {.name = "validate",
+                                   .operands = "SCENARIO",
+                                   .least_operands = 1,
+                                   .most_operands = 1,
+                                   .summary = "check a scenario and its trace, and say what was understood",
+                                   .details = details,
+                                   .options = options,
+                                   .args_bytes = sizeof(struct validate_args),
+                                   .run = run_verb};
