@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The kit's job tree and profiles against plain arrays, on random operations. */
+
+#include "harness.h"
+#include "headroom/policy.h"
+#include "policies/profile.h"
+#include "sim/arena.h"
+#include "sim/philox.h"
+
+#include <string.h>
+
+static struct hr__stream draws;
+
+static uint32_t draw(uint32_t below) {
+  return hr__stream_next(&draws) % below;
+}
+
+/* ---- Job tree ---------------------------------------------------------------------------------------- */
+
+enum { JOBS = 3000, KEYS = 40, VALUES = 1000 };
+
+struct model {
+  bool in[JOBS];
+  int64_t key[JOBS], value[JOBS];
+};
+
+static bool before(const struct model *model, uint32_t a, uint32_t b) {
+  return model->key[a] != model->key[b] ? model->key[a] < model->key[b] : a < b;
+}
+
+static uint32_t model_next(const struct model *model, int64_t key, uint32_t job, int64_t bound) {
+  uint32_t best = JOBS;
+  for (uint32_t i = 0; i < JOBS; i++) {
+    bool after = model->key[i] != key ? model->key[i] > key : i > job;
+    if (model->in[i] && after && model->value[i] <= bound && (best == JOBS || before(model, i, best))) best = i;
+  }
+  return best;
+}
+
+static int64_t model_sum_to(const struct model *model, int64_t key) {
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < JOBS; i++) sum += model->in[i] && model->key[i] <= key ? model->value[i] : 0;
+  return sum;
+}
+
+static void compare(const struct hr_job_tree *tree, const struct model *model) {
+  int64_t key = draw(KEYS), bound = draw(VALUES);
+  uint32_t job = draw(JOBS), expected = model_next(model, key, job, bound);
+  struct hr_job_entry entry;
+  CU_ASSERT_EQUAL_FATAL(hr_job_tree_next(tree, key, (hr_job){job}, bound, &entry), expected < JOBS);
+  if (expected < JOBS) CU_ASSERT_EQUAL_FATAL(entry.job.id, expected);
+  expected = model_next(model, INT64_MIN, 0, INT64_MAX);
+  CU_ASSERT_EQUAL_FATAL(hr_job_tree_first(tree, &entry), expected < JOBS);
+  if (expected < JOBS) CU_ASSERT_EQUAL_FATAL(entry.job.id, expected);
+  CU_ASSERT_EQUAL_FATAL(hr_job_tree_sum_to(tree, key), model_sum_to(model, key));
+  int64_t all = model_sum_to(model, KEYS), wanted = all ? 1 + draw((uint32_t)all) : 1, reached = -1;
+  CU_ASSERT_EQUAL_FATAL(hr_job_tree_reach(tree, wanted, &reached), all >= wanted);
+  if (all < wanted) return;
+  CU_ASSERT_FATAL(model_sum_to(model, reached) >= wanted);
+  CU_ASSERT_FATAL(model_sum_to(model, reached - 1) < wanted);
+}
+
+struct listing {
+  const struct model *model;
+  int64_t last_key;
+  uint32_t last_job, count;
+};
+
+static bool in_order(void *self, struct hr_job_entry entry) {
+  struct listing *listing = self;
+  bool after = listing->count == 0 || entry.key > listing->last_key ||
+               (entry.key == listing->last_key && entry.job.id > listing->last_job);
+  CU_ASSERT_FATAL(after && listing->model->in[entry.job.id]);
+  listing->last_key = entry.key;
+  listing->last_job = entry.job.id;
+  listing->count++;
+  return true;
+}
+
+/* `grow`: of ten operations, how many insert. */
+static void change(struct hr_job_tree *tree, struct model *model, uint32_t grow) {
+  uint32_t job = draw(JOBS);
+  if (draw(10) < grow && !model->in[job]) {
+    model->in[job] = true;
+    model->key[job] = draw(KEYS);
+    model->value[job] = draw(VALUES);
+    CU_ASSERT_FATAL(hr_job_tree_insert(tree, (struct hr_job_entry){model->key[job], {job}, model->value[job]}));
+  } else {
+    CU_ASSERT_EQUAL_FATAL(hr_job_tree_remove(tree, model->key[job], (hr_job){job}), model->in[job]);
+    model->in[job] = false;
+  }
+}
+
+static void a_job_tree_agrees_with_an_array(void) {
+  struct hr_arena arena = {0};
+  struct hr_job_tree tree = {.store = hr_tree_store_create(&arena)};
+  struct model *model = calloc(1, sizeof *model);
+  const uint32_t phases[] = {9, 5, 2, 8, 0};
+  for (size_t phase = 0; phase < sizeof phases / sizeof *phases; phase++)
+    for (int i = 0; i < 20000; i++) {
+      change(&tree, model, phases[phase]);
+      if (i % 16 == 0) compare(&tree, model);
+    }
+  for (uint32_t i = 0; i < JOBS; i++) {
+    CU_ASSERT_EQUAL_FATAL(hr_job_tree_remove(&tree, model->key[i], (hr_job){i}), model->in[i]);
+    model->in[i] = false;
+  }
+  CU_ASSERT_EQUAL(tree.count, 0);
+  CU_ASSERT_EQUAL(tree.root, 0);
+  free(model);
+  hr__arena_finish(&arena);
+}
+
+static void a_queue_in_arrival_order_stays_in_order(void) {
+  struct hr_arena arena = {0};
+  struct hr_job_tree tree = {.store = hr_tree_store_create(&arena)};
+  struct hr_job_entry entry;
+  uint32_t taken = 0;
+  for (uint32_t i = 0; i < 200000; i++) {
+    CU_ASSERT_FATAL(hr_job_tree_insert(&tree, (struct hr_job_entry){0, {i}, i % 7}));
+    if (i % 3 != 0) continue;
+    CU_ASSERT_FATAL(hr_job_tree_first(&tree, &entry));
+    CU_ASSERT_EQUAL_FATAL(entry.job.id, taken);
+    CU_ASSERT_FATAL(hr_job_tree_remove(&tree, 0, (hr_job){taken++}));
+  }
+  CU_ASSERT_EQUAL(tree.count, 200000 - taken);
+  hr__arena_finish(&arena);
+}
+
+static void every_entry_is_visited_in_order(void) {
+  struct hr_arena arena = {0};
+  struct hr_job_tree tree = {.store = hr_tree_store_create(&arena)};
+  struct model *model = calloc(1, sizeof *model);
+  for (int i = 0; i < 10000; i++) change(&tree, model, 8);
+  struct listing listing = {.model = model};
+  CU_ASSERT(hr_job_tree_each(&tree, in_order, &listing));
+  CU_ASSERT_EQUAL(listing.count, tree.count);
+  free(model);
+  hr__arena_finish(&arena);
+}
+
+/* ---- Profiles ---------------------------------------------------------------------------------------- */
+
+enum { TICKS = 400, SIZE = 12 };
+
+static bool free_throughout(const uint32_t *free_gpus, int64_t from, int64_t length, uint32_t gpus) {
+  for (int64_t t = from; t < from + length && t < TICKS; t++)
+    if (free_gpus[t] < gpus) return false;
+  return true;
+}
+
+static void reserve_at_random(struct hr__profile *profile, struct hr_arena *arena, uint32_t *free_gpus) {
+  int64_t from = draw(TICKS / 2), length = 1 + draw(40);
+  uint32_t gpus = 1 + draw(SIZE), least = SIZE;
+  int64_t expected = from;
+  while (!free_throughout(free_gpus, expected, length, gpus)) expected++;
+  CU_ASSERT_EQUAL_FATAL(hr__profile_earliest(profile, from, length, gpus), expected);
+  for (int64_t t = expected; t < expected + length; t++) least = free_gpus[t] < least ? free_gpus[t] : least;
+  CU_ASSERT_EQUAL_FATAL(hr__profile_least(profile, expected, length, gpus), least);
+  CU_ASSERT_EQUAL_FATAL(hr__profile_least(profile, expected, length, least + 1), 0);
+  if (expected + length >= TICKS - 60) return;
+  CU_ASSERT_FATAL(hr__profile_take(profile, arena, expected, expected + length, gpus));
+  for (int64_t t = expected; t < expected + length; t++) free_gpus[t] -= gpus;
+}
+
+static void a_profile_agrees_with_a_table_of_ticks(void) {
+  struct hr_arena arena = {0};
+  struct hr__profile profile = {0};
+  uint32_t free_gpus[TICKS];
+  for (int round = 0; round < 200; round++) {
+    uint32_t running = draw(SIZE + 1), back_at = 1 + draw(50);
+    CU_ASSERT_FATAL(hr__profile_begin(&profile, &arena, 0, SIZE - running));
+    CU_ASSERT_FATAL(hr__profile_release(&profile, &arena, back_at, running));
+    for (uint32_t t = 0; t < TICKS; t++) free_gpus[t] = t < back_at ? SIZE - running : SIZE;
+    for (int i = 0; i < 30; i++) reserve_at_random(&profile, &arena, free_gpus);
+  }
+  hr__arena_finish(&arena);
+}
+
+TEST_MAIN("policy kit", TEST(a_job_tree_agrees_with_an_array), TEST(a_queue_in_arrival_order_stays_in_order),
+          TEST(every_entry_is_visited_in_order), TEST(a_profile_agrees_with_a_table_of_ticks))

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A file appears under its name whole or not at all. */
+
+#include "sim/output_file.h"
+#include "harness.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/headroom-test-XXXXXX";
+
+static const char *in_folder(const char *name) {
+  static char path[200];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return path;
+}
+
+static int count_files(void) {
+  int count = 0;
+  DIR *entries = opendir(folder);
+  for (struct dirent *entry; (entry = readdir(entries));) count += entry->d_name[0] != '.';
+  closedir(entries);
+  return count;
+}
+
+static void a_file_appears_when_committed(void) {
+  CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+  struct hr__output_file file;
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, in_folder("a.csv"), NULL), HR_OK);
+  fputs("whole\n", file.stream);
+  CU_ASSERT_NOT_EQUAL(access(in_folder("a.csv"), F_OK), 0);
+  CU_ASSERT_EQUAL(hr__output_commit(&file, NULL), HR_OK);
+  CU_ASSERT_EQUAL(access(in_folder("a.csv"), F_OK), 0);
+  CU_ASSERT_EQUAL(count_files(), 1);
+}
+
+static void an_abandoned_file_leaves_the_old_one(void) {
+  struct hr__output_file file;
+  CU_ASSERT_EQUAL_FATAL(chmod(in_folder("a.csv"), 0640), 0);
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, in_folder("a.csv"), NULL), HR_OK);
+  fputs("half", file.stream);
+  hr__output_abandon(&file);
+  hr__output_abandon(&file);
+  CU_ASSERT_EQUAL(count_files(), 1);
+  FILE *old = fopen(in_folder("a.csv"), "r");
+  char text[16] = "";
+  CU_ASSERT_PTR_NOT_NULL(fgets(text, sizeof text, old));
+  CU_ASSERT_STRING_EQUAL(text, "whole\n");
+  fclose(old);
+}
+
+static void a_new_version_keeps_the_mode(void) {
+  struct hr__output_file file;
+  struct stat info;
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, in_folder("a.csv"), NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__output_commit(&file, NULL), HR_OK);
+  CU_ASSERT_EQUAL(stat(in_folder("a.csv"), &info), 0);
+  CU_ASSERT_EQUAL(info.st_mode & 0777, 0640);
+}
+
+static void places_that_cannot_be_written_are_named(void) {
+  struct hr__output_file file;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(hr__output_open(&file, in_folder("missing/a.csv"), &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "missing/a.csv: cannot be written: No such file"));
+  CU_ASSERT_EQUAL(hr__output_open(&file, folder, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "directory"));
+}
+
+static void a_full_disk_is_an_error(void) {
+  struct hr__output_file file;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, "/dev/full", &error), HR_OK);
+  fputs("x", file.stream);
+  CU_ASSERT_EQUAL(hr__output_commit(&file, &error), HR_IO_ERROR);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "No space left"));
+  unlink(in_folder("a.csv"));
+  rmdir(folder);
+}
+
+TEST_MAIN("sim output file", TEST(a_file_appears_when_committed), TEST(an_abandoned_file_leaves_the_old_one),
+          TEST(a_new_version_keeps_the_mode), TEST(places_that_cannot_be_written_are_named),
+          TEST(a_full_disk_is_an_error))
