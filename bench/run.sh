@@ -12,26 +12,28 @@ data=${BENCH_DATA:-$build/bench-data}
 mkdir -p "$data"
 rm -f "$data"/*.times "$data"/*.out
 
-# The queue is stable: about 70 % of the GPUs are asked for, in an even stream. Strict order on nodes leaves some idle.
-workload='--seed 1 --load 0.7 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0'
+# Busy, yet stable on 1,024 GPUs: 90 % of the GPUs are asked for, in an even stream. At 100,000 GPUs such a load makes
+# nobody wait, so there is also one that asks for more than there is.
+workload='--seed 1 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0'
 limits='--limit-min 1 --limit-max 3'
 
-# generate NAME COUNT NODES [OPTION...]
+# generate NAME COUNT NODES LOAD [OPTION...]
 generate() {
-  name=$1 count=$2 nodes=$3
-  shift 3
+  name=$1 count=$2 nodes=$3 load=$4
+  shift 4
   [ -s "$data/$name.csv" ] && return
   echo "generating $name.csv: $count jobs for $nodes nodes x 8 GPUs"
   # shellcheck disable=SC2086
-  "$build/headroom" trace generate $workload --count "$count" --nodes "$nodes" "$@" --output "$data/$name.csv"
+  "$build/headroom" trace generate $workload --count "$count" --nodes "$nodes" --load "$load" "$@" \
+    --output "$data/$name.csv"
 }
 
-# scenario NAME NODES BACKFILL PLACEMENT
+# scenario NAME TRACE NODES BACKFILL PLACEMENT
 scenario() {
   cat >"$data/$1.json" <<END
-{ "name": "$1", "trace": { "file": "$1.csv" },
-  "cluster": { "pools": [ { "name": "gpus", "gpu": "A100-80", "nodes": $2, "gpus_per_node": 8 } ] },
-  "policy": { "name": "queue", "order": "fifo", "backfill": "$3", "placement": "$4" } }
+{ "name": "$1", "trace": { "file": "$2.csv" },
+  "cluster": { "pools": [ { "name": "gpus", "gpu": "A100-80", "nodes": $3, "gpus_per_node": 8 } ] },
+  "policy": { "name": "queue", "order": "fifo", "backfill": "$4", "placement": "$5" } }
 END
 }
 
@@ -72,19 +74,22 @@ ratio() {
   awk -v a="$1" -v b="$2" 'BEGIN { print a / b }'
 }
 
-generate fifo-1m 1000000 128
-generate fifo-10m 10000000 128
-generate fifo-100k-gpus 1000000 12500
+generate fifo-1m 1000000 128 0.9
+generate fifo-10m 10000000 128 0.9
+generate fifo-100k-gpus 1000000 12500 0.9
 # shellcheck disable=SC2086
 {
-  generate easy-1m 1000000 128 $limits
-  generate easy-100k-gpus 1000000 12500 $limits
+  generate easy-1m 1000000 128 0.9 $limits
+  generate easy-100k-gpus 1000000 12500 0.9 $limits
+  generate easy-100k-gpus-over 1000000 12500 1.05 $limits
 }
-scenario fifo-1m 128 strict best-fit
-scenario fifo-10m 128 strict best-fit
-scenario fifo-100k-gpus 12500 strict best-fit
-scenario easy-1m 128 easy pool
-scenario easy-100k-gpus 12500 easy pool
+scenario fifo-1m fifo-1m 128 strict best-fit
+scenario fifo-10m fifo-10m 128 strict best-fit
+scenario fifo-100k-gpus fifo-100k-gpus 12500 strict best-fit
+scenario easy-1m easy-1m 128 easy pool
+scenario easy-1m-best-fit easy-1m 128 easy best-fit
+scenario easy-100k-gpus easy-100k-gpus 12500 easy pool
+scenario easy-100k-gpus-over easy-100k-gpus-over 12500 easy pool
 
 round=1
 while [ "$round" -le "$rounds" ]; do
@@ -95,6 +100,8 @@ while [ "$round" -le "$rounds" ]; do
   timed bare-easy "$build/bench/bare_easy" "$data/easy-1m.csv" 1024
   product fifo-100k-gpus
   product easy-100k-gpus
+  product easy-1m-best-fit
+  product easy-100k-gpus-over
   product fifo-10m
   round=$((round + 1))
 done
@@ -103,8 +110,9 @@ echo
 same_wait fifo-1m bare-fifo
 same_wait easy-1m bare-easy
 echo
-for name in fifo-1m bare-fifo easy-1m bare-easy fifo-100k-gpus easy-100k-gpus fifo-10m; do
-  printf '%-16s wall %8.3f s   cpu %8.3f s   peak %8.1f MiB\n' "$name" "$(median "$name" 1)" "$(median "$name" 2)" \
+for name in fifo-1m bare-fifo easy-1m bare-easy easy-1m-best-fit fifo-100k-gpus easy-100k-gpus easy-100k-gpus-over \
+  fifo-10m; do
+  printf '%-20s wall %8.3f s   cpu %8.3f s   peak %8.1f MiB\n' "$name" "$(median "$name" 1)" "$(median "$name" 2)" \
     "$(awk -v kib="$(median "$name" 3)" 'BEGIN { print kib / 1024 }')"
 done
 
