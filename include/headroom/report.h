@@ -107,7 +107,8 @@ HR_API enum hr_status hr_summary_write_json(const char *path, const struct hr_su
                                             struct hr_error *error);
 
 /* One row per trace row in the file's order. `path` "-" is standard output. */
-HR_API enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, const struct hr_result *result,
+HR_API enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace,
+                                    const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                     const struct hr_placements *placements, struct hr_error *error);
 
 #ifdef __cplusplus
