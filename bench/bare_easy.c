@@ -114,12 +114,16 @@ static void run(struct loop *loop) {
 
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
-  struct loop loop = {.free = (uint32_t)atoi(argv[2])};
+  struct loop loop = {.free = bare_argument(argv[2], 1000000)};
   bare_trace_read(argv[1], &loop.trace);
   loop.waiting = fresh(loop.trace.n, sizeof *loop.waiting);
   loop.running = fresh(loop.trace.n, sizeof *loop.running);
   loop.sorted = fresh(loop.trace.n, sizeof *loop.sorted);
   run(&loop);
   printf("jobs %u mean_wait_s %.6f\n", loop.trace.n, loop.wait_us / loop.trace.n / 1e6);
+  free(loop.waiting);
+  free(loop.running);
+  free(loop.sorted);
+  bare_trace_finish(&loop.trace);
   return 0;
 }

@@ -109,13 +109,13 @@ static bool place(struct loop *loop, uint32_t job) {
 }
 
 static void release(struct loop *loop, uint32_t job) {
-  uint32_t gpus = loop->trace.gpus[job];
+  uint32_t gpus = loop->trace.gpus[job], *nodes = loop->nodes[job];
   if (gpus == 0) return;
-  if (gpus <= loop->size) {
+  if (!nodes) {
     set_free(loop, loop->node[job], loop->free[loop->node[job]] + gpus);
     return;
   }
-  uint32_t *nodes = loop->nodes[job], whole = gpus / loop->size, rest = gpus % loop->size;
+  uint32_t whole = gpus / loop->size, rest = gpus % loop->size;
   for (uint32_t i = 0; i < whole; i++) set_free(loop, nodes[i], loop->size);
   if (rest) set_free(loop, nodes[whole], loop->free[nodes[whole]] + rest);
   free(nodes);
@@ -136,20 +136,33 @@ static void run(struct loop *loop) {
   }
 }
 
+static void make_cluster(struct loop *loop) {
+  loop->words = (loop->n_nodes + 63) / 64;
+  for (uint32_t gpus = 0; gpus <= loop->size; gpus++) loop->with_free[gpus] = fresh(loop->words, sizeof(uint64_t));
+  loop->free = fresh(loop->n_nodes, 1);
+  loop->count[0] = loop->n_nodes;
+  for (uint32_t node = 0; node < loop->n_nodes; node++) set_free(loop, node, loop->size);
+}
+
+static void finish(struct loop *loop) {
+  for (uint32_t gpus = 0; gpus <= loop->size; gpus++) free(loop->with_free[gpus]);
+  free(loop->free);
+  free(loop->node);
+  free(loop->nodes);
+  free(loop->heap);
+  bare_trace_finish(&loop->trace);
+}
+
 int main(int argc, char **argv) {
   if (argc != 4) return 2;
-  struct loop loop = {.n_nodes = (uint32_t)atoi(argv[2]), .size = (uint32_t)atoi(argv[3])};
-  if (loop.n_nodes == 0 || loop.size == 0 || loop.size > MAX_GPUS_PER_NODE) return 2;
+  struct loop loop = {.n_nodes = bare_argument(argv[2], 1000000), .size = bare_argument(argv[3], MAX_GPUS_PER_NODE)};
   bare_trace_read(argv[1], &loop.trace);
-  loop.words = (loop.n_nodes + 63) / 64;
-  for (uint32_t gpus = 0; gpus <= loop.size; gpus++) loop.with_free[gpus] = fresh(loop.words, sizeof(uint64_t));
-  loop.free = fresh(loop.n_nodes, 1);
-  loop.count[0] = loop.n_nodes;
-  for (uint32_t node = 0; node < loop.n_nodes; node++) set_free(&loop, node, loop.size);
+  make_cluster(&loop);
   loop.node = fresh(loop.trace.n, sizeof *loop.node);
   loop.nodes = fresh(loop.trace.n, sizeof *loop.nodes);
-  loop.heap = fresh(loop.n_nodes * loop.size + loop.trace.n, sizeof *loop.heap);
+  loop.heap = fresh(loop.trace.n, sizeof *loop.heap);
   run(&loop);
   printf("jobs %u mean_wait_s %.6f\n", loop.trace.n, loop.wait_us / loop.trace.n / 1e6);
+  finish(&loop);
   return 0;
 }

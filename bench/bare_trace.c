@@ -35,8 +35,8 @@ static int64_t microseconds(const char *text, size_t length) {
 static unsigned char meaning_of(const char *name, size_t length) {
   static const char *const names[IGNORED] = {
       [SUBMIT] = "submit_s", [WORK] = "duration_s", [GPUS] = "gpus", [LIMIT] = "limit_s"};
-  for (unsigned char m = 0; m < IGNORED; m++)
-    if (strlen(names[m]) == length && memcmp(name, names[m], length) == 0) return m;
+  for (unsigned m = 0; m < IGNORED; m++)
+    if (strlen(names[m]) == length && memcmp(name, names[m], length) == 0) return (unsigned char)m;
   return IGNORED;
 }
 
@@ -96,4 +96,17 @@ void bare_trace_read(const char *path, struct bare_trace *trace) {
   csv_fini(&parser, on_field, on_row, &reader);
   csv_free(&parser);
   fclose(file);
+}
+
+void bare_trace_finish(struct bare_trace *trace) {
+  free(trace->submit_us);
+  free(trace->work_us);
+  free(trace->limit_us);
+  free(trace->gpus);
+}
+
+uint32_t bare_argument(const char *text, uint32_t most) {
+  unsigned long value = strtoul(text, NULL, 10);
+  if (value < 1 || value > most) give_up("a number on the command line is out of range");
+  return (uint32_t)value;
 }

@@ -15,5 +15,9 @@ struct bare_trace {
 
 /* Ends the program when the file cannot be read. */
 void bare_trace_read(const char *path, struct bare_trace *trace);
+void bare_trace_finish(struct bare_trace *trace);
+
+/* A whole number from 1 to `most` on the command line; ends the program when it is none. */
+uint32_t bare_argument(const char *text, uint32_t most);
 
 #endif

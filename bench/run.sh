@@ -21,11 +21,13 @@ limits='--limit-min 1 --limit-max 3'
 generate() {
   name=$1 count=$2 nodes=$3 load=$4
   shift 4
-  [ -s "$data/$name.csv" ] && return
+  made="$workload $count $nodes $load $*"
+  [ -s "$data/$name.csv" ] && [ "$(cat "$data/$name.made" 2>/dev/null)" = "$made" ] && return
   echo "generating $name.csv: $count jobs for $nodes nodes x 8 GPUs"
   # shellcheck disable=SC2086
   "$build/headroom" trace generate $workload --count "$count" --nodes "$nodes" --load "$load" "$@" \
     --output "$data/$name.csv"
+  echo "$made" >"$data/$name.made"
 }
 
 # scenario NAME TRACE NODES BACKFILL PLACEMENT

@@ -392,7 +392,6 @@ static void finish(struct state *s) {
 struct naive_result naive_run(const struct naive_input *input) {
   struct state s = {.in = input};
   uint32_t n = input->n_jobs, next_job = 0;
-  add_units(&s);
   s.waiting = grown(NULL, n * sizeof *s.waiting);
   s.running = grown(NULL, n * sizeof *s.running);
   s.out.start = grown(NULL, n * sizeof *s.out.start);
@@ -401,6 +400,7 @@ struct naive_result naive_run(const struct naive_input *input) {
     s.out.start[job] = -1;
     s.out.seat[job] = (struct naive_seat){0, NULL};
   }
+  add_units(&s);
   while ((s.now = next_instant(&s, next_job)) < INT64_MAX) {
     end_all_due(&s);
     while (next_job < n && input->submit[next_job] == s.now) arrive(&s, next_job++);
