@@ -24,6 +24,13 @@ static enum hr_status unknown_key(const struct walk *walk, const char *name) {
   return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: %s", walk->override, text);
 }
 
+static enum hr_status no_keys_inside(const struct walk *walk) {
+  char wanted[200];
+  hr__key_wanted(walk->key, wanted, sizeof wanted);
+  return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: '%s' has no keys inside; %s is wanted", walk->override,
+                 walk->path, wanted);
+}
+
 static enum hr_status step_into_list(struct walk *walk, const char *name) {
   char *end;
   unsigned long index = strtoul(name, &end, 10);
@@ -52,6 +59,7 @@ static enum hr_status step_into_object(struct walk *walk, const char *name, bool
 }
 
 static enum hr_status step(struct walk *walk, const char *name, bool last) {
+  if (walk->key->type != HR__KEY_OBJECT && walk->key->type != HR__KEY_LIST) return no_keys_inside(walk);
   const struct hr__key *key = hr__key_child(walk->key, name);
   if (!key) return unknown_key(walk, name);
   bool in_list = walk->key->type == HR__KEY_LIST;

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The scan of JSON text: what is well formed, where it is not, and where a value stands. */
+
+#include "harness.h"
+
+#include "scenarios/json_scan.h"
+
+#include <cjson/cJSON.h>
+#include <string.h>
+
+static void well_formed(void) {
+  static const char *const good[] = {"{}",
+                                     " [ ] ",
+                                     "null",
+                                     "true",
+                                     "-0.5e+10",
+                                     "0",
+                                     "\"\"",
+                                     "{\"a\":[1,{\"b\":false}]}",
+                                     "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00\"",
+                                     "\t[1 , 2]\r\n"};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    struct hr__json_flaw flaw;
+    bool fine = hr__json_check(good[i], &flaw);
+    if (!fine) printf("refused: %s\n", good[i]);
+    CU_ASSERT_TRUE(fine);
+    cJSON *tree = cJSON_Parse(good[i]);
+    CU_ASSERT_PTR_NOT_NULL(tree); /* what we let pass, cJSON can build */
+    cJSON_Delete(tree);
+  }
+}
+
+/* Text, and the offset of its flaw. */
+static const struct {
+  const char *text;
+  size_t offset;
+} malformed[] = {
+    {"", 0},
+    {"{", 1},
+    {"[1,", 3},
+    {"[1", 2},
+    {"{\"a\"", 4},
+    {"{\"a\":}", 5},
+    {"{\"a\":1,}", 7},
+    {"[1,]", 3},
+    {"[,1]", 1},
+    {"{\"a\" 1}", 5},
+    {"{\"a\":1 \"b\":2}", 7},
+    {"{a:1}", 1},
+    {"{'a':1}", 1},
+    {"['a']", 1},
+    {"[1] 2", 4},
+    {"{} // end", 3},
+    {"[/* no */ 1]", 1},
+    {"01", 0},
+    {"-", 1},
+    {"1.", 2},
+    {"1e", 2},
+    {".5", 0},
+    {"+1", 0},
+    {"NaN", 0},
+    {"Infinity", 0},
+    {"True", 0},
+    {"nul", 0},
+    {"\"open", 0},
+    {"[\"open\n\"]", 1},
+    {"\"tab\there\"", 4},
+    {"\"\\x\"", 1},
+    {"\"\\u12g4\"", 1},
+    {"\"\\u0000\"", 1},
+    {"\"\\ud800\"", 1},
+    {"\"\\udc00\"", 1},
+    {"\"\\ud800\\u0041\"", 1},
+    {"1234567890123456789012345678901234567890123456789012345678901234", 0},
+};
+
+static void flaws_have_their_place(void) {
+  for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
+    struct hr__json_flaw flaw = {0};
+    bool fine = hr__json_check(malformed[i].text, &flaw);
+    if (fine || flaw.offset != malformed[i].offset) printf("%s: at %zu\n", malformed[i].text, flaw.offset);
+    CU_ASSERT_FALSE(fine);
+    CU_ASSERT_EQUAL(flaw.offset, malformed[i].offset);
+    CU_ASSERT_PTR_NOT_NULL(flaw.text);
+  }
+}
+
+static void nesting_is_bounded(void) {
+  char text[2 * HR__JSON_DEPTH + 3];
+  struct hr__json_flaw flaw;
+  memset(text, '[', HR__JSON_DEPTH);
+  memset(text + HR__JSON_DEPTH, ']', HR__JSON_DEPTH);
+  text[2 * HR__JSON_DEPTH] = '\0';
+  CU_ASSERT_TRUE(hr__json_check(text, &flaw));
+  memset(text, '[', HR__JSON_DEPTH + 1);
+  memset(text + HR__JSON_DEPTH + 1, ']', HR__JSON_DEPTH + 1);
+  text[2 * HR__JSON_DEPTH + 2] = '\0';
+  CU_ASSERT_FALSE(hr__json_check(text, &flaw));
+  CU_ASSERT_EQUAL(flaw.offset, HR__JSON_DEPTH);
+}
+
+static void values_are_found(void) {
+  static const char text[] = "{ \"a\": [10, {\"b]\": \"}\\\"\", \"c\" : 2}], \"d\":3 }";
+  struct {
+    uint32_t path[3];
+    size_t depth;
+    const char *value, *key;
+  } cases[] = {
+      {{0}, 0, "{ \"a\"", "{ \"a\""},         {{0}, 1, "[10", "\"a\": ["},      {{0, 0}, 2, "10", "10"},
+      {{0, 1, 0}, 3, "\"}\\\"\"", "\"b]\":"}, {{0, 1, 1}, 3, "2}", "\"c\" : "}, {{1}, 1, "3 }", "\"d\":"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    size_t value = hr__json_find(text, cases[i].path, cases[i].depth, false);
+    size_t key = hr__json_find(text, cases[i].path, cases[i].depth, true);
+    CU_ASSERT_FATAL(value < sizeof text && key < sizeof text);
+    CU_ASSERT_EQUAL(strncmp(text + value, cases[i].value, strlen(cases[i].value)), 0);
+    CU_ASSERT_EQUAL(strncmp(text + key, cases[i].key, strlen(cases[i].key)), 0);
+  }
+  CU_ASSERT_EQUAL(hr__json_find(text, (uint32_t[]){2}, 1, false), SIZE_MAX);
+  CU_ASSERT_EQUAL(hr__json_find(text, (uint32_t[]){1, 0}, 2, false), SIZE_MAX);
+  CU_ASSERT_EQUAL(hr__json_find("[]", (uint32_t[]){0}, 1, false), SIZE_MAX);
+}
+
+static void columns_count_characters(void) {
+  static const char text[] = "{\n  \"\xc3\xa9\xf0\x9f\x98\x80\": 1\n}";
+  struct hr__json_position at = hr__json_position(text, (size_t)(strchr(text, '1') - text));
+  CU_ASSERT_EQUAL(at.line, 2);
+  CU_ASSERT_EQUAL(at.column, 9);
+  at = hr__json_position(text, 0);
+  CU_ASSERT_EQUAL(at.line, 1);
+  CU_ASSERT_EQUAL(at.column, 1);
+}
+
+TEST_MAIN("scenarios.json", TEST(well_formed), TEST(flaws_have_their_place), TEST(nesting_is_bounded),
+          TEST(values_are_found), TEST(columns_count_characters))

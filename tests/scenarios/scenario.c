@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The loader: what a good file becomes, and the exact words for each way to be wrong. */
+
+#include "harness.h"
+
+#include "headroom/scenario.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char file_name[] = "s.json";
+
+static void write_bytes(const char *bytes, size_t length) {
+  FILE *file = fopen(file_name, "wb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  CU_ASSERT_EQUAL(fwrite(bytes, 1, length, file), length);
+  fclose(file);
+}
+
+static void write_text(const char *text) {
+  write_bytes(text, strlen(text));
+}
+
+static void expect_error(const char *const *overrides, size_t n_overrides, const char *expected) {
+  struct hr_scenario *scenario;
+  struct hr_error error = {0};
+  enum hr_status status = hr_scenario_load(file_name, overrides, n_overrides, &scenario, &error);
+  CU_ASSERT_EQUAL(status, HR_BAD_INPUT);
+  CU_ASSERT_PTR_NULL(scenario);
+  bool same = strcmp(error.text, expected) == 0;
+  if (!same) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
+  CU_ASSERT_TRUE(same);
+  hr_scenario_destroy(scenario);
+}
+
+static struct hr_scenario *load(const char *const *overrides, size_t n_overrides) {
+  struct hr_scenario *scenario;
+  struct hr_error error = {0};
+  enum hr_status status = hr_scenario_load(file_name, overrides, n_overrides, &scenario, &error);
+  if (status != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  return scenario;
+}
+
+/* ---- Good files ------------------------------------------------------------------------------------- */
+
+#define POOL "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":8}"
+#define CLUSTER "\"cluster\":{\"pools\":[" POOL "]}"
+#define POLICY "\"policy\":{\"name\":\"queue\"}"
+static const char least[] = "{" CLUSTER "," POLICY "}";
+
+static void least_file_has_defaults(void) {
+  write_text(least);
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_STRING_EQUAL(scenario->path, file_name);
+  CU_ASSERT_STRING_EQUAL(scenario->name, "s");
+  CU_ASSERT_STRING_EQUAL(scenario->description, "");
+  CU_ASSERT_PTR_NULL(scenario->trace_file);
+  CU_ASSERT_STRING_EQUAL(scenario->trace_format, "auto");
+  CU_ASSERT_EQUAL(scenario->columns.count, 0);
+  CU_ASSERT_FALSE(scenario->lenient);
+  CU_ASSERT_EQUAL(scenario->seed, 1);
+  CU_ASSERT_EQUAL(scenario->horizon_us, HR_NEVER_US);
+  CU_ASSERT_EQUAL(hr_cluster_spec_gpus(&scenario->cluster), 32);
+  CU_ASSERT_STRING_EQUAL(scenario->policy.ops->name, "queue");
+  hr_scenario_destroy(scenario);
+}
+
+static void every_key_is_read(void) {
+  write_text("\xef\xbb\xbf{\"$schema\":\"x\",\"name\":\"n\",\"description\":\"d\",\"trace\":{\"file\":\"t/a.csv\","
+             "\"format\":\"csv\",\"columns\":{\"submit\":\"arrival\"},\"lenient\":true},\"cluster\":{\"pools\":["
+             "{\"name\":\"a\",\"gpu\":\"T4\",\"nodes\":2,\"gpus_per_node\":1,\"cpu_per_node\":1.5,"
+             "\"mem_gb_per_node\":0.5}," POOL "]},\"policy\":{\"name\":\"queue\",\"order\":\"sjf\",\"backfill\":"
+             "\"easy\",\"placement\":\"pool\"},\"seed\":9007199254740992,\"horizon_s\":0.25}");
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_STRING_EQUAL(scenario->name, "n");
+  CU_ASSERT_STRING_EQUAL(scenario->description, "d");
+  CU_ASSERT_STRING_EQUAL(scenario->trace_file, "t/a.csv");
+  CU_ASSERT_STRING_EQUAL(scenario->trace_format, "csv");
+  CU_ASSERT_EQUAL_FATAL(scenario->columns.count, 1);
+  CU_ASSERT_STRING_EQUAL(scenario->columns.entry[0].field, "submit");
+  CU_ASSERT_STRING_EQUAL(scenario->columns.entry[0].column, "arrival");
+  CU_ASSERT_TRUE(scenario->lenient);
+  CU_ASSERT_EQUAL_FATAL(scenario->cluster.n_pools, 2);
+  const struct hr_pool_spec *pool = &scenario->cluster.pools[0];
+  CU_ASSERT_STRING_EQUAL(pool->name, "a");
+  CU_ASSERT_STRING_EQUAL(pool->gpu, "T4");
+  CU_ASSERT_EQUAL(pool->cpu_milli_per_node, 1500);
+  CU_ASSERT_EQUAL(pool->mem_mib_per_node, 512);
+  CU_ASSERT_EQUAL(scenario->seed, UINT64_C(9007199254740992));
+  CU_ASSERT_EQUAL(scenario->horizon_us, 250000);
+  char buffer[32];
+  CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&scenario->policy, 0, buffer), "sjf");
+  CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&scenario->policy, 1, buffer), "easy");
+  CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&scenario->policy, 2, buffer), "pool");
+  hr_scenario_destroy(scenario);
+}
+
+static void trace_is_relative_to_the_scenario(void) {
+  struct hr_scenario *scenario;
+  mkdir("deep", 0777);
+  FILE *file = fopen("deep/d.json", "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fprintf(file, "{\"trace\":{\"file\":\"../t.csv\"},%s,%s}", CLUSTER, POLICY);
+  fclose(file);
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_load("deep/d.json", NULL, 0, &scenario, NULL), HR_OK);
+  CU_ASSERT_STRING_EQUAL(scenario->trace_file, "deep/../t.csv");
+  hr_scenario_destroy(scenario);
+  const char *absolute[] = {"trace.file=/abs/t.csv"};
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_load("deep/d.json", absolute, 1, &scenario, NULL), HR_OK);
+  CU_ASSERT_STRING_EQUAL(scenario->trace_file, "/abs/t.csv");
+  hr_scenario_destroy(scenario);
+}
+
+static void nodes_come_from_a_file(void) {
+  FILE *file = fopen("nodes.csv", "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs("sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\nn1,64000,262144,2,P100\nn2,96000,393216,8,G2\n",
+        file);
+  fclose(file);
+  write_text("{\"cluster\":{\"nodes_file\":\"nodes.csv\"}," POLICY "}");
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(scenario->cluster.n_pools, 2);
+  CU_ASSERT_EQUAL(hr_cluster_spec_gpus(&scenario->cluster), 12);
+  hr_scenario_destroy(scenario);
+}
+
+static void overrides_change_and_add(void) {
+  static const char *const overrides[] = {"cluster.pools.0.nodes=56",
+                                          "policy.order=sjf",
+                                          "policy.order=largest",
+                                          "name=5",
+                                          "horizon_s=60",
+                                          "trace.format=\"swf\"",
+                                          "trace.columns.gpus=a=b.c",
+                                          "trace.lenient=true",
+                                          "seed=18446744073709551615"};
+  write_text(least);
+  struct hr_scenario *scenario = load(overrides, sizeof overrides / sizeof *overrides);
+  char buffer[32];
+  CU_ASSERT_EQUAL(scenario->cluster.pools[0].nodes, 56);
+  CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&scenario->policy, 0, buffer), "largest");
+  CU_ASSERT_STRING_EQUAL(scenario->name, "5");
+  CU_ASSERT_EQUAL(scenario->horizon_us, 60 * HR_SECOND_US);
+  CU_ASSERT_STRING_EQUAL(scenario->trace_format, "swf");
+  CU_ASSERT_EQUAL_FATAL(scenario->columns.count, 1);
+  CU_ASSERT_STRING_EQUAL(scenario->columns.entry[0].column, "a=b.c");
+  CU_ASSERT_TRUE(scenario->lenient);
+  CU_ASSERT_EQUAL(scenario->seed, UINT64_MAX);
+  hr_scenario_destroy(scenario);
+}
+
+/* ---- Bad values ------------------------------------------------------------------------------------- */
+
+#define KNOWN_TOP "(known keys: $schema, name, description, trace, cluster, policy, seed, horizon_s)"
+#define KNOWN_POOL "(known keys: name, gpu, nodes, gpus_per_node, cpu_per_node, mem_gb_per_node)"
+#define POOL_WITH(nodes, gpus) "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":" nodes ",\"gpus_per_node\":" gpus "}"
+#define WITH_POOL(pool) "{" POLICY ",\n\"cluster\":{\"pools\":[\n  " pool "]}}"
+#define WITH_POLICY(members) "{" CLUSTER ",\n \"policy\":{" members "}}"
+#define WITH(member) "{" CLUSTER "," POLICY ",\n" member "}"
+
+static const struct {
+  const char *text, *error;
+} bad_values[] = {
+    {"[]", "s.json:1:1: the scenario is an empty list; an object {...} of at most 1000 keys is wanted"},
+    {"{}", "s.json:1:1: the scenario lacks the key 'cluster'; an object {...} of at most 1000 keys is wanted"},
+    {"{" CLUSTER "}",
+     "s.json:1:1: the scenario lacks the key 'policy'; an object {...} of at most 1000 keys is wanted"},
+    {"{\n" CLUSTER ",\n  \"polcy\":{}}", "s.json:3:3: unknown key 'polcy'; did you mean 'policy'? " KNOWN_TOP},
+    {WITH("\"Name\":\"x\""), "s.json:2:1: unknown key 'Name'; did you mean 'name'? " KNOWN_TOP},
+    {WITH("\"colour_of_cables\":1"), "s.json:2:1: unknown key 'colour_of_cables'; " KNOWN_TOP},
+    {WITH("\"seed\":1,\n\"seed\":2"), "s.json:3:1: the key 'seed' stands here for the second time; keep one"},
+    {WITH("\"name\":\"\""), "s.json:2:8: 'name' is the text \"\"; a text \"...\" of 1 to 200 bytes is wanted"},
+    {WITH("\"name\":null"), "s.json:2:8: 'name' is null; a text \"...\" of 1 to 200 bytes is wanted"},
+    {WITH("\"trace\":\"a.csv\""),
+     "s.json:2:9: 'trace' is the text \"a.csv\"; an object {...} of at most 1000 keys is wanted"},
+    {WITH("\"trace\":{\"lenient\":\"yes\"}"),
+     "s.json:2:20: 'trace.lenient' is the text \"yes\"; true or false is wanted"},
+    {WITH("\"trace\":{\"format\":\"cvs\"}"),
+     "s.json:2:19: unknown trace format 'cvs'; did you mean 'csv'? (known: auto, csv, swf, philly, openb)"},
+    {WITH("\"seed\":-1"),
+     "s.json:2:8: 'seed' is the number -1; a whole number from 0 to 9007199254740992, or the digits "
+     "of one up to 18446744073709551615 as text, is wanted"},
+    {WITH("\"seed\":\"18446744073709551616\""), "s.json:2:8: 'seed' is the text \"18446744073709551616\"; a whole "
+                                                "number from 0 to 9007199254740992, or the digits "
+                                                "of one up to 18446744073709551615 as text, is wanted"},
+    {WITH("\"seed\":1.5"), "s.json:2:8: 'seed' is the number 1.5; a whole number from 0 to 9007199254740992, or the "
+                           "digits of one up to 18446744073709551615 as text, is wanted"},
+    {WITH("\"horizon_s\":0"),
+     "s.json:2:13: 'horizon_s' is the number 0; a number from 1e-06 to 100000000000 is wanted"},
+    {WITH("\"horizon_s\":1e999"),
+     "s.json:2:13: 'horizon_s' is a number beyond all bounds; a number from 1e-06 to 100000000000 is wanted"},
+    {WITH_POOL(POOL_WITH("0", "8")),
+     "s.json:3:36: 'cluster.pools.0.nodes' is the number 0; a whole number from 1 to 16000000 is wanted"},
+    {WITH_POOL(POOL_WITH("\"8\"", "8")),
+     "s.json:3:36: 'cluster.pools.0.nodes' is the text \"8\"; a whole number from 1 to 16000000 is wanted"},
+    {WITH_POOL(POOL_WITH("16000001", "8")),
+     "s.json:3:36: 'cluster.pools.0.nodes' is the number 16000001; a whole number from 1 to 16000000 is wanted"},
+    {WITH_POOL(POOL_WITH("1", "0")),
+     "s.json:3:54: 'cluster.pools.0.gpus_per_node' is the number 0; a whole number from 1 to 4000000 is wanted"},
+    {WITH_POOL(POOL_WITH("1000000", "8")), "s.json:2:20: a cluster of 1000000 nodes and 8000000 GPUs is too large; at "
+                                           "most 16000000 nodes and 4000000 GPUs"},
+    {WITH_POOL(POOL ",\n  " POOL), "s.json:4:11: there already is a pool 'p'; each pool has its own name"},
+    {WITH_POOL("{\"name\":\"p\",\"gpu\":\"V100\",\"nods\":1,\"gpus_per_node\":8}"),
+     "s.json:3:28: unknown key 'cluster.pools.0.nods'; did you mean 'cluster.pools.0.nodes'? " KNOWN_POOL},
+    {WITH_POOL("{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":1}"),
+     "s.json:3:3: 'cluster.pools.0' lacks the key 'gpus_per_node'; a whole number from 1 to 4000000 is wanted"},
+    {WITH_POOL(""), "s.json:2:20: 'cluster.pools' is an empty list; a list of 1 to 1024 entries is wanted"},
+    {"{" POLICY ",\"cluster\":{}}",
+     "s.json:1:38: 'cluster' lacks 'pools' (or 'nodes_file', a file that lists the nodes)"},
+    {"{" POLICY ",\"cluster\":{\"pools\":[" POOL "],\"nodes_file\":\"n\"}}",
+     "s.json:1:38: 'cluster' has both 'pools' and 'nodes_file'; one of them is wanted"},
+    {WITH_POLICY(""), "s.json:2:11: 'policy' lacks the key 'name'; a text \"...\" of 1 to 10000 bytes is wanted"},
+    {WITH_POLICY("\"name\":\"quue\""), "s.json:2:19: unknown policy 'quue'; did you mean 'queue'? (known: queue)"},
+    {WITH_POLICY("\"name\":\"queue\",\n\"ordr\":\"sjf\""),
+     "s.json:3:1: unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: name, order, backfill, "
+     "placement)"},
+    {WITH_POLICY("\"name\":\"queue\",\n\"order\":\"sfj\""),
+     "s.json:3:9: parameter 'order': 'sfj' is not one of its choices; did you mean 'sjf'? (known: fifo, sjf, smallest, "
+     "largest, priority)"},
+    {WITH_POLICY("\"name\":\"queue\",\n\"order\":[]"),
+     "s.json:3:9: 'policy.order' is an empty list; a text, a number, true or false is wanted"},
+};
+
+static void bad_values_are_told(void) {
+  for (size_t i = 0; i < sizeof bad_values / sizeof *bad_values; i++) {
+    write_text(bad_values[i].text);
+    expect_error(NULL, 0, bad_values[i].error);
+  }
+}
+
+static void unknown_column_field_is_told(void) {
+  struct hr_scenario *scenario;
+  struct hr_error error = {0};
+  static const char at[] = "s.json:2:20: ";
+  write_text(WITH("\"trace\":{\"columns\":{\"submitt\":\"x\"}}"));
+  CU_ASSERT_EQUAL(hr_scenario_load(file_name, NULL, 0, &scenario, &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(strncmp(error.text, at, 9), 0);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'submit'"));
+}
+
+static const struct {
+  const char *override, *error;
+} bad_overrides[] = {
+    {"policy.ordr=sjf", "--set policy.ordr=sjf: unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: "
+                        "name, order, backfill, placement)"},
+    {"clster.pools.0.nodes=1",
+     "--set clster.pools.0.nodes=1: unknown key 'clster'; did you mean 'cluster'? " KNOWN_TOP},
+    {"cluster.pools.0.nods=1", "--set cluster.pools.0.nods=1: unknown key 'cluster.pools.0.nods'; did you mean "
+                               "'cluster.pools.0.nodes'? " KNOWN_POOL},
+    {"cluster.pools.1.nodes=1",
+     "--set cluster.pools.1.nodes=1: '1' is not an entry of 'cluster.pools'; it has 1, counted from 0"},
+    {"cluster.pools.x.nodes=1",
+     "--set cluster.pools.x.nodes=1: 'x' is not an entry of 'cluster.pools'; it has 1, counted from 0"},
+    {"cluster.pools.0.nodes=0",
+     "--set cluster.pools.0.nodes=0: 'cluster.pools.0.nodes' is the number 0; a whole number "
+     "from 1 to 16000000 is wanted"},
+    {"cluster.pools.0.nodes=many", "--set cluster.pools.0.nodes=many: 'cluster.pools.0.nodes' is the text \"many\"; a "
+                                   "whole number from 1 to 16000000 is wanted"},
+    {"cluster.pools=[{}]",
+     "--set cluster.pools=[{}]: 'cluster.pools.0' lacks the key 'name'; a text \"...\" of 1 to 200 "
+     "bytes is wanted"},
+    {"name.first=x", "--set name.first=x: 'name' has no keys inside; a text \"...\" of 1 to 200 bytes is wanted"},
+    {"policy.order=sfj", "--set policy.order=sfj: parameter 'order': 'sfj' is not one of its choices; did you mean "
+                         "'sjf'? (known: fifo, sjf, smallest, largest, priority)"},
+    {"policy", "--set policy: is not of the form path=value, as in policy.order=sjf"},
+    {"=5", "--set =5: is not of the form path=value, as in policy.order=sjf"},
+    {"..=5", "--set ..=5: unknown key ''; (known keys: $schema, name, description, trace, cluster, policy, seed, "
+             "horizon_s)"},
+};
+
+static void bad_overrides_are_told(void) {
+  write_text(least);
+  for (size_t i = 0; i < sizeof bad_overrides / sizeof *bad_overrides; i++)
+    expect_error(&bad_overrides[i].override, 1, bad_overrides[i].error);
+}
+
+static void override_mends_the_file(void) {
+  static const char *const mend[] = {"cluster.pools.0.nodes=3"};
+  write_text(WITH_POOL(POOL_WITH("0", "8")));
+  struct hr_scenario *scenario = load(mend, 1);
+  CU_ASSERT_EQUAL(scenario->cluster.pools[0].nodes, 3);
+  hr_scenario_destroy(scenario);
+}
+
+/* ---- Bad files -------------------------------------------------------------------------------------- */
+
+static void syntax_errors_have_their_place(void) {
+  write_text("{\n  \"name\": \"x\",\n}\n");
+  expect_error(NULL, 0, "s.json:3:1: a ',' stands before this '}'");
+  write_text("{\n  \"name\": 'x'\n}\n");
+  expect_error(NULL, 0, "s.json:2:11: text is written in double quotes");
+  write_text(WITH("\"seed\":1") "\n{}");
+  expect_error(NULL, 0, "s.json:3:1: something follows the end of the JSON value");
+  write_text("{\"cluster\": {");
+  expect_error(NULL, 0, "s.json:1:14: the text ends inside an object; '}' is missing");
+}
+
+static void nesting_10000_deep(void) {
+  enum { DEPTH = 10000 };
+  char *text = calloc(1, 5 * DEPTH + 1);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+  for (size_t i = 0; i < DEPTH; i++) memcpy(text + 5 * i, "{\"a\":", 5);
+  write_bytes(text, 5 * DEPTH);
+  free(text);
+  expect_error(NULL, 0, "s.json:1:321: nested more than 64 deep");
+}
+
+static void files_that_are_no_text(void) {
+  write_bytes("", 0);
+  expect_error(NULL, 0, "s.json: is empty; a scenario is a JSON object {...}");
+  write_text(" \n\n");
+  expect_error(NULL, 0, "s.json: is empty; a scenario is a JSON object {...}");
+  write_bytes("{\n\0}", 4);
+  expect_error(NULL, 0, "s.json:2:1: byte 0x00 is not text; a scenario is JSON in UTF-8");
+  write_bytes("\x1f\x8b\x08\x00", 4);
+  expect_error(NULL, 0, "s.json:1:2: byte 0x8b is not text; a scenario is JSON in UTF-8");
+  write_bytes("\"\xc3\xa9\xff\"", 5);
+  expect_error(NULL, 0, "s.json:1:3: byte 0xff is not text; a scenario is JSON in UTF-8");
+  static const char *const ill_formed[] = {"\xc0\xaf",         "\xe0\x80\xaf",     "\xed\xa0\x80",
+                                           "\xf0\x80\x80\xaf", "\xf4\x90\x80\x80", "\xc3"};
+  for (size_t i = 0; i < sizeof ill_formed / sizeof *ill_formed; i++) {
+    char expected[100];
+    snprintf(expected, sizeof expected, "s.json:1:1: byte 0x%02x is not text; a scenario is JSON in UTF-8",
+             (unsigned)(unsigned char)ill_formed[i][0]);
+    write_text(ill_formed[i]);
+    expect_error(NULL, 0, expected);
+  }
+}
+
+static void files_that_cannot_be_read(void) {
+  struct hr_scenario *scenario;
+  struct hr_error error;
+  CU_ASSERT_EQUAL(hr_scenario_load("absent.json", NULL, 0, &scenario, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "absent.json: cannot be read: No such file or directory");
+  mkdir("folder.json", 0777);
+  CU_ASSERT_EQUAL(hr_scenario_load("folder.json", NULL, 0, &scenario, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "folder.json: is a directory; a scenario is a JSON file");
+  FILE *file = fopen(file_name, "wb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fseek(file, 17 << 20, SEEK_SET); /* sparse */
+  fputc('}', file);
+  fclose(file);
+  expect_error(NULL, 0, "s.json: is larger than 16 MiB; a scenario is a small JSON file");
+}
+
+static void starts_in_a_folder_of_its_own(void) {
+  char folder[] = "/tmp/headroom-scenario-XXXXXX";
+  CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+  CU_ASSERT_EQUAL_FATAL(chdir(folder), 0);
+}
+
+static void leaves_nothing_behind(void) {
+  char folder[200];
+  CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));
+  remove(file_name);
+  remove("nodes.csv");
+  remove("deep/d.json");
+  rmdir("deep");
+  rmdir("folder.json");
+  CU_ASSERT_EQUAL(chdir("/"), 0);
+  CU_ASSERT_EQUAL(rmdir(folder), 0);
+}
+
+TEST_MAIN("scenarios.scenario", TEST(starts_in_a_folder_of_its_own), TEST(least_file_has_defaults),
+          TEST(every_key_is_read), TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file),
+          TEST(overrides_change_and_add), TEST(bad_values_are_told), TEST(unknown_column_field_is_told),
+          TEST(bad_overrides_are_told), TEST(override_mends_the_file), TEST(syntax_errors_have_their_place),
+          TEST(nesting_10000_deep), TEST(files_that_are_no_text), TEST(files_that_cannot_be_read),
+          TEST(leaves_nothing_behind))
