@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Bash completion for headroom. What can be completed is asked of the program itself, so it cannot fall behind it.
+
+# The first word of each line that is not indented.
+_headroom_names() {
+  "$1" list "$2" 2>/dev/null | sed -n 's/^\([^ ][^ ]*\).*/\1/p'
+}
+
+_headroom_options() {
+  "$1" help "$2" 2>/dev/null | sed -n 's/^  *\(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
+  echo --help
+}
+
+_headroom_verbs() {
+  "$1" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  *.*/\1/p'
+}
+
+_headroom_operands() {
+  case $2 in
+  run | validate) compgen -f -- "$3" ;;
+  list) compgen -W "policies formats scenarios gpus" -- "$3" ;;
+  trace) compgen -W "generate" -- "$3" ;;
+  help) compgen -W "$(_headroom_verbs "$1")" -- "$3" ;;
+  esac
+}
+
+_headroom() {
+  local program=${COMP_WORDS[0]} verb=${COMP_WORDS[1]} word=${COMP_WORDS[COMP_CWORD]}
+  local previous=${COMP_WORDS[COMP_CWORD - 1]} found=
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    found=$(compgen -W "$(_headroom_verbs "$program") --help --version" -- "$word")
+  else
+    case $previous in
+    --policy) found=$(compgen -W "$(_headroom_names "$program" policies)" -- "$word") ;;
+    --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;
+    --trace | --jobs | --timeline | --json | --output | -o) found=$(compgen -f -- "$word") ;;
+    *)
+      case $word in
+      -*) found=$(compgen -W "$(_headroom_options "$program" "$verb")" -- "$word") ;;
+      *) found=$(_headroom_operands "$program" "$verb" "$word") ;;
+      esac
+      ;;
+    esac
+  fi
+  mapfile -t COMPREPLY <<<"$found"
+}
+
+complete -o filenames -F _headroom headroom
