@@ -1,9 +1,9 @@
-# Link-time optimisation of the library and the program, where the compiler has it. Objects are "fat", so that the
-# installed static library serves any linker and the tests can link without optimising all over again.
+# Link-time optimisation of the library and the program. Objects are "fat", so that the installed static library serves
+# any linker and the tests can link without optimising all over again.
 option(HEADROOM_LTO "Link-time optimisation" OFF)
 
 function(headroom_lto_use)
-  if(NOT HEADROOM_LTO)
+  if(NOT HEADROOM_LTO OR NOT CMAKE_C_COMPILER_ID STREQUAL "GNU") # only gcc makes fat objects here
     return()
   endif()
   include(CheckIPOSupported)
@@ -14,6 +14,6 @@ function(headroom_lto_use)
   endif()
   foreach(target ${ARGN})
     set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
-    target_compile_options(${target} PRIVATE $<$<C_COMPILER_ID:GNU>:-ffat-lto-objects>)
+    target_compile_options(${target} PRIVATE -ffat-lto-objects)
   endforeach()
 endfunction()
