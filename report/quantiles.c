@@ -58,7 +58,7 @@ static int64_t median_of_9(const int64_t *keys, size_t count) {
   int64_t median[3];
   for (size_t i = 0; i < 3; i++) {
     const int64_t *at = keys + 3 * i * step;
-    median[i] = median_of_3(at[0], at[i < 2 ? step : 1], at[i < 2 ? 2 * step : step]);
+    median[i] = median_of_3(at[0], at[step], at[2 * step]);
   }
   return median_of_3(median[0], median[1], median[2]);
 }

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Every job's fate, one row each. The trace's columns are sorted by submit; rows go out in the order in which the
+ * input had them, so that the file can be set beside it.
+ */
+
+#include "report/csv_out.h"
+#include "report/placements.h"
+
+#include <stdlib.h>
+
+static const char header[] = "job_id,submit_s,start_s,end_s,wait_s,gpus,nodes,state,reason,tenant,user,class,outcome,"
+                             "pool,placement,limit_s,duration_s";
+
+struct jobs_out {
+  struct hr__csv_out csv;
+  const struct hr_trace *trace;
+  const struct hr_cluster_spec *cluster;
+  const struct hr_result *result;
+  const struct hr_placements *placements;
+  int64_t clock_us; /* what is added to a time to show it on the input's own clock */
+};
+
+static void put_id(struct jobs_out *out, hr_job job) {
+  const struct hr_trace *trace = out->trace;
+  if (trace->id_text)
+    hr__csv_text(&out->csv, trace->id_text[job.id]);
+  else if (trace->id_number)
+    hr__csv_i64(&out->csv, trace->id_number[job.id]);
+  else
+    hr__csv_u64(&out->csv, (trace->row ? trace->row[job.id] : job.id) + UINT64_C(1));
+}
+
+static void put_seconds_if(struct jobs_out *out, bool known, int64_t us) {
+  if (known)
+    hr__csv_seconds(&out->csv, us);
+  else
+    hr__csv_empty(&out->csv);
+}
+
+static void put_times(struct jobs_out *out, hr_job job) {
+  int64_t submit_us = out->trace->submit_us[job.id], start_us = out->result->start_us[job.id];
+  int64_t end_us = hr_result_end_us(out->result, job);
+  bool started = start_us != HR_NEVER_US, ended = end_us != HR_NEVER_US;
+  hr__csv_seconds(&out->csv, submit_us + out->clock_us);
+  put_seconds_if(out, started, started ? start_us + out->clock_us : 0);
+  put_seconds_if(out, ended, ended ? end_us + out->clock_us : 0);
+  put_seconds_if(out, started, started ? start_us - submit_us : 0);
+}
+
+static void put_name(struct jobs_out *out, const uint32_t *column, const struct hr_names *names, hr_job job) {
+  uint32_t name = column ? column[job.id] : HR_NONE;
+  hr__csv_text(&out->csv, name == HR_NONE ? NULL : names->text[name]);
+}
+
+static void put_facts(struct jobs_out *out, hr_job job) {
+  const struct hr_trace *trace = out->trace;
+  hr__csv_text(&out->csv, hr_result_state_name(out->result, job));
+  hr__csv_text(&out->csv, hr_reason_name((enum hr_reason)out->result->reason[job.id]));
+  put_name(out, trace->tenant, &trace->tenants, job);
+  put_name(out, trace->user, &trace->users, job);
+  hr__csv_text(&out->csv, trace->class_ ? hr_job_class_name((enum hr_job_class)trace->class_[job.id]) : NULL);
+  hr__csv_text(&out->csv, trace->outcome ? hr_outcome_name((enum hr_outcome)trace->outcome[job.id]) : NULL);
+}
+
+static void put_placement(struct jobs_out *out, const struct hr_placement *placement) {
+  hr__csv_text(&out->csv, out->cluster->pools[placement->pool.id].name);
+  hr__csv_begin_field(&out->csv);
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    hr__csv_slice(&out->csv, i == 0, placement->slices[i].node.id, placement->slices[i].gpu_milli);
+}
+
+static void put_row(struct jobs_out *out, hr_job job) {
+  const struct hr_trace *trace = out->trace;
+  struct hr_slice one;
+  struct hr_placement placement;
+  bool placed = hr__placements_get(out->placements, job, &one, &placement);
+  put_id(out, job);
+  put_times(out, job);
+  hr__csv_u64(&out->csv, trace->gpus[job.id]);
+  if (placed)
+    hr__csv_u64(&out->csv, placement.n_slices);
+  else
+    hr__csv_empty(&out->csv);
+  put_facts(out, job);
+  if (placed) {
+    put_placement(out, &placement);
+  } else {
+    hr__csv_empty(&out->csv);
+    hr__csv_empty(&out->csv);
+  }
+  int64_t limit_us = trace->limit_us ? trace->limit_us[job.id] : HR_UNKNOWN_US;
+  put_seconds_if(out, limit_us >= 0, limit_us);
+  hr__csv_seconds(&out->csv, trace->work_us[job.id]);
+  hr__csv_end_row(&out->csv);
+}
+
+/* The job that stands at each place of the input; NULL when out of memory. */
+static uint32_t *jobs_by_row(const struct hr_trace *trace) {
+  uint32_t *job_at = malloc(((size_t)trace->n_jobs + 1) * sizeof *job_at);
+  for (uint32_t i = 0; job_at && i < trace->n_jobs; i++) job_at[trace->row ? trace->row[i] : i] = i;
+  return job_at;
+}
+
+enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                             const struct hr_result *result, const struct hr_placements *placements,
+                             struct hr_error *error) {
+  uint32_t *job_at = hr__placements_failed(placements) ? NULL : jobs_by_row(trace);
+  if (!job_at) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for %u jobs", path, (unsigned)trace->n_jobs);
+  struct jobs_out out = {.trace = trace,
+                         .cluster = cluster,
+                         .result = result,
+                         .placements = placements,
+                         .clock_us = trace->dated ? 0 : trace->origin_us};
+  enum hr_status status = hr__csv_open(&out.csv, path, header, error);
+  if (status == HR_OK) {
+    for (uint32_t i = 0; i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at[i]});
+    status = hr__csv_commit(&out.csv, error);
+  }
+  free(job_at);
+  return status;
+}

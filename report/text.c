@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* printf costs more than all else in writing a row of numbers, and asks the locale for the decimal point. */
+
+#include "report/text.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MICRO_DIGITS = 6 };
+#define MICRO 1e6
+
+char *hr__put_u64(char *at, uint64_t value) {
+  char digits[20];
+  size_t first = sizeof digits;
+  do {
+    digits[--first] = (char)('0' + value % 10);
+    value /= 10;
+  } while (value);
+  memcpy(at, digits + first, sizeof digits - first);
+  return at + (sizeof digits - first);
+}
+
+static uint64_t magnitude_of(int64_t value) {
+  return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+char *hr__put_i64(char *at, int64_t value) {
+  if (value < 0) *at++ = '-';
+  return hr__put_u64(at, magnitude_of(value));
+}
+
+char *hr__put_scaled(char *at, int64_t value, unsigned digits) {
+  static const uint32_t power_of_10[MICRO_DIGITS + 1] = {1, 10, 100, 1000, 10000, 100000, 1000000};
+  uint64_t magnitude = magnitude_of(value);
+  uint32_t unit = power_of_10[digits], fraction = (uint32_t)(magnitude % unit);
+  if (value < 0) *at++ = '-';
+  at = hr__put_u64(at, magnitude / unit);
+  if (fraction == 0) return at;
+  *at++ = '.';
+  for (unit /= 10; fraction; unit /= 10) {
+    *at++ = (char)('0' + fraction / unit);
+    fraction %= unit;
+  }
+  return at;
+}
+
+/* Values so large that millionths do not fit an integer have no decimals that mean anything. */
+static bool has_micros(double value) {
+  return fabs(value) < 9e12;
+}
+
+/* Whole numbers beyond the range of integers, digit by digit. */
+static char *put_huge(char *at, double value) {
+  if (value < 0) *at++ = '-';
+  value = fmin(fabs(value), 1e18);
+  return hr__put_u64(at, (uint64_t)value);
+}
+
+const char *hr__decimal_text(double value, char *buffer) {
+  char *end =
+      has_micros(value) ? hr__put_scaled(buffer, llround(value * MICRO), MICRO_DIGITS) : put_huge(buffer, value);
+  *end = '\0';
+  return buffer;
+}
+
+static char *put_grouped(char *at, uint64_t value) {
+  char digits[20];
+  size_t count = (size_t)(hr__put_u64(digits, value) - digits);
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0 && (count - i) % 3 == 0) *at++ = ',';
+    *at++ = digits[i];
+  }
+  return at;
+}
+
+const char *hr__count_text(uint64_t count, char *buffer) {
+  *put_grouped(buffer, count) = '\0';
+  return buffer;
+}
+
+const char *hr__fixed_text(double value, unsigned decimals, char *buffer) {
+  if (!has_micros(value)) {
+    *put_huge(buffer, value) = '\0';
+    return buffer;
+  }
+  uint64_t unit = 1;
+  for (unsigned i = 0; i < decimals; i++) unit *= 10;
+  uint64_t scaled = (uint64_t)llround(fabs(value) * (double)unit);
+  char *at = buffer;
+  if (value < 0 && scaled) *at++ = '-';
+  at = put_grouped(at, scaled / unit);
+  if (decimals) *at++ = '.';
+  for (uint64_t place = unit / 10; place; place /= 10) *at++ = (char)('0' + scaled / place % 10);
+  *at = '\0';
+  return buffer;
+}
+
+/* "3 h 12 min"; a second part of zero is left out. */
+static const char *two_parts(uint64_t large, const char *large_unit, uint64_t small, const char *small_unit,
+                             char *buffer) {
+  char *at = put_grouped(buffer, large);
+  at = stpcpy(at, large_unit);
+  if (small) {
+    *at++ = ' ';
+    at = stpcpy(hr__put_u64(at, small), small_unit);
+  }
+  *at = '\0';
+  return buffer;
+}
+
+const char *hr__duration_text(double seconds, char *buffer) {
+  if (seconds <= 0) return strcpy(buffer, "0 s");
+  if (seconds < 59.95) {
+    const char *text = hr__fixed_text(seconds, seconds < 9.995 ? 2 : 1, buffer);
+    return strcmp(text, "0.00") == 0 ? strcpy(buffer, "< 0.01 s") : strcat(buffer, " s");
+  }
+  uint64_t whole = (uint64_t)fmin(round(seconds), 1e18);
+  if (whole < 3600) return two_parts(whole / 60, " min", whole % 60, " s", buffer);
+  uint64_t minutes = (whole + 30) / 60;
+  if (minutes < 24 * 60) return two_parts(minutes / 60, " h", minutes % 60, " min", buffer);
+  uint64_t hours = (whole + 1800) / 3600;
+  return two_parts(hours / 24, " d", hours < 1000 * 24 ? hours % 24 : 0, " h", buffer);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_REPORT_TEXT_H
+#define HR_REPORT_TEXT_H
+
+/* Numbers as text, for machines and for people. No locale has a say in any of it. */
+
+#include "headroom/base.h"
+
+/* Room for any number that the functions below write, with its NUL. */
+#define HR__NUMBER_BYTES 32
+
+/* Each writes without a NUL and returns where it stopped. */
+char *hr__put_u64(char *at, uint64_t value);
+char *hr__put_i64(char *at, int64_t value);
+/* A value counted in units of 10^-`digits` ("1500000" millionths: "1.5"): zeros at the end are cut, and the point
+   with them. */
+char *hr__put_scaled(char *at, int64_t value, unsigned digits);
+
+/* Each writes a NUL at the end and returns `buffer`, of HR__NUMBER_BYTES. */
+
+/* At most six decimals, zeros at the end cut: what JSON calls a number. */
+const char *hr__decimal_text(double value, char *buffer);
+/* "1,234,567" */
+const char *hr__count_text(uint64_t count, char *buffer);
+/* `decimals` (at most 6) places after the point, with commas: "1,234.50". */
+const char *hr__fixed_text(double value, unsigned decimals, char *buffer);
+/* A duration for a person: "0 s", "1.25 s", "4 min 10 s", "3 h 12 min", "12 d 3 h". */
+const char *hr__duration_text(double seconds, char *buffer);
+
+#endif
