@@ -170,7 +170,9 @@ static double peak_rss_mib(void) {
 static enum hr_status write_files(struct run *run, const struct hr_run_label *label, struct hr_error *error) {
   const struct run_args *args = run->args;
   enum hr_status status = HR_OK;
-  if (args->jobs) status = hr_jobs_write(args->jobs, run->input.trace, run->result, run->placements, error);
+  if (args->jobs)
+    status =
+        hr_jobs_write(args->jobs, run->input.trace, &run->input.scenario->cluster, run->result, run->placements, error);
   if (status == HR_OK && args->timeline) status = hr_timeline_finish(run->timeline, error);
   if (status == HR_OK && args->json) status = hr_summary_write_json(args->json, run->summary, label, &run->perf, error);
   return status;

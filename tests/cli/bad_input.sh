@@ -1,0 +1,235 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Input that is wrong, one case each: exit code 2, the place and the remedy on stderr, and nothing written.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+# refuses REGEX ARGUMENT...: a run that asks for every output fails, says so in one line, and leaves no file behind.
+refuses() {
+  local regex=$1
+  shift
+  mkdir -p out
+  try 2 run "$@" --jobs out/jobs.csv --timeline out/timeline.csv --json out/summary.json
+  is_empty stdout
+  matches stderr "^headroom: $regex"
+  [ "$(wc -l <stderr)" -eq 1 ] || fail "more than one line on stderr"
+  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+}
+
+refuses_trace() {
+  small_scenario
+  refuses "$1" s.json --trace "$2"
+}
+
+# accepts ARGUMENT...: the run succeeds and all files are there.
+accepts() {
+  mkdir -p out
+  try 0 run "$@" --jobs out/jobs.csv --timeline out/timeline.csv --json out/summary.json
+  for file in jobs.csv timeline.csv summary.json; do
+    [ -s "out/$file" ] || fail "$file is missing"
+  done
+}
+
+header=job_id,submit_s,duration_s,gpus
+
+# ---- Traces --------------------------------------------------------------------------------------------------------
+
+case_missing_file() {
+  refuses_trace 'absent\.csv: .*No such file' absent.csv
+}
+
+case_directory() {
+  mkdir t.csv
+  refuses_trace 't\.csv: .*directory' t.csv
+}
+
+case_empty_file() {
+  : >t.csv
+  refuses_trace 't\.csv: .*empty' t.csv
+}
+
+case_header_only() {
+  echo $header >t.csv
+  refuses_trace 't\.csv: .*no (job|row)' t.csv
+}
+
+case_missing_column() {
+  printf 'job_id,submit_s,gpus\n1,0,1\n' >t.csv
+  refuses_trace "t\.csv:1: .*duration" t.csv
+}
+
+case_unknown_column() {
+  small_scenario
+  printf '%s,flavour\n1,0,10,1,mint\n' $header >t.csv
+  accepts s.json --trace t.csv
+  matches stderr "^note: .*flavour"
+}
+
+case_negative_number() {
+  printf '%s\n1,0,10,1\n2,5,-3,1\n' $header >t.csv
+  refuses_trace "t\.csv:3: .*duration_s.*-3" t.csv
+}
+
+case_not_a_number() {
+  printf '%s\n1,0,10,1\n2,nan,3,1\n' $header >t.csv
+  refuses_trace "t\.csv:3: .*submit_s.*nan" t.csv
+}
+
+case_overflow() {
+  printf '%s\n1,0,10,1\n2,5,3,99999999999999999999\n' $header >t.csv
+  refuses_trace "t\.csv:3: .*gpus.*99999999999999999999" t.csv
+  printf '%s\n1,1e300,10,1\n' $header >t.csv
+  refuses_trace "t\.csv:2: .*submit_s.*1e300" t.csv
+}
+
+case_gang_larger_than_cluster() {
+  small_scenario
+  printf '%s\na,0,10,16\nb,1,10,17\nc,2,10,1\nd,3,5,1000\n' $header >t.csv
+  accepts s.json --trace t.csv
+  says stderr 'note: 2 jobs can never run and were rejected: b, d (too-large: more GPUs asked for than any pool'
+  grep -q '^b,.*rejected' out/jobs.csv || fail "job b is not rejected in the jobs file"
+  grep -q '^c,.*completed' out/jobs.csv || fail "job c did not complete"
+}
+
+case_binary_file() {
+  head -c 5000 "$headroom" >t.csv
+  refuses_trace 't\.csv(:1)?: .*' t.csv
+}
+
+case_truncated_gzip() {
+  { echo $header; seq 1 20000 | sed 's/.*/&,&,10,1/'; } | gzip >whole.gz
+  head -c $(($(wc -c <whole.gz) / 2)) whole.gz >t.csv.gz
+  refuses_trace 't\.csv\.gz(:[0-9]+)?: .*(cut|truncated|ends|damaged|incomplete)' t.csv.gz
+}
+
+case_line_of_200_mb() {
+  { printf '%s\n1,0,10,' $header; head -c 200000000 /dev/zero | tr '\0' 1; echo; } >t.csv
+  # The line must not be held whole; a sanitizer's build cannot live under a limit and goes without.
+  if (ulimit -v 300000 && "$headroom" --version >/dev/null 2>&1); then ulimit -v 300000; fi
+  SECONDS=0
+  refuses_trace 't\.csv:2: .*' t.csv
+  [ "$SECONDS" -le 10 ] || fail "took $SECONDS s"
+}
+
+case_duplicate_ids() {
+  printf '%s\n7,0,10,1\n8,1,10,1\n7,2,10,1\n' $header >t.csv
+  refuses_trace "t\.csv:4: .*7" t.csv
+}
+
+case_cut_off_last_line() {
+  printf '%s\n1,0,10,1\n2,5,3' $header >t.csv
+  refuses_trace "t\.csv:3: .*" t.csv
+}
+
+case_lenient() {
+  small_scenario
+  printf '%s\n1,0,10,1\n2,1,-3,1\n3,2,x,1\n4,3,-1,1\n5,4,10,1\n1,5,10,1\n' $header >t.csv
+  refuses 't\.csv:3: ' s.json --trace t.csv
+  accepts s.json --trace t.csv --lenient
+  matches stderr '^note: t\.csv: .*rows? left out'
+  [ "$(wc -l <out/jobs.csv)" -eq 3 ] || fail "not 2 jobs"
+  try 0 validate s.json --trace t.csv --lenient
+  says stdout '2 jobs'
+}
+
+# ---- Scenarios -----------------------------------------------------------------------------------------------------
+
+case_scenario_missing() {
+  refuses 's\.json: .*No such file' s.json
+}
+
+case_scenario_misspelt_key() {
+  small_scenario
+  sed -i 's/"backfill"/"bakfill"/' s.json
+  refuses "s\.json:4:50: unknown key 'policy\.bakfill'; did you mean 'policy\.backfill'\?" s.json
+}
+
+case_scenario_wrong_type() {
+  small_scenario
+  sed -i 's/"nodes": 2/"nodes": "2"/' s.json
+  refuses "s\.json:3:71: 'cluster\.pools\.0\.nodes' is the text \"2\"; a whole number" s.json
+}
+
+case_scenario_nested_10000_deep() {
+  { printf '{"name":'; head -c 10000 /dev/zero | tr '\0' '['; } >s.json
+  refuses 's\.json:1:72: nested more than 64 deep' s.json
+}
+
+case_scenario_zero_nodes() {
+  small_scenario
+  sed -i 's/"nodes": 2/"nodes": 0/' s.json
+  refuses "s\.json:3:71: 'cluster\.pools\.0\.nodes' is the number 0; a whole number from 1" s.json
+}
+
+case_scenario_cut_off() {
+  small_scenario
+  head -n 3 s.json >cut.json
+  refuses "cut\.json:4:1: the text ends inside an object" cut.json
+}
+
+case_scenario_without_trace() {
+  small_scenario
+  refuses 's\.json: names no trace; name one with --trace' s.json
+}
+
+case_override_misspelt() {
+  small_scenario
+  refuses "--set policy\.ordr=sjf: unknown key 'policy\.ordr'; did you mean 'policy\.order'\?" s.json \
+    --set policy.ordr=sjf
+}
+
+case_policy_misspelt() {
+  small_scenario
+  refuses "--policy quue: unknown policy 'quue'; did you mean 'queue'\?" s.json --policy quue
+  refuses "--policy queue:ordr=sjf: .*did you mean 'order'\?" s.json --policy queue:ordr=sjf
+  refuses "--policy queue:order=sfj: .*did you mean 'sjf'\?" s.json --policy queue:order=sfj
+  refuses "--policy queue:order: 'order' is not of the form key=value" s.json --policy queue:order
+}
+
+case_format_misspelt() {
+  small_scenario
+  refuses "unknown trace format 'cvs'; did you mean 'csv'\?" s.json --format cvs
+}
+
+case_map_misspelt() {
+  small_scenario
+  printf '%s\n1,0,10,1\n' $header >t.csv
+  refuses "--map submitt=x: .*submit" s.json --trace t.csv --map submitt=x
+}
+
+# ---- Outputs -------------------------------------------------------------------------------------------------------
+
+# An output that cannot be written is told before the trace is read.
+case_unwritable_output() {
+  small_scenario
+  try 2 run s.json --trace absent.csv --jobs nowhere/jobs.csv
+  says stderr '--jobs nowhere/jobs.csv: cannot be written: folder nowhere: No such file or directory'
+  mkdir d
+  try 2 run s.json --trace absent.csv --json d
+  says stderr '--json d: cannot be written: it is a directory'
+  : >f
+  try 2 run s.json --trace absent.csv --timeline f/t.csv
+  matches stderr '--timeline f/t.csv: cannot be written: '
+}
+
+case_two_outputs_in_one_file() {
+  small_scenario
+  try 2 run s.json --trace absent.csv --jobs x --json x
+  says stderr '--jobs and --json both write to x; two files are wanted'
+  try 2 run s.json --trace absent.csv --jobs - --json -
+  says stderr '--jobs and --json both write to standard output'
+}
+
+case_full_device() {
+  [ -w /dev/full ] || exit 77
+  small_scenario
+  printf '%s\n1,0,10,1\n' $header >t.csv
+  try 4 run s.json --trace t.csv --jobs /dev/full
+  matches stderr '/dev/full: cannot be written: No space left'
+  local code=0
+  "$headroom" list gpus >/dev/full 2>stderr || code=$?
+  [ "$code" -eq 4 ] || fail "exit code $code"
+  says stderr 'standard output: cannot be written: No space left on device'
+}
+
+run_case

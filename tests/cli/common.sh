@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Sourced by the scripts beside it: SCRIPT HEADROOM CASE [--update] runs one case in an empty folder of its own.
+# shellcheck disable=SC2034 # used by the scripts
+set -euo pipefail
+
+headroom=$(realpath "$1")
+wanted=$2
+update=${3:-}
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+project=$(realpath "$here/../..")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+unset HEADROOM_DATA NO_COLOR
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  [ -s stdout ] && { echo '--- stdout' >&2; head -c 2000 stdout >&2; }
+  [ -s stderr ] && { echo '--- stderr' >&2; head -c 2000 stderr >&2; }
+  exit 1
+}
+
+# try CODE ARGUMENT...: runs the program, which must end with that exit code; leaves stdout and stderr as files.
+try() {
+  local expected=$1 code=0
+  shift
+  "$headroom" "$@" >stdout 2>stderr </dev/null || code=$?
+  [ "$code" -eq "$expected" ] || fail "exit code $code, not $expected: headroom $*"
+}
+
+# says FILE TEXT: the file has a line with this text; matches FILE REGEX likewise.
+says() {
+  grep -qF -- "$2" "$1" || fail "$1 does not say: $2"
+}
+
+matches() {
+  grep -qE -- "$2" "$1" || fail "$1 does not match: $2"
+}
+
+is_empty() {
+  [ ! -s "$1" ] || fail "$1 is not empty"
+}
+
+# A cluster of 2 nodes with 8 GPUs each.
+small_scenario() {
+  cat >s.json <<'JSON'
+{
+  "name": "small",
+  "cluster": { "pools": [{ "name": "p", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8 }] },
+  "policy": { "name": "queue", "order": "fifo", "backfill": "strict", "placement": "best-fit" }
+}
+JSON
+}
+
+run_case() {
+  declare -F "case_$wanted" >/dev/null || fail "there is no case '$wanted'"
+  "case_$wanted"
+}

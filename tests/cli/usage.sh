@@ -1,0 +1,259 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The program as a person meets it: help, options, lists, pipes, and where results go.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+verbs='run validate list trace help'
+demo=$project/scenarios/demo.json
+
+options_of() {
+  "$headroom" help "$1" | grep -oE '^  (-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'
+}
+
+# ---- Help and usage ------------------------------------------------------------------------------------------------
+
+case_help() {
+  try 0 --help
+  for verb in $verbs; do says stdout "  $verb"; done
+  cp stdout overview
+  try 0 help
+  cmp -s overview stdout || fail "'help' and '--help' differ"
+  for verb in $verbs; do
+    try 0 help "$verb"
+    says stdout "Usage: headroom $verb"
+    [ "$(wc -L <stdout)" -le 80 ] || fail "help $verb is wider than 80 columns"
+    cp stdout help
+    try 0 "$verb" --help
+    cmp -s help stdout || fail "'help $verb' and '$verb --help' differ"
+    is_empty stderr
+  done
+}
+
+case_version() {
+  try 0 --version
+  matches stdout '^headroom [0-9]+\.[0-9]+\.[0-9]+$'
+  says "$project/CMakeLists.txt" "VERSION $(cut -d' ' -f2 stdout) "
+}
+
+case_no_arguments() {
+  try 2
+  is_empty stdout
+  says stderr 'Usage: headroom VERB'
+}
+
+case_unknown_verb() {
+  try 2 rum
+  says stderr "headroom: unknown verb 'rum'; did you mean 'run'?"
+  try 2 help lst
+  says stderr "did you mean 'list'?"
+  try 2 list polices
+  says stderr "headroom: unknown list 'polices'; did you mean 'policies'?"
+  try 2 trace generte
+  says stderr "did you mean 'generate'?"
+}
+
+case_unknown_option() {
+  try 2 run "$demo" --polcy queue
+  says stderr "headroom: run: unknown option '--polcy'; did you mean '--policy'?"
+  says stderr "Try 'headroom help run'."
+  try 2 run "$demo" --jbos=x
+  says stderr "did you mean '--jobs'?"
+  try 2 list gpus -x
+  says stderr "unknown option '-x'"
+}
+
+case_option_values() {
+  try 2 run "$demo" --trace
+  says stderr "option '--trace' wants a value: --trace FILE"
+  try 2 run "$demo" --check=yes
+  says stderr "option '--check' takes no value"
+  try 2 run "$demo" --seed -1
+  says stderr '--seed -1: a whole number from 0 to 18446744073709551615 is wanted'
+  try 2 trace generate --count 0
+  says stderr '--count 0: a whole number from 1 to'
+  try 2 trace generate --load lots
+  says stderr '--load lots: a number from'
+  try 2 trace generate --gpu-counts 1:0.5,2
+  says stderr "'2' is not of the form N:WEIGHT"
+}
+
+case_operands() {
+  try 2 run
+  says stderr 'run: SCENARIO is missing'
+  try 2 run "$demo" another.json
+  says stderr "'another.json' is one word too many"
+  try 2 list
+  says stderr 'list: policies|formats|scenarios|gpus is missing'
+}
+
+# ---- Lists ---------------------------------------------------------------------------------------------------------
+
+case_list_policies() {
+  try 0 list policies
+  matches stdout '^queue +'
+  try 0 list policies -v
+  says stdout 'order = fifo | sjf | smallest | largest | priority   (default: fifo)'
+  says stdout 'backfill = strict | skip | easy | conservative'
+  says stdout 'placement = pool | first-fit | best-fit | worst-fit'
+}
+
+case_list_formats() {
+  try 0 list formats
+  for format in auto csv swf philly openb; do matches stdout "^$format +[^ ]"; done
+}
+
+case_list_scenarios() {
+  try 0 list scenarios
+  for name in demo helios openb philly swf; do matches stdout "^$name +[^ ]"; done
+  says stdout "$demo"
+  HEADROOM_DATA=$work try 2 list scenarios
+  matches stderr 'scenarios: is not there; HEADROOM_DATA'
+  mkdir scenarios
+  echo '{"name":"mine","description":"A test. More."}' >scenarios/m.json
+  HEADROOM_DATA=$work try 0 list scenarios
+  matches stdout '^mine +A test$'
+}
+
+case_list_gpus() {
+  try 0 list gpus
+  for gpu in A100-40 A100-80 H100 L4 T4 A10G V100 P100 H200 B200 L40S; do matches stdout "^$gpu +[0-9]"; done
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  try 0 list gpus -v
+  says stdout 'assumed'
+}
+
+# ---- Pipes, terminals and where results go -------------------------------------------------------------------------
+
+case_closed_pipe() {
+  set +o pipefail
+  "$headroom" trace generate --count 200000 2>stderr | head -n 1 >stdout
+  local codes=("${PIPESTATUS[@]}")
+  [ "${codes[0]}" -eq 141 ] || fail "exit code ${codes[0]}, not that of SIGPIPE"
+  is_empty stderr
+  [ "$(wc -l <stdout)" -eq 1 ] || fail "no first line"
+}
+
+case_table_only_without_dash() {
+  try 0 run "$demo" --json -
+  [ "$(head -c 1 stdout)" = '{' ] || fail "standard output is not JSON alone"
+  try 0 run "$demo" --jobs -
+  matches stdout '^job_id,submit_s,start_s,end_s,wait_s,gpus,nodes,state'
+  [ "$(sed -n 2,\$p stdout | grep -cv ,)" -eq 0 ] || fail "more than CSV on standard output"
+  try 0 run "$demo" --quiet
+  is_empty stdout
+  is_empty stderr
+}
+
+case_no_colour_in_files() {
+  TERM=xterm try 0 run "$demo"
+  if grep -q $'\033' stdout; then fail "terminal colours in a file"; fi
+  is_empty stderr
+}
+
+case_same_run_same_bytes() {
+  mkdir a b
+  try 0 run "$demo" --quiet --jobs a/jobs.csv --timeline a/timeline.csv
+  try 0 run "$demo" --quiet --check --jobs b/jobs.csv --timeline b/timeline.csv
+  diff -r a b >/dev/null || fail "--check changes results"
+}
+
+case_options_change_the_run() {
+  digest() {
+    try 0 run "$demo" --json - "$@"
+    grep -oE '"digest": *"[^"]*"' stdout
+  }
+  local plain set_ policy
+  plain=$(digest)
+  set_=$(digest --set policy.order=largest --set policy.backfill=skip)
+  policy=$(digest --policy queue:order=largest,backfill=skip)
+  [ "$set_" != "$plain" ] || fail "--set changes nothing"
+  [ "$set_" = "$policy" ] || fail "--set and --policy differ"
+  [ "$(digest --policy=queue:order=fifo,backfill=easy,placement=best-fit)" = "$plain" ] || fail "--policy differs"
+}
+
+case_column_map() {
+  small_scenario
+  printf 'when,long,n\n100.5,10,16\n101,10,1\n' >t.csv
+  try 0 run s.json --trace t.csv --map submit=when,duration=long,gpus=n --jobs jobs.csv
+  matches jobs.csv '^1,100\.5,100\.5,110\.5,0,16,'
+  matches jobs.csv '^2,101,110\.5,120\.5,9\.5,1,'
+}
+
+case_horizon() {
+  small_scenario
+  printf 'submit_s,duration_s,gpus\n0,10,16\n1,10,1\n50,1,1\n' >t.csv
+  try 0 run s.json --trace t.csv --set horizon_s=5 --jobs jobs.csv
+  matches jobs.csv '^1,.*,unfinished'
+  matches jobs.csv '^2,1,,,.*,unfinished'
+  matches jobs.csv '^3,.*,unsubmitted'
+}
+
+case_validate() {
+  try 0 validate "$demo"
+  says stdout '64 GPUs on 8 nodes in 1 pool'
+  says stdout 'policy    queue: order=fifo, backfill=easy, placement=best-fit'
+  matches stdout '^trace .*demo\.csv.* jobs? submitted'
+  is_empty stderr
+  try 0 validate "$project/scenarios/helios.json"
+  says stdout 'trace     to be named with --trace'
+  small_scenario
+  try 0 validate s.json --set trace.file=elsewhere.csv
+  says stdout 'trace     elsewhere.csv is not there; a run needs it'
+  try 2 validate s.json --trace elsewhere.csv
+  matches stderr 'elsewhere\.csv: .*No such file'
+  try 2 validate s.json --set cluster.pools.0.nodes=0
+  is_empty stdout
+}
+
+case_generate() {
+  try 0 trace generate --count 100 --seed 3
+  cp stdout first
+  [ "$(wc -l <first)" -eq 101 ] || fail "not 100 rows"
+  try 0 trace generate --count 100 --seed 3 --output second
+  is_empty stdout
+  cmp -s first second || fail "the same seed gives other bytes"
+  try 0 trace generate --count 100 --seed 4
+  if cmp -s first stdout; then fail "another seed gives the same bytes"; fi
+  try 0 trace generate --count 50 --gpu-counts 3:1
+  small_scenario
+  mv stdout threes.csv
+  try 0 run s.json --trace threes.csv --jobs jobs.csv
+  [ "$(cut -d, -f6 jobs.csv | sort -u | tr '\n' ' ')" = '3 gpus ' ] || fail "not 3 GPUs each"
+}
+
+# ---- Documents -----------------------------------------------------------------------------------------------------
+
+case_manual_has_every_option() {
+  sed 's/\\-/-/g' "$project/docs/headroom.1" >manual
+  for verb in $verbs; do
+    for option in $(options_of "$verb"); do
+      says manual "$option"
+    done
+  done
+}
+
+case_completion() {
+  PATH=$(dirname "$headroom"):$PATH
+  # shellcheck source=/dev/null
+  . "$project/docs/completion/headroom.bash"
+  complete_words() {
+    COMP_WORDS=("$@")
+    COMP_CWORD=$(($# - 1))
+    COMPREPLY=()
+    _headroom
+    printf '%s\n' "${COMPREPLY[@]}"
+  }
+  [ "$(complete_words "$headroom" va)" = validate ] || fail "verbs"
+  [ "$(complete_words "$headroom" list sc)" = scenarios ] || fail "lists"
+  [ "$(complete_words "$headroom" run x --pol)" = --policy ] || fail "options"
+  [ "$(complete_words "$headroom" run x --policy q)" = queue ] || fail "policies"
+  [ "$(complete_words "$headroom" run x --format s)" = swf ] || fail "formats"
+  [ "$(complete_words "$headroom" help tr)" = trace ] || fail "help"
+  for verb in $verbs; do
+    complete_words "$headroom" "$verb" -- | grep -- '^--' | sort >completed
+    { options_of "$verb"; echo --help; } | sort | diff - completed >stderr || fail "options of $verb"
+  done
+}
+
+run_case
