@@ -4,6 +4,7 @@
 #include "report/text.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MICRO_DIGITS = 6 };
@@ -120,4 +121,38 @@ const char *hr__duration_text(double seconds, char *buffer) {
   if (minutes < 24 * 60) return two_parts(minutes / 60, " h", minutes % 60, " min", buffer);
   uint64_t hours = (whole + 1800) / 3600;
   return two_parts(hours / 24, " d", hours < 1000 * 24 ? hours % 24 : 0, " h", buffer);
+}
+
+/* The bytes of the well-formed sequence (RFC 3629) that begins at `at`; 0 when there is none. */
+static size_t sequence_length(const unsigned char *at) {
+  if (at[0] < 0x80) return 1;
+  size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+  if (at[0] < 0xc2 || at[0] > 0xf4) return 0;
+  for (size_t i = 1; i < length; i++)
+    if ((at[i] & 0xc0) != 0x80) return 0;
+  bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+  bool surrogate = at[0] == 0xed && at[1] > 0x9f, beyond = at[0] == 0xf4 && at[1] > 0x8f;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+static bool is_utf8(const char *text) {
+  const unsigned char *at = (const unsigned char *)text;
+  while (*at) {
+    size_t length = sequence_length(at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
+char *hr__utf8_copy(const char *text) {
+  if (is_utf8(text)) return strdup(text);
+  char *copy = malloc(2 * strlen(text) + 1), *end = copy;
+  if (!copy) return NULL;
+  for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+    if (*at >= 0x80) *end++ = (char)(0xc0 | *at >> 6);
+    *end++ = (char)(*at >= 0x80 ? 0x80 | (*at & 0x3f) : *at);
+  }
+  *end = '\0';
+  return copy;
 }

@@ -27,4 +27,8 @@ const char *hr__fixed_text(double value, unsigned decimals, char *buffer);
 /* A duration for a person: "0 s", "1.25 s", "4 min 10 s", "3 h 12 min", "12 d 3 h". */
 const char *hr__duration_text(double seconds, char *buffer);
 
+/* A copy that is UTF-8 whatever the input held: bytes that are not are read as Latin-1. The caller frees it; NULL when
+   out of memory. */
+char *hr__utf8_copy(const char *text);
+
 #endif
