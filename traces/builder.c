@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Rows become columns as they come: large arrays that double. A column is made when a row first says something
+ * that is not "unknown", so that a trace of four columns costs four columns. Ids are numbers as long as each one
+ * is an integer in its printed form, and texts from the first on that is not.
+ */
+
+#include "traces/builder.h"
+
+#include "traces/numbers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 1024, ID_BLOCK_BYTES = 1 << 18 };
+
+/* ---- Texts of ids ----------------------------------------------------------------------------------- */
+
+struct hr__id_block {
+  struct hr__id_block *next;
+  size_t used, size;
+  char text[];
+};
+
+static struct hr__id_block *add_id_block(struct hr__id_block **blocks, size_t bytes) {
+  size_t size = bytes > ID_BLOCK_BYTES ? bytes : ID_BLOCK_BYTES;
+  struct hr__id_block *block = malloc(sizeof *block + size);
+  if (!block) return NULL;
+  block->next = *blocks;
+  block->used = 0;
+  block->size = size;
+  return *blocks = block;
+}
+
+static char *keep_id(struct hr__id_block **blocks, const char *text, size_t length) {
+  struct hr__id_block *block = *blocks;
+  if (!block || block->size - block->used < length + 1) block = add_id_block(blocks, length + 1);
+  if (!block) return NULL;
+  char *kept = block->text + block->used;
+  memcpy(kept, text, length);
+  kept[length] = '\0';
+  block->used += length + 1;
+  return kept;
+}
+
+uint64_t hr__id_blocks_bytes(const struct hr__id_block *blocks) {
+  uint64_t bytes = 0;
+  for (; blocks; blocks = blocks->next) bytes += sizeof *blocks + blocks->size;
+  return bytes;
+}
+
+void hr__id_blocks_free(struct hr__id_block *blocks) {
+  while (blocks) {
+    struct hr__id_block *next = blocks->next;
+    free(blocks);
+    blocks = next;
+  }
+}
+
+/* ---- Making and unmaking ---------------------------------------------------------------------------- */
+
+static const uint8_t column_width[HR__N_COLUMNS] = {
+#define WIDTH(id, member, width, ...) [HR__COLUMN_##id] = width,
+    HR__COLUMN_TABLE(WIDTH)
+#undef WIDTH
+        [HR__COLUMN_ID] = 8};
+
+static const uint64_t column_unknown[HR__N_COLUMNS] = {
+#define UNKNOWN(id, member, width, unknown, value) [HR__COLUMN_##id] = (uint64_t)(unknown),
+    HR__COLUMN_TABLE(UNKNOWN)
+#undef UNKNOWN
+};
+
+struct hr_trace_builder *hr_trace_builder_create(const char *source, const char *format) {
+  struct hr_trace_builder *builder = calloc(1, sizeof *builder);
+  if (!builder) return NULL;
+  builder->ids_increase = true;
+  for (int id = 0; id < HR__N_COLUMNS; id++) builder->column[id].width = column_width[id];
+  builder->source = strdup(source);
+  builder->format = strdup(format);
+  if (builder->source && builder->format) return builder;
+  hr_trace_builder_destroy(builder);
+  return NULL;
+}
+
+void hr_trace_builder_destroy(struct hr_trace_builder *builder) {
+  if (!builder) return;
+  for (int id = 0; id < HR__N_COLUMNS; id++) free(builder->column[id].at);
+  for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&builder->names[id]);
+  for (uint32_t i = 0; i < builder->n_skipped_reasons; i++) free(builder->skipped[i].reason);
+  hr__id_blocks_free(builder->id_blocks);
+  hr_notes_finish(&builder->notes);
+  free(builder->skipped);
+  free(builder->jumps);
+  free(builder->source);
+  free(builder->format);
+  free(builder);
+}
+
+struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder) {
+  return &builder->notes;
+}
+
+/* ---- Columns ---------------------------------------------------------------------------------------- */
+
+static bool resize_column(struct hr__column *column, uint32_t capacity) {
+  void *grown = realloc(column->at, (size_t)capacity * column->width);
+  if (!grown) return false;
+  column->at = grown;
+  return true;
+}
+
+static bool grow(struct hr_trace_builder *builder) {
+  uint32_t capacity = builder->capacity > HR_NONE / 2 ? HR_NONE : 2 * builder->capacity;
+  if (capacity == 0) capacity = FIRST_CAPACITY;
+  for (int id = 0; id < HR__N_COLUMNS; id++) {
+    struct hr__column *column = &builder->column[id];
+    if ((column->at || id < HR__N_ALWAYS) && !resize_column(column, capacity)) return false;
+  }
+  builder->capacity = capacity;
+  return true;
+}
+
+/* `width` is known where this is called, so it comes down to one store. */
+static inline void set_entry(const struct hr__column *column, uint8_t width, uint32_t row, uint64_t value) {
+  switch (width) {
+  case 1:
+    ((uint8_t *)column->at)[row] = (uint8_t)value;
+    break;
+  case 2:
+    ((uint16_t *)column->at)[row] = (uint16_t)value;
+    break;
+  case 4:
+    ((uint32_t *)column->at)[row] = (uint32_t)value;
+    break;
+  default:
+    ((uint64_t *)column->at)[row] = value;
+  }
+}
+
+/* Makes the column, unknown in all rows so far. */
+static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id) {
+  struct hr__column *column = &builder->column[id];
+  if (!resize_column(column, builder->capacity)) return false;
+  for (uint32_t row = 0; row < builder->n; row++) set_entry(column, column->width, row, column_unknown[id]);
+  return true;
+}
+
+static inline bool put(struct hr_trace_builder *builder, enum hr__column_id id, uint64_t value) {
+  struct hr__column *column = &builder->column[id];
+  if (!column->at && (value == column_unknown[id] || !open_column(builder, id))) return value == column_unknown[id];
+  set_entry(column, column_width[id], builder->n, value);
+  return true;
+}
+
+/* ---- Names, ids and lines --------------------------------------------------------------------------- */
+
+static bool intern(struct hr__names *names, struct hr_text text, uint32_t *number) {
+  *number = HR_NONE;
+  if (!text.at || !text.length) return true;
+  *number = hr__names_intern(names, text.at, strnlen(text.at, text.length));
+  return *number != HR_NONE;
+}
+
+/* The numbers so far become the texts that they were. */
+static bool ids_to_text(struct hr_trace_builder *builder) {
+  const int64_t *number = builder->column[HR__COLUMN_ID].at;
+  char **text = malloc((size_t)builder->capacity * sizeof *text);
+  if (!text) return false;
+  for (uint32_t row = 0; row < builder->n; row++) {
+    char buffer[HR_JOB_ID_BUFFER];
+    int length = snprintf(buffer, sizeof buffer, "%" PRId64, number[row]);
+    text[row] = keep_id(&builder->id_blocks, buffer, (size_t)length);
+    if (!text[row]) {
+      free(text);
+      return false;
+    }
+  }
+  free(builder->column[HR__COLUMN_ID].at);
+  builder->column[HR__COLUMN_ID].at = text;
+  builder->ids = HR__IDS_TEXT;
+  builder->ids_increase = false;
+  return true;
+}
+
+static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
+  int64_t *column = builder->column[HR__COLUMN_ID].at;
+  column[builder->n] = id;
+  builder->ids_increase = builder->ids_increase && (builder->n == 0 || id > builder->last_id);
+  builder->last_id = id;
+  return true;
+}
+
+static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
+  if (!id.length) return true;
+  if (builder->ids == HR__IDS_NONE) {
+    if (!open_column(builder, HR__COLUMN_ID)) return false;
+    builder->ids = HR__IDS_NUMBER;
+  }
+  int64_t number;
+  if (builder->ids == HR__IDS_NUMBER && hr__integer_parse(id, &number)) return put_id_number(builder, number);
+  if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
+  char **column = builder->column[HR__COLUMN_ID].at;
+  column[builder->n] = keep_id(&builder->id_blocks, id.at, strnlen(id.at, id.length));
+  return column[builder->n] != NULL;
+}
+
+static bool put_line(struct hr_trace_builder *builder, uint64_t line) {
+  if (builder->n_jumps && hr__builder_line(builder, builder->n) == line) return true;
+  if (builder->n_jumps == builder->jumps_capacity) {
+    size_t capacity = builder->jumps_capacity ? 2 * builder->jumps_capacity : 8;
+    struct hr__line_jump *grown = realloc(builder->jumps, capacity * sizeof *grown);
+    if (!grown) return false;
+    builder->jumps = grown;
+    builder->jumps_capacity = capacity;
+  }
+  builder->jumps[builder->n_jumps++] = (struct hr__line_jump){builder->n, line};
+  return true;
+}
+
+uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) {
+  size_t low = 0, high = builder->n_jumps - 1;
+  if (builder->jumps[high].row <= row) low = high; /* the row that comes next, most of the time */
+  while (low < high) {
+    size_t middle = (low + high + 1) / 2;
+    if (builder->jumps[middle].row <= row)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return builder->jumps[low].line + (row - builder->jumps[low].row);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------- */
+
+static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record *record) {
+  uint32_t name[HR__N_NAMES];
+#define INTERN(id, member, field)                                                                                      \
+  if (!intern(&builder->names[HR__##id], record->field, &name[HR__##id])) return false;
+  HR__NAMES_TABLE(INTERN)
+#undef INTERN
+#define PUT(id, member, width, unknown, value)                                                                         \
+  if (!put(builder, HR__COLUMN_##id, (uint64_t)(value))) return false;
+  HR__COLUMN_TABLE(PUT)
+#undef PUT
+  return put_id(builder, record->id);
+}
+
+enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
+                                  struct hr_error *error) {
+  unsigned long long at = line;
+  if (builder->n >= HR_NONE - 1)
+    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: more than %u jobs", builder->source, at, HR_NONE - 1);
+  if (builder->n && (builder->ids == HR__IDS_NONE) != (record->id.length == 0))
+    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: some jobs have an id and some have none", builder->source, at);
+  bool fine = builder->n < builder->capacity || grow(builder);
+  if (!fine || !put_line(builder, line) || !put_row(builder, record))
+    return hr_fail(error, HR_NO_MEMORY, "%s:%llu: out of memory", builder->source, at);
+  builder->n++;
+  return HR_OK;
+}
+
+static bool is_time(int64_t us) {
+  return us >= -HR_MAX_INPUT_US && us <= HR_MAX_INPUT_US;
+}
+
+static bool is_duration(int64_t us, bool may_be_unknown) {
+  return us <= HR_MAX_INPUT_US && (us >= 0 || (may_be_unknown && us == HR_UNKNOWN_US));
+}
+
+static const char *times_fault(const struct hr_job_record *record) {
+  if (!is_time(record->submit_us)) return "the submit time is out of range";
+  if (!is_duration(record->work_us, false)) return "the duration is negative or out of range";
+  if (!is_duration(record->limit_us, true)) return "the limit is negative or out of range";
+  if (!is_duration(record->estimate_us, true)) return "the estimate is negative or out of range";
+  if (!is_duration(record->checkpoint_interval_us, true)) return "the checkpoint interval is negative or out of range";
+  if (record->deadline_us == INT64_MIN) return NULL;
+  if (!is_time(record->deadline_us)) return "the deadline is out of range";
+  return record->deadline_us < record->submit_us ? "the deadline is before the submit time" : NULL;
+}
+
+static bool fits_flags(const struct hr_job_record *record) {
+  return record->class_ < HR_N_CLASSES && record->outcome < HR_N_OUTCOMES &&
+         record->flags <= (HR_JOB_DEDICATED | HR_JOB_NOT_INTERRUPTIBLE);
+}
+
+const char *hr__job_record_fault(const struct hr_job_record *record) {
+  if (record->gpus > HR_MAX_GPUS) return "the job asks for more than 4000000 GPUs";
+  if (record->tasks == 0 || record->gpus % record->tasks)
+    return "'gpus', which counts all tasks together, is not a multiple of 'tasks'";
+  if (record->min_gpus != HR_NONE && record->min_gpus > record->gpus) return "'min_gpus' is more than 'gpus'";
+  if (record->max_gpus != HR_NONE && record->max_gpus < record->gpus) return "'max_gpus' is less than 'gpus'";
+  if (record->gpu_milli == 0 || record->gpu_milli > 1000) return "'gpu_milli' is not from 1 to 1000";
+  if (record->fail_at_ppm > 1000000 && record->fail_at_ppm != HR_NONE) return "'fail_at' is not from 0 to 1";
+  if (!fits_flags(record)) return "the class, the outcome or a flag is none that there is";
+  return times_fault(record);
+}
+
+enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
+                                    struct hr_error *error) {
+  const char *fault = hr__job_record_fault(record);
+  if (fault) return hr_fail(error, HR_BAD_INPUT, "%s:%llu: %s", builder->source, (unsigned long long)line, fault);
+  return hr__builder_append(builder, record, line, error);
+}
+
+enum hr_status hr_trace_builder_skip(struct hr_trace_builder *builder, const char *reason, uint64_t line) {
+  builder->n_skipped++;
+  for (uint32_t i = 0; i < builder->n_skipped_reasons; i++) {
+    if (strcmp(builder->skipped[i].reason, reason) != 0) continue;
+    builder->skipped[i].count++;
+    return HR_OK;
+  }
+  struct hr_skipped_rows *grown = realloc(builder->skipped, (builder->n_skipped_reasons + 1) * sizeof *grown);
+  if (grown) builder->skipped = grown;
+  char *copy = grown ? strdup(reason) : NULL;
+  if (!copy) return HR_NO_MEMORY;
+  builder->skipped[builder->n_skipped_reasons++] = (struct hr_skipped_rows){copy, 1, line};
+  return HR_OK;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Headroom's own CSV, and any other CSV whose columns a map names. */
+
+#include "traces/fields.h"
+#include "traces/formats.h"
+
+#include <string.h>
+
+struct unit {
+  const char *suffix;
+  uint64_t us;
+};
+
+static bool ends_with(const char *text, const char *suffix) {
+  size_t length = strlen(text), suffix_length = strlen(suffix);
+  return length > suffix_length && strcmp(text + length - suffix_length, suffix) == 0;
+}
+
+/* A column that a map names may tell its unit at the end of its name; seconds if it does not. */
+static uint64_t unit_of(const char *column) {
+  static const struct unit units[] = {{"_us", 1},     {"(us)", 1},        {"_ms", 1000},
+                                      {"(ms)", 1000}, {"_h", 3600000000}, {"(h)", 3600000000}};
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (ends_with(column, units[i].suffix)) return units[i].us;
+  return (uint64_t)HR_SECOND_US;
+}
+
+static void apply_map(struct hr__csv_column *columns, const struct hr_column_map *map) {
+  for (size_t entry = 0; map && entry < map->count; entry++)
+    for (size_t i = 0; i < HR__N_FIELDS; i++) {
+      if (strcmp(columns[i].field, map->entry[entry].field) != 0) continue;
+      columns[i].name = map->entry[entry].column;
+      columns[i].must_exist = true;
+      columns[i].unit_us = unit_of(columns[i].name);
+    }
+}
+
+static enum hr_status on_job(void *self, const void *row, uint64_t line) {
+  return hr__reader_add(self, row, line);
+}
+
+enum hr_status hr__read_csv(struct hr__reader *reader) {
+  struct hr__csv_column columns[HR__N_FIELDS];
+  memcpy(columns, hr__fields, sizeof columns);
+  apply_map(columns, reader->map);
+  struct hr_job_record job, blank;
+  hr_job_record_init(&blank);
+  const struct hr__csv_schema schema = {.columns = columns,
+                                        .n_columns = HR__N_FIELDS,
+                                        .row = &job,
+                                        .blank_row = &blank,
+                                        .row_bytes = sizeof job,
+                                        .on_row = on_job,
+                                        .self = reader};
+  return hr__csv_read_rows(reader, &schema);
+}

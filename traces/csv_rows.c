@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * libcsv is fed line by line, so that the line of each row is known: rows may span lines (a quoted line end), and
+ * blank lines are no rows. Fields go straight from libcsv's buffer into the members of the row; only texts are
+ * kept, in a store as large as the longest row. The first fault of a row is remembered until the row ends: when
+ * the number of fields is wrong too, that is the better explanation.
+ */
+
+#include "traces/csv_rows.h"
+
+#include "traces/csv_header.h"
+
+#include <csv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEPT_VALUE = 80 };
+
+struct csv_rows {
+  struct hr__reader *reader;
+  const struct hr__csv_schema *schema;
+  struct csv_parser parser;
+  struct hr__csv_header header;
+  bool have_header;
+  uint32_t column;   /* next field of the row */
+  uint64_t row_line; /* where the row began */
+  size_t row_bytes;  /* of the row's lines so far; 0 between rows */
+  bool row_ended;    /* with the line that is being fed */
+  uint64_t n_rows;
+  struct hr__value_reader values;
+  struct hr__row_fault fault; /* the first one of the row; none while its text is NULL */
+  char fault_value[KEPT_VALUE];
+  enum hr_status status; /* libcsv's callbacks cannot stop it: they do nothing once this is not HR_OK */
+};
+
+/* ---- Fields ----------------------------------------------------------------------------------------- */
+
+static void remember_fault(struct csv_rows *rows, const char *column, struct hr_text value, const char *fault) {
+  if (rows->fault.fault) return;
+  size_t length = value.length < KEPT_VALUE ? value.length : KEPT_VALUE;
+  if (length) memcpy(rows->fault_value, value.at, length);
+  rows->fault = (struct hr__row_fault){
+      .column = column, .value = {rows->fault_value, length}, .fault = fault, .line = rows->row_line};
+}
+
+static void take_value(struct csv_rows *rows, struct hr_text text) {
+  uint32_t column = rows->column++;
+  if (column >= rows->header.n) return;
+  for (uint8_t use = rows->header.first_use[column]; use; use = rows->header.next_use[use - 1]) {
+    const struct hr__csv_column *wanted = &rows->schema->columns[use - 1];
+    const char *fault = NULL;
+    if (text.length)
+      fault = hr__value_read(&rows->values, wanted->kind, wanted->unit_us, text,
+                             (char *)rows->schema->row + wanted->offset);
+    else if (wanted->must_fill)
+      fault = "empty";
+    if (fault) remember_fault(rows, wanted->name, text, fault);
+  }
+}
+
+static void on_field(void *at, size_t length, void *data) {
+  struct csv_rows *rows = data;
+  if (rows->status != HR_OK) return;
+  struct hr_text text = {at, length};
+  if (rows->have_header)
+    take_value(rows, text);
+  else
+    rows->status = hr__csv_header_add(&rows->header, rows->reader, text, rows->row_line);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------- */
+
+static void begin_row(struct csv_rows *rows) {
+  memcpy(rows->schema->row, rows->schema->blank_row, rows->schema->row_bytes);
+  rows->values.texts.used = 0;
+  rows->fault.fault = NULL;
+  rows->column = 0;
+}
+
+static enum hr_status wrong_field_count(struct csv_rows *rows, bool at_end) {
+  char detail[80];
+  snprintf(detail, sizeof detail, "%u fields where the header has %u", rows->column, rows->header.n);
+  struct hr__row_fault fault = {.line = rows->row_line, .detail = detail};
+  if (rows->column > rows->header.n)
+    fault.fault = "too many fields";
+  else if (at_end && hr__input_line_number(rows->reader->input) > rows->row_line)
+    fault.fault = "a quote (\") opens here and is never closed";
+  else
+    fault.fault = at_end ? "the last line is cut off" : "too few fields";
+  return hr__reader_bad_row(rows->reader, &fault);
+}
+
+static enum hr_status end_row(struct csv_rows *rows, bool at_end) {
+  if (!rows->have_header) {
+    rows->have_header = true;
+    return hr__csv_header_bind(&rows->header, rows->reader, rows->schema, rows->row_line);
+  }
+  rows->n_rows++;
+  if (rows->column != rows->header.n) return wrong_field_count(rows, at_end);
+  if (rows->fault.fault) return hr__reader_bad_row(rows->reader, &rows->fault);
+  return rows->schema->on_row(rows->schema->self, rows->schema->row, rows->row_line);
+}
+
+/* `terminator` is the character that ended the row, -1 for the end of the file. */
+static void on_row_end(int terminator, void *data) {
+  struct csv_rows *rows = data;
+  if (rows->status != HR_OK) return;
+  rows->status = end_row(rows, terminator < 0);
+  rows->row_ended = true;
+  rows->row_line++; /* where the next row begins when lines end in a mere CR */
+  begin_row(rows);
+}
+
+/* ---- Lines ------------------------------------------------------------------------------------------ */
+
+static bool is_blank(struct hr_text line) {
+  for (size_t i = 0; i < line.length; i++)
+    if (!strchr(" \t\r\n", line.at[i])) return false;
+  return true;
+}
+
+static bool is_skipped(const struct csv_rows *rows, struct hr_text line) {
+  if (rows->row_bytes) return false;
+  return is_blank(line) || (!rows->have_header && line.at[0] == '#');
+}
+
+static enum hr_status parser_failed(struct csv_rows *rows) {
+  if (csv_error(&rows->parser) == CSV_ENOMEM) return hr__reader_no_memory(rows->reader);
+  return hr_fail(rows->reader->error, HR_BAD_INPUT, "%s:%llu: %s", rows->reader->path,
+                 (unsigned long long)rows->row_line, csv_strerror(csv_error(&rows->parser)));
+}
+
+static enum hr_status feed_line(struct csv_rows *rows, struct hr_text line) {
+  if (is_skipped(rows, line)) return HR_OK;
+  if (!rows->row_bytes) rows->row_line = hr__input_line_number(rows->reader->input);
+  if (rows->row_bytes + line.length > HR__LONGEST_LINE)
+    return hr_fail(rows->reader->error, HR_BAD_INPUT,
+                   "%s:%llu: the row that begins here is longer than 1 MiB; is a quote (\") never closed?",
+                   rows->reader->path, (unsigned long long)rows->row_line);
+  rows->row_ended = false;
+  if (csv_parse(&rows->parser, line.at, line.length, on_field, on_row_end, rows) != line.length)
+    return parser_failed(rows);
+  rows->row_bytes = rows->row_ended ? 0 : rows->row_bytes + line.length;
+  return rows->status;
+}
+
+static enum hr_status feed_all(struct csv_rows *rows) {
+  struct hr__reader *reader = rows->reader;
+  struct hr_text line;
+  enum hr_status status;
+  while ((status = hr__input_line(reader->input, &line, reader->error)) == HR_OK && line.at) {
+    status = feed_line(rows, line);
+    if (status != HR_OK) return status;
+  }
+  if (status != HR_OK) return status;
+  if (csv_fini(&rows->parser, on_field, on_row_end, rows) != 0) return parser_failed(rows);
+  if (rows->status != HR_OK) return rows->status;
+  if (!rows->have_header) return hr_fail(reader->error, HR_BAD_INPUT, "%s: there is no header row", reader->path);
+  if (!rows->n_rows)
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s: there is a header and no row below it", reader->path);
+  return HR_OK;
+}
+
+static enum hr_status note_clock(struct csv_rows *rows) {
+  enum hr__clock clock = rows->values.clock;
+  rows->reader->dated = clock == HR__CLOCK_LOCAL_DATES || clock == HR__CLOCK_ZONED_DATES;
+  if (clock != HR__CLOCK_LOCAL_DATES) return HR_OK;
+  return hr_notes_add(rows->reader->notes, "dates carry no time zone and are taken as they stand: where clocks were "
+                                           "changed for summer time, times are an hour off");
+}
+
+enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv_schema *schema) {
+  struct csv_rows *rows = calloc(1, sizeof *rows);
+  char *texts = malloc(HR__LONGEST_LINE);
+  if (!rows || !texts || csv_init(&rows->parser, 0) != 0) {
+    free(rows);
+    free(texts);
+    return hr__reader_no_memory(reader);
+  }
+  rows->reader = reader;
+  rows->schema = schema;
+  rows->values.texts.at = texts;
+  begin_row(rows);
+  enum hr_status status = feed_all(rows);
+  if (status == HR_OK && note_clock(rows) != HR_OK) status = hr__reader_no_memory(reader);
+  csv_free(&rows->parser);
+  hr__csv_header_finish(&rows->header);
+  free(texts);
+  free(rows);
+  return status;
+}

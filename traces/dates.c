@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The proleptic Gregorian calendar by arithmetic: the C library's calendar depends on the machine's time zone. */
+
+#include "traces/dates.h"
+
+struct cursor {
+  const char *at, *end;
+};
+
+struct moment {
+  int year, month, day, hour, minute, second;
+  int64_t fraction_us;
+  int offset_minutes; /* east of UTC */
+  bool zoned;
+};
+
+static bool take(struct cursor *cursor, char wanted) {
+  if (cursor->at == cursor->end || *cursor->at != wanted) return false;
+  cursor->at++;
+  return true;
+}
+
+static bool next_is_digit(const struct cursor *cursor) {
+  return cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9';
+}
+
+static bool take_number(struct cursor *cursor, int n_digits, int least, int most, int *value) {
+  *value = 0;
+  for (int i = 0; i < n_digits; i++) {
+    if (!next_is_digit(cursor)) return false;
+    *value = *value * 10 + (*cursor->at++ - '0');
+  }
+  return *value >= least && *value <= most;
+}
+
+static bool is_leap(int year) {
+  return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+static int days_in_month(int year, int month) {
+  static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return days[month - 1] + (month == 2 && is_leap(year));
+}
+
+static bool take_day(struct cursor *cursor, struct moment *moment) {
+  return take_number(cursor, 4, 1, 9999, &moment->year) && take(cursor, '-') &&
+         take_number(cursor, 2, 1, 12, &moment->month) && take(cursor, '-') &&
+         take_number(cursor, 2, 1, days_in_month(moment->year, moment->month), &moment->day);
+}
+
+/* Digits after the point, rounded half up at the seventh. */
+static bool take_fraction(struct cursor *cursor, int64_t *us) {
+  if (!next_is_digit(cursor)) return false;
+  int64_t unit = HR_SECOND_US;
+  for (; next_is_digit(cursor); cursor->at++) {
+    int digit = *cursor->at - '0';
+    if (unit == 1 && digit >= 5) ++*us;
+    unit /= 10;
+    *us += digit * unit;
+  }
+  return true;
+}
+
+static bool take_clock(struct cursor *cursor, struct moment *moment) {
+  if (!take_number(cursor, 2, 0, 23, &moment->hour) || !take(cursor, ':')) return false;
+  if (!take_number(cursor, 2, 0, 59, &moment->minute)) return false;
+  if (!take(cursor, ':')) return true;
+  if (!take_number(cursor, 2, 0, 59, &moment->second)) return false;
+  return !take(cursor, '.') || take_fraction(cursor, &moment->fraction_us);
+}
+
+static bool take_zone(struct cursor *cursor, struct moment *moment) {
+  moment->zoned = true;
+  if (take(cursor, 'Z') || take(cursor, 'z')) return true;
+  bool west = cursor->at < cursor->end && *cursor->at == '-';
+  if (!west && !take(cursor, '+')) return false;
+  if (west) take(cursor, '-');
+  int hours, minutes = 0;
+  if (!take_number(cursor, 2, 0, 23, &hours)) return false;
+  bool colon = take(cursor, ':');
+  if ((colon || cursor->at < cursor->end) && !take_number(cursor, 2, 0, 59, &minutes)) return false;
+  moment->offset_minutes = (west ? -1 : 1) * (hours * 60 + minutes);
+  return true;
+}
+
+static int64_t days_since_1970(const struct moment *moment) {
+  int64_t before = moment->year - 1;
+  int64_t days = before * 365 + before / 4 - before / 100 + before / 400 - 719162;
+  for (int month = 1; month < moment->month; month++) days += days_in_month(moment->year, month);
+  return days + moment->day - 1;
+}
+
+static int64_t moment_us(const struct moment *moment) {
+  int64_t minutes = (days_since_1970(moment) * 24 + moment->hour) * 60 + moment->minute - moment->offset_minutes;
+  return (minutes * 60 + moment->second) * HR_SECOND_US + moment->fraction_us;
+}
+
+bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned) {
+  struct cursor cursor = {text.at, text.at + text.length};
+  struct moment moment = {0};
+  if (!take_day(&cursor, &moment)) return false;
+  if (cursor.at < cursor.end) {
+    if (!take(&cursor, 'T') && !take(&cursor, 't') && !take(&cursor, ' ')) return false;
+    if (!take_clock(&cursor, &moment)) return false;
+    if (cursor.at < cursor.end && !take_zone(&cursor, &moment)) return false;
+  }
+  *us = moment_us(&moment);
+  *zoned = moment.zoned;
+  return cursor.at == cursor.end;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table of fields, and the column maps that rename its columns. */
+
+#include "traces/fields.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct hr__csv_column hr__fields[HR__N_FIELDS] = {
+#define FIELD(key, column, kind, must_exist, must_fill, member)                                                        \
+  {column, key, kind, must_exist, must_fill, offsetof(struct hr_job_record, member), (uint64_t)HR_SECOND_US},
+    HR__FIELD_TABLE(FIELD)
+#undef FIELD
+};
+
+_Static_assert(HR__N_FIELDS <= 64, "a schema holds at most HR__MOST_SCHEMA_COLUMNS columns");
+
+static enum hr_status unknown_field(const char *field, struct hr_error *error) {
+  static const char *const keys[] = {
+#define KEY(key, ...) key,
+      HR__FIELD_TABLE(KEY)
+#undef KEY
+          NULL};
+  const char *nearest = hr_nearest_word(field, keys);
+#define LISTED(key, ...) " " key
+  return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is not a field of a job%s%s%s; fields:%s", field,
+                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
+                 HR__FIELD_TABLE(LISTED));
+#undef LISTED
+}
+
+static bool is_field(const char *field) {
+  for (size_t i = 0; i < HR__N_FIELDS; i++)
+    if (strcmp(hr__fields[i].field, field) == 0) return true;
+  return false;
+}
+
+static struct hr_column_name *find_entry(const struct hr_column_map *map, const char *field) {
+  for (size_t i = 0; i < map->count; i++)
+    if (strcmp(map->entry[i].field, field) == 0) return &map->entry[i];
+  return NULL;
+}
+
+static enum hr_status append_entry(struct hr_column_map *map, const char *field, char *column) {
+  struct hr_column_name *grown = realloc(map->entry, (map->count + 1) * sizeof *grown);
+  if (grown) map->entry = grown;
+  char *copy = grown ? strdup(field) : NULL;
+  if (!copy) {
+    free(column);
+    return HR_NO_MEMORY;
+  }
+  map->entry[map->count++] = (struct hr_column_name){copy, column};
+  return HR_OK;
+}
+
+enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, const char *column,
+                                 struct hr_error *error) {
+  if (!is_field(field)) return unknown_field(field, error);
+  if (!*column) return hr_fail(error, HR_BAD_INPUT, "column map: no column is named for '%s'", field);
+  char *copy = strdup(column);
+  struct hr_column_name *entry = find_entry(map, field);
+  if (copy && entry) {
+    free(entry->column);
+    entry->column = copy;
+    return HR_OK;
+  }
+  if (copy && append_entry(map, field, copy) == HR_OK) return HR_OK;
+  return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
+}
+
+/* One "field=column". */
+static enum hr_status add_pair(struct hr_column_map *map, char *pair, struct hr_error *error) {
+  char *equals = strchr(pair, '=');
+  if (!equals)
+    return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is not FIELD=COLUMN, like submit=arrival_s", pair);
+  *equals = '\0';
+  return hr_column_map_add(map, pair, equals + 1, error);
+}
+
+enum hr_status hr_column_map_parse(struct hr_column_map *map, const char *text, struct hr_error *error) {
+  char *copy = strdup(text), *at = copy;
+  if (!copy) return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && at) {
+    char *comma = strchr(at, ',');
+    if (comma) *comma = '\0';
+    status = add_pair(map, at, error);
+    at = comma ? comma + 1 : NULL;
+  }
+  free(copy);
+  return status;
+}
+
+void hr_column_map_finish(struct hr_column_map *map) {
+  for (size_t i = 0; i < map->count; i++) {
+    free(map->entry[i].field);
+    free(map->entry[i].column);
+  }
+  free(map->entry);
+  *map = (struct hr_column_map){0};
+}

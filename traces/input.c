@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A window slides over the file: [begin, end) is what was read and not taken. When it holds no whole line, the
+ * rest moves to the front and a block is read behind it, so a line is always in one piece and memory is bounded
+ * by the longest line that is allowed. Blocks are small enough to stay in the processor's cache.
+ */
+
+#include "traces/input.h"
+
+#include "traces/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 1 << 17 };
+
+struct hr__input {
+  const char *path;
+  struct hr__decoder *decoder;
+  size_t begin, end;
+  uint64_t line;
+  bool ended;
+  char window[HR__LONGEST_LINE + BLOCK_BYTES];
+};
+
+static uint64_t count_lines(const char *at, const char *end) {
+  uint64_t count = 0;
+  while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
+    at++;
+    count++;
+  }
+  return count;
+}
+
+/* NUL stands in no text and in nearly every binary file. */
+static enum hr_status refuse_binary(const struct hr__input *input, size_t from, struct hr_error *error) {
+  const char *nul = memchr(input->window + from, '\0', input->end - from);
+  if (!nul) return HR_OK;
+  uint64_t line = input->line + 1 + count_lines(input->window + input->begin, nul);
+  return hr_fail(error, HR_BAD_INPUT, "%s:%llu: is not text (a NUL byte stands here): a binary file?", input->path,
+                 (unsigned long long)line);
+}
+
+static enum hr_status refill(struct hr__input *input, struct hr_error *error) {
+  size_t kept = input->end - input->begin, got;
+  memmove(input->window, input->window + input->begin, kept);
+  input->begin = 0;
+  input->end = kept;
+  enum hr_status status = hr__decoder_read(input->decoder, input->window + kept, BLOCK_BYTES, &got, error);
+  if (status != HR_OK) return status;
+  input->end += got;
+  input->ended = got < BLOCK_BYTES;
+  return refuse_binary(input, kept, error);
+}
+
+enum hr_status hr__input_open(const char *path, struct hr__input **input, struct hr_error *error) {
+  *input = NULL;
+  struct hr__input *made = malloc(sizeof *made);
+  if (!made) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  made->path = path;
+  made->begin = made->end = 0;
+  made->line = 0;
+  made->ended = false;
+  enum hr_status status = hr__decoder_open(path, &made->decoder, error);
+  if (status == HR_OK) status = refill(made, error);
+  if (status == HR_OK && made->end == 0) status = hr_fail(error, HR_BAD_INPUT, "%s: the file is empty", path);
+  if (status != HR_OK) {
+    hr__input_close(made);
+    return status;
+  }
+  if (made->end >= 3 && memcmp(made->window, "\xEF\xBB\xBF", 3) == 0) made->begin = 3; /* byte order mark */
+  *input = made;
+  return HR_OK;
+}
+
+void hr__input_close(struct hr__input *input) {
+  if (!input) return;
+  hr__decoder_close(input->decoder);
+  free(input);
+}
+
+struct hr_text hr__input_peek(const struct hr__input *input) {
+  return (struct hr_text){input->window + input->begin, input->end - input->begin};
+}
+
+static enum hr_status take_line(struct hr__input *input, size_t length, struct hr_text *line, struct hr_error *error) {
+  input->line++;
+  if (length > HR__LONGEST_LINE)
+    return hr_fail(error, HR_BAD_INPUT, "%s:%llu: line %llu is longer than 1 MiB; each job is one line of text",
+                   input->path, (unsigned long long)input->line, (unsigned long long)input->line);
+  *line = (struct hr_text){input->window + input->begin, length};
+  input->begin += length;
+  return HR_OK;
+}
+
+enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, struct hr_error *error) {
+  size_t searched = 0;
+  for (;;) {
+    const char *at = input->window + input->begin;
+    size_t there = input->end - input->begin;
+    const char *newline = memchr(at + searched, '\n', there - searched);
+    if (newline) return take_line(input, (size_t)(newline - at) + 1, line, error);
+    if (there > HR__LONGEST_LINE || (input->ended && there)) return take_line(input, there, line, error);
+    if (input->ended) {
+      *line = (struct hr_text){NULL, 0};
+      return HR_OK;
+    }
+    searched = there;
+    enum hr_status status = refill(input, error);
+    if (status != HR_OK) return status;
+  }
+}
+
+uint64_t hr__input_line_number(const struct hr__input *input) {
+  return input->line;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TRACES_INPUT_H
+#define HR_TRACES_INPUT_H
+
+/* A text file line by line, plain or compressed, never held in memory as a whole. */
+
+#include "headroom/trace.h"
+
+#define HR__LONGEST_LINE ((size_t)1 << 20)
+
+struct hr__input;
+/* Fails for what cannot be read, is empty, or is no text. `path` must outlive the input. */
+enum hr_status hr__input_open(const char *path, struct hr__input **input, struct hr_error *error);
+void hr__input_close(struct hr__input *input);
+
+/* The file's beginning, up to a few hundred kilobytes, as long as no line was taken. */
+struct hr_text hr__input_peek(const struct hr__input *input);
+
+/* The next line with its line end (the last one may have none), valid until the next call; `line->at` is NULL at the
+   end of the file. */
+enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, struct hr_error *error);
+/* The number, from 1, of the line that was taken last. */
+uint64_t hr__input_line_number(const struct hr__input *input);
+
+#endif

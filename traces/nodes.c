@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A list of nodes to pools: nodes of the same model, GPUs, CPU and memory are one pool. */
+
+#include "traces/csv_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct node {
+  struct hr_text model;
+  uint64_t memory_mib;
+  uint32_t cpu_milli, gpus;
+};
+
+#define NODE(member) offsetof(struct node, member)
+static const struct hr__csv_column columns[] = {{"cpu_milli", NULL, HR__CPU_MILLI, true, true, NODE(cpu_milli), 0},
+                                                {"memory_mib", NULL, HR__MIB, true, true, NODE(memory_mib), 0},
+                                                {"gpu", NULL, HR__GPUS, true, true, NODE(gpus), 0},
+                                                {"model", NULL, HR__TEXT, true, false, NODE(model), 0}};
+#undef NODE
+
+/* Kinds of nodes as pools that have no name yet. */
+struct kinds {
+  struct hr__reader *reader;
+  struct hr_pool_spec *pool;
+  uint32_t n;
+  uint64_t n_without_gpu;
+};
+
+static bool same_kind(const struct hr_pool_spec *pool, const struct node *node) {
+  return pool->gpus_per_node == node->gpus && pool->cpu_milli_per_node == node->cpu_milli &&
+         pool->mem_mib_per_node == node->memory_mib && strlen(pool->gpu) == node->model.length &&
+         memcmp(pool->gpu, node->model.at, node->model.length) == 0;
+}
+
+static enum hr_status add_kind(struct kinds *kinds, const struct node *node, uint64_t line) {
+  if (kinds->n == HR_MAX_POOLS)
+    return hr_fail(kinds->reader->error, HR_BAD_INPUT, "%s:%llu: more than %u kinds of nodes", kinds->reader->path,
+                   (unsigned long long)line, HR_MAX_POOLS);
+  struct hr_pool_spec *grown = realloc(kinds->pool, (kinds->n + 1) * sizeof *grown);
+  if (grown) kinds->pool = grown;
+  char *gpu = grown ? strndup(node->model.at, node->model.length) : NULL;
+  if (!gpu) return hr__reader_no_memory(kinds->reader);
+  kinds->pool[kinds->n++] = (struct hr_pool_spec){.gpu = gpu,
+                                                  .nodes = 1,
+                                                  .gpus_per_node = node->gpus,
+                                                  .cpu_milli_per_node = node->cpu_milli,
+                                                  .mem_mib_per_node = node->memory_mib};
+  return HR_OK;
+}
+
+static enum hr_status on_node(void *self, const void *row, uint64_t line) {
+  struct kinds *kinds = self;
+  const struct node *node = row;
+  if (!node->gpus) {
+    kinds->n_without_gpu++;
+    return HR_OK;
+  }
+  if (!node->model.length) {
+    struct hr__row_fault fault = {.line = line, .fault = "a node with GPUs has no model"};
+    return hr__reader_bad_row(kinds->reader, &fault);
+  }
+  for (uint32_t i = 0; i < kinds->n; i++) {
+    if (!same_kind(&kinds->pool[i], node)) continue;
+    kinds->pool[i].nodes++;
+    return HR_OK;
+  }
+  return add_kind(kinds, node, line);
+}
+
+/* ---- Pools ------------------------------------------------------------------------------------------ */
+
+static bool is_taken(const struct hr_cluster_spec *cluster, const char *name) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (strcmp(cluster->pools[i].name, name) == 0) return true;
+  return false;
+}
+
+/* "V100M32-8gpu", and with "-2", "-3", ... behind it where that is taken. */
+static enum hr_status add_pool(struct hr_cluster_spec *cluster, struct hr_pool_spec *pool, struct hr_error *error) {
+  size_t bytes = strlen(pool->gpu) + 40;
+  char *name = malloc(bytes);
+  if (!name) return hr_fail(error, HR_NO_MEMORY, "pool '%.60s': out of memory", pool->gpu);
+  snprintf(name, bytes, "%s-%ugpu", pool->gpu, pool->gpus_per_node);
+  for (unsigned n = 2; is_taken(cluster, name); n++)
+    snprintf(name, bytes, "%s-%ugpu-%u", pool->gpu, pool->gpus_per_node, n);
+  pool->name = name;
+  enum hr_status status = hr_cluster_spec_add(cluster, pool, error);
+  pool->name = NULL;
+  free(name);
+  return status;
+}
+
+static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *cluster) {
+  struct hr__reader *reader = kinds->reader;
+  if (!kinds->n) return hr_fail(reader->error, HR_BAD_INPUT, "%s: no node has a GPU", reader->path);
+  for (uint32_t i = 0; i < kinds->n; i++) {
+    enum hr_status status = add_pool(cluster, &kinds->pool[i], reader->error);
+    if (status != HR_OK) return status;
+  }
+  if (!kinds->n_without_gpu) return HR_OK;
+  enum hr_status status =
+      hr_notes_add(reader->notes, "%llu nodes without GPUs are left out", (unsigned long long)kinds->n_without_gpu);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+}
+
+static enum hr_status read_nodes(struct kinds *kinds) {
+  static const char *const ignored[] = {"sn", NULL};
+  static const struct node blank;
+  struct node node;
+  const struct hr__csv_schema schema = {.columns = columns,
+                                        .n_columns = sizeof columns / sizeof *columns,
+                                        .ignored = ignored,
+                                        .missing_hint = "a node list has sn,cpu_milli,memory_mib,gpu,model",
+                                        .row = &node,
+                                        .blank_row = &blank,
+                                        .row_bytes = sizeof node,
+                                        .on_row = on_node,
+                                        .self = kinds};
+  return hr__csv_read_rows(kinds->reader, &schema);
+}
+
+enum hr_status hr_nodes_read(const char *path, struct hr_cluster_spec *cluster, struct hr_notes *notes,
+                             struct hr_error *error) {
+  struct hr__reader reader = {.path = path, .notes = notes, .error = error};
+  enum hr_status status = hr__input_open(path, &reader.input, error);
+  if (status != HR_OK) return status;
+  struct kinds kinds = {.reader = &reader};
+  status = read_nodes(&kinds);
+  if (status == HR_OK) status = add_pools(&kinds, cluster);
+  for (uint32_t i = 0; i < kinds.n; i++) free(kinds.pool[i].gpu);
+  free(kinds.pool);
+  hr__input_close(reader.input);
+  return status;
+}

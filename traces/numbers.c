@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A number is read as digits x 10^exponent with up to 19 significant digits; further digits only leave a mark
+ * that something followed. It is then scaled in 128 bits, so that 0.1 s is 100,000 us and not one less.
+ */
+
+#include "traces/numbers.h"
+
+__extension__ typedef unsigned __int128 wide;
+
+struct decimal {
+  uint64_t digits;
+  int exponent;
+  bool dropped; /* digits that are not zero did not fit */
+};
+
+enum { MOST_EXPONENT = 100000, DIGITS_OF_WIDE = 38 };
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/* Takes digits into `number`; `step` is what each one takes off the exponent. */
+static const char *take_digits(struct decimal *number, const char *at, const char *end, int step) {
+  const uint64_t full = (UINT64_MAX - 9) / 10;
+  for (; at < end && is_digit(*at); at++) {
+    unsigned digit = (unsigned)(*at - '0');
+    if (number->digits <= full) {
+      number->digits = number->digits * 10 + digit;
+      number->exponent -= step;
+    } else {
+      number->dropped = number->dropped || digit;
+      number->exponent += 1 - step;
+    }
+  }
+  return at;
+}
+
+/* Takes what follows the `e`; NULL when that is not a whole number. */
+static const char *take_exponent(struct decimal *number, const char *at, const char *end) {
+  bool negative = at < end && *at == '-';
+  if (at < end && (*at == '-' || *at == '+')) at++;
+  if (at == end) return NULL;
+  int exponent = 0;
+  for (; at < end && is_digit(*at); at++)
+    if (exponent < MOST_EXPONENT) exponent = exponent * 10 + (*at - '0');
+  number->exponent += negative ? -exponent : exponent;
+  return at;
+}
+
+/* The text without its sign. */
+static bool read_decimal(struct decimal *number, const char *at, const char *end) {
+  const char *whole = at;
+  at = take_digits(number, at, end, 0);
+  bool any = at > whole;
+  if (at < end && *at == '.') {
+    const char *fraction = ++at;
+    at = take_digits(number, at, end, 1);
+    any = any || at > fraction;
+  }
+  if (any && at < end && (*at == 'e' || *at == 'E')) at = take_exponent(number, at + 1, end);
+  return any && at == end;
+}
+
+static enum hr__number_fault scale_down(const struct decimal *number, wide product, int exponent,
+                                        const struct hr__number_rule *rule, uint64_t *value) {
+  wide divisor = 1;
+  for (int i = 0; i < -exponent && i < DIGITS_OF_WIDE; i++) divisor *= 10;
+  /* Beyond 38 digits all that is left is less than half a unit. */
+  wide quotient = exponent < -DIGITS_OF_WIDE ? 0 : product / divisor;
+  wide rest = exponent < -DIGITS_OF_WIDE ? 1 : product % divisor;
+  if (rule->whole && (rest || number->dropped)) return HR__NUMBER_NOT_WHOLE;
+  if (exponent >= -DIGITS_OF_WIDE && rest >= divisor - rest) quotient++;
+  if (quotient > rule->most) return HR__NUMBER_TOO_LARGE;
+  *value = (uint64_t)quotient;
+  return HR__NUMBER_FINE;
+}
+
+static enum hr__number_fault scale(const struct decimal *number, const struct hr__number_rule *rule, uint64_t *value) {
+  *value = 0;
+  if (number->digits == 0) return HR__NUMBER_FINE;
+  uint64_t factor = rule->factor;
+  int exponent = number->exponent;
+  for (; exponent < 0 && factor % 10 == 0; exponent++) factor /= 10;
+  wide product = (wide)number->digits * factor;
+  if (exponent < 0) return scale_down(number, product, exponent, rule, value);
+  for (; exponent > 0 && product <= rule->most; exponent--) product *= 10;
+  if (product > rule->most) return HR__NUMBER_TOO_LARGE;
+  if (rule->whole && number->dropped) return HR__NUMBER_NOT_WHOLE;
+  *value = (uint64_t)product;
+  return HR__NUMBER_FINE;
+}
+
+enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value) {
+  const char *at = text.at, *end = text.at + text.length;
+  bool negative = at < end && *at == '-';
+  if (at < end && (*at == '-' || *at == '+')) at++;
+  struct decimal number = {0};
+  if (!read_decimal(&number, at, end)) return HR__NUMBER_BAD;
+  if (negative && number.digits) return HR__NUMBER_NEGATIVE;
+  return scale(&number, rule, value);
+}
+
+bool hr__integer_parse(struct hr_text text, int64_t *value) {
+  const char *at = text.at, *end = text.at + text.length;
+  bool negative = at < end && *at == '-';
+  at += negative;
+  if (at == end || end - at > 19) return false;
+  if (*at == '0' && (end - at > 1 || negative)) return false;
+  uint64_t magnitude = 0; /* 19 digits always fit */
+  for (; at < end; at++) {
+    if (!is_digit(*at)) return false;
+    magnitude = magnitude * 10 + (uint64_t)(*at - '0');
+  }
+  if (magnitude > (uint64_t)INT64_MAX) return false;
+  *value = negative ? -(int64_t)magnitude : (int64_t)magnitude;
+  return true;
+}

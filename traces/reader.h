@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TRACES_READER_H
+#define HR_TRACES_READER_H
+
+/* What the readers of all formats share: where rows come from, where jobs go, what happens to a bad row. */
+
+#include "traces/builder.h"
+#include "traces/input.h"
+
+struct hr__reader {
+  const char *path;
+  struct hr__input *input;
+  struct hr_trace_builder *builder; /* NULL when the rows are not jobs */
+  struct hr_notes *notes;
+  const struct hr_column_map *map; /* may be NULL */
+  bool lenient;
+  bool dated;           /* set by a reader whose instants are dates */
+  uint64_t n_fractions; /* jobs that ask for a fraction of a GPU */
+  struct hr_error *error;
+};
+
+/* What is wrong with a row: a field (named by its column, with its value, if it is not empty) or, without a column, the
+   row itself, `fault` then being a whole sentence. */
+struct hr__row_fault {
+  uint64_t line;
+  const char *column;
+  struct hr_text value;
+  const char *fault;  /* to be read after "is"; constant, as bad rows are counted by it */
+  const char *detail; /* of a row without a column: more about this very row, or NULL */
+};
+
+/* HR_BAD_INPUT with the error written, or HR_OK with the row counted when reading is lenient. */
+enum hr_status hr__reader_bad_row(struct hr__reader *reader, const struct hr__row_fault *row);
+/* Adds the job if it makes sense, else it is a bad row. */
+enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line);
+enum hr_status hr__reader_no_memory(const struct hr__reader *reader);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The Standard Workload Format (D. Feitelson, Parallel Workloads Archive): a line per job, 18 numbers between
+ * spaces, -1 for unknown, comments after `;`. Processors become GPUs, the requested time the limit, the group the
+ * tenant.
+ */
+
+#include "traces/formats.h"
+#include "traces/numbers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Fields that are read: number in the line, counted from 0, and name in messages. */
+#define SWF_FIELD_TABLE(X)                                                                                             \
+  X(JOB, 0, "1 (job number)")                                                                                          \
+  X(SUBMIT, 1, "2 (submit time)")                                                                                      \
+  X(RUN, 3, "4 (run time)")                                                                                            \
+  X(ALLOCATED, 4, "5 (allocated processors)")                                                                          \
+  X(REQUESTED, 7, "8 (requested processors)")                                                                          \
+  X(LIMIT, 8, "9 (requested time)")                                                                                    \
+  X(STATUS, 10, "11 (status)")                                                                                         \
+  X(USER, 11, "12 (user)")                                                                                             \
+  X(GROUP, 12, "13 (group)")
+
+enum {
+#define SWF_FIELD(id, number, name) id = number,
+  SWF_FIELD_TABLE(SWF_FIELD)
+#undef SWF_FIELD
+      N_FIELDS = 18
+};
+
+static const char *const field_names[N_FIELDS] = {
+#define SWF_NAME(id, number, name) [id] = name,
+    SWF_FIELD_TABLE(SWF_NAME)
+#undef SWF_NAME
+};
+
+struct swf {
+  struct hr__reader *reader;
+  uint64_t n_over_limit;
+  struct hr_text field[N_FIELDS];
+};
+
+static bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Fields beyond the eighteenth are passed over; how many there are up to it. */
+static size_t split(struct hr_text line, struct hr_text field[N_FIELDS]) {
+  size_t n = 0;
+  const char *at = line.at, *end = line.at + line.length;
+  while (n < N_FIELDS) {
+    while (at < end && is_space(*at)) at++;
+    if (at == end) break;
+    const char *start = at;
+    while (at < end && !is_space(*at)) at++;
+    field[n++] = (struct hr_text){start, (size_t)(at - start)};
+  }
+  return n;
+}
+
+/* A number below 0 means unknown and gives -1. */
+static const char *read_number(struct hr_text text, const struct hr__number_rule *rule, int64_t *value) {
+  uint64_t magnitude = 0;
+  *value = -1;
+  switch (hr__number_parse(text, rule, &magnitude)) {
+  case HR__NUMBER_FINE:
+    *value = (int64_t)magnitude;
+    return NULL;
+  case HR__NUMBER_NEGATIVE:
+    return NULL;
+  case HR__NUMBER_TOO_LARGE:
+    return "too large";
+  default:
+    return rule->whole ? "not a whole number, or -1 for unknown" : "not a number of seconds, or -1 for unknown";
+  }
+}
+
+static const char *set_gpus(int64_t allocated, int64_t requested, uint32_t *gpus) {
+  int64_t count = allocated > 0 ? allocated : requested;
+  *gpus = (uint32_t)count;
+  return count > 0 ? NULL : "unknown, and so are the requested processors: the job cannot be replayed";
+}
+
+static uint8_t outcome_of(int64_t status) {
+  switch (status) {
+  case 0:
+    return HR_OUTCOME_FAILED;
+  case 1:
+    return HR_OUTCOME_COMPLETED;
+  case 5:
+    return HR_OUTCOME_CANCELLED;
+  default:
+    return HR_OUTCOME_UNKNOWN;
+  }
+}
+
+/* The text of a field whose number is known, else none. */
+static struct hr_text known_text(struct hr_text text) {
+  return text.at[0] == '-' ? (struct hr_text){NULL, 0} : text;
+}
+
+/* NULL, or what is wrong with the field `*bad`. */
+static const char *read_job(const struct swf *swf, struct hr_job_record *job, int *bad) {
+  static const struct hr__number_rule seconds = {(uint64_t)HR_SECOND_US, (uint64_t)HR_MAX_INPUT_US, false};
+  static const struct hr__number_rule count = {1, HR_MAX_GPUS, true};
+  static const struct hr__number_rule any = {1, INT64_MAX, true};
+  static const struct {
+    int field;
+    const struct hr__number_rule *rule;
+  } wanted[] = {{JOB, &any},       {SUBMIT, &seconds}, {RUN, &seconds}, {ALLOCATED, &count}, {REQUESTED, &count},
+                {LIMIT, &seconds}, {STATUS, &any},     {USER, &any},    {GROUP, &any}};
+  int64_t value[N_FIELDS];
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+    *bad = wanted[i].field;
+    const char *fault = read_number(swf->field[*bad], wanted[i].rule, &value[*bad]);
+    if (fault) return fault;
+  }
+  *bad = JOB;
+  if (value[JOB] < 0) return "unknown: the job cannot be named";
+  *bad = SUBMIT;
+  if (value[SUBMIT] < 0) return "unknown: the job cannot be replayed";
+  *bad = RUN;
+  if (value[RUN] < 0) return "unknown: the job cannot be replayed";
+  *bad = ALLOCATED;
+  const char *fault = set_gpus(value[ALLOCATED], value[REQUESTED], &job->gpus);
+  if (fault) return fault;
+  job->id = swf->field[JOB];
+  job->submit_us = value[SUBMIT];
+  job->work_us = value[RUN];
+  job->limit_us = value[LIMIT] > 0 ? value[LIMIT] : HR_UNKNOWN_US;
+  job->outcome = outcome_of(value[STATUS]);
+  job->user = known_text(swf->field[USER]);
+  job->tenant = known_text(swf->field[GROUP]);
+  return NULL;
+}
+
+static enum hr_status add_line(struct swf *swf, struct hr_text line) {
+  struct hr__row_fault row = {.line = hr__input_line_number(swf->reader->input)};
+  size_t n = split(line, swf->field);
+  if (n == 0 || swf->field[0].at[0] == ';') return HR_OK;
+  if (n < N_FIELDS) {
+    char detail[60];
+    snprintf(detail, sizeof detail, "%zu numbers where a job has %d", n, N_FIELDS);
+    row.fault = "too few fields";
+    row.detail = detail;
+    return hr__reader_bad_row(swf->reader, &row);
+  }
+  struct hr_job_record job;
+  hr_job_record_init(&job);
+  int bad;
+  row.fault = read_job(swf, &job, &bad);
+  if (row.fault) {
+    row.column = field_names[bad];
+    row.value = swf->field[bad];
+    return hr__reader_bad_row(swf->reader, &row);
+  }
+  swf->n_over_limit += job.limit_us >= 0 && job.work_us > job.limit_us;
+  return hr__reader_add(swf->reader, &job, row.line);
+}
+
+enum hr_status hr__read_swf(struct hr__reader *reader) {
+  struct swf swf = {.reader = reader};
+  struct hr_text line;
+  enum hr_status status;
+  while ((status = hr__input_line(reader->input, &line, reader->error)) == HR_OK && line.at) {
+    status = add_line(&swf, line);
+    if (status != HR_OK) return status;
+  }
+  if (status != HR_OK || !swf.n_over_limit) return status;
+  status =
+      hr_notes_add(reader->notes, "%llu jobs ran longer than the time they asked for; they are replayed as they ran",
+                   (unsigned long long)swf.n_over_limit);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+}
