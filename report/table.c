@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The summary for a person, 80 columns wide: what was run, how busy the GPUs were and who waited how long, then the
+ * same by size and by tenant. Text of the input is made fit for a terminal: UTF-8, without control characters, cut
+ * where it is too long.
+ */
+
+#include "headroom/report.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 80, LABEL_WIDTH = 13, NAME_WIDTH = 15, MOST_TENANTS = 10, MOST_POOLS = 4 };
+
+struct table {
+  FILE *out;
+  bool colour;
+  bool out_of_memory;
+};
+
+static const char *bold(const struct table *table) {
+  return table->colour ? "\033[1m" : "";
+}
+
+static const char *dim(const struct table *table) {
+  return table->colour ? "\033[2m" : "";
+}
+
+static const char *plain(const struct table *table) {
+  return table->colour ? "\033[0m" : "";
+}
+
+/* ---- Text ------------------------------------------------------------------------------------------- */
+
+static bool begins_character(char byte) {
+  return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+static size_t width_of(const char *text, size_t bytes) {
+  size_t width = 0;
+  for (size_t i = 0; i < bytes; i++) width += begins_character(text[i]);
+  return width;
+}
+
+/* The bytes that the first `width` characters take. */
+static size_t bytes_of(const char *text, size_t width) {
+  size_t bytes = 0;
+  while (text[bytes] && (width > 0 || !begins_character(text[bytes]))) width -= begins_character(text[bytes++]);
+  return bytes;
+}
+
+/* A copy that a terminal can show: control characters, those of Latin-1 too, become question marks. */
+static char *presentable(struct table *table, const char *text) {
+  char *copy = hr__utf8_copy(text);
+  if (!copy) table->out_of_memory = true;
+  for (unsigned char *at = (unsigned char *)copy; at && *at; at++) {
+    if (*at < 0x20 || *at == 0x7f) *at = '?';
+    if (*at == 0xc2 && at[1] < 0xa0) memcpy(at, "??", 2);
+  }
+  return copy;
+}
+
+/* A text in at most `width` columns: what is too long loses its end, or its begin where the end matters more. */
+static char *fitted(struct table *table, const char *text, size_t width, bool keep_end) {
+  char *copy = presentable(table, text);
+  if (!copy) return NULL;
+  size_t length = strlen(copy), all = width_of(copy, length);
+  if (all <= width) return copy;
+  if (keep_end) {
+    size_t from = bytes_of(copy, all - width + 3);
+    memmove(copy + 3, copy + from, length - from + 1);
+    memcpy(copy, "...", 3);
+  } else {
+    strcpy(copy + bytes_of(copy, width - 3), "...");
+  }
+  return copy;
+}
+
+/* Words one after the other, broken between words where a line would pass the width. */
+static void print_wrapped(struct table *table, const char *text) {
+  size_t room = WIDTH - LABEL_WIDTH, column = 0;
+  while (*text) {
+    size_t bytes = strcspn(text, " "), width = width_of(text, bytes);
+    if (column > 0 && column + 1 + width > room) {
+      fprintf(table->out, "\n%*s", LABEL_WIDTH, "");
+      column = 0;
+    }
+    if (column > 0) fputc(' ', table->out);
+    fwrite(text, 1, width > room ? bytes_of(text, room) : bytes, table->out);
+    column += width + (column > 0);
+    text += bytes;
+    text += strspn(text, " ");
+  }
+  fputc('\n', table->out);
+}
+
+static void put_label(struct table *table, const char *label) {
+  fprintf(table->out, "  %s%-*s%s", dim(table), LABEL_WIDTH - 2, label, plain(table));
+}
+
+static void put_field(struct table *table, const char *label, const char *format, ...) HR_PRINTF(3, 4);
+static void put_field(struct table *table, const char *label, const char *format, ...) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&text, &size);
+  if (!stream) {
+    table->out_of_memory = true;
+    return;
+  }
+  va_list arguments;
+  va_start(arguments, format);
+  bool failed = vfprintf(stream, format, arguments) < 0;
+  va_end(arguments);
+  failed |= fclose(stream) != 0;
+  char *clean = failed ? NULL : presentable(table, text);
+  if (clean) {
+    put_label(table, label);
+    print_wrapped(table, clean);
+  } else {
+    table->out_of_memory = true;
+  }
+  free(clean);
+  free(text);
+}
+
+/* ---- What was run ----------------------------------------------------------------------------------- */
+
+static void put_title(struct table *table, const struct hr_run_label *label) {
+  char *name = fitted(table, label->scenario ? label->scenario : "", WIDTH - 20, false);
+  if (!name) return;
+  fprintf(table->out, "%sHeadroom %s%s%s%s\n\n", bold(table), hr_version(), *name ? ": " : "", name, plain(table));
+  free(name);
+}
+
+static void put_trace(struct table *table, const struct hr_run_label *label) {
+  const char *format = label->format ? label->format : "";
+  char *name = fitted(table, label->trace ? label->trace : "", WIDTH - LABEL_WIDTH - strlen(format) - 3, true);
+  if (!name) return;
+  put_label(table, "trace");
+  fprintf(table->out, *format ? "%s (%s)\n" : "%s\n", name, format);
+  free(name);
+}
+
+static void put_cluster(struct table *table, const struct hr_summary *summary, const struct hr_cluster_spec *cluster) {
+  char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES], *text = NULL;
+  size_t size = 0;
+  FILE *pools = open_memstream(&text, &size);
+  if (!pools) {
+    table->out_of_memory = true;
+    return;
+  }
+  for (uint32_t i = 0; i < cluster->n_pools && i < MOST_POOLS; i++) {
+    const struct hr_pool_spec *pool = &cluster->pools[i];
+    char count[HR__NUMBER_BYTES];
+    fprintf(pools, "%s%s x %" PRIu32 " %s", i ? ", " : "", hr__count_text(pool->nodes, count), pool->gpus_per_node,
+            pool->gpu ? pool->gpu : "GPUs");
+  }
+  if (cluster->n_pools > MOST_POOLS) fprintf(pools, " and %" PRIu32 " more pools", cluster->n_pools - MOST_POOLS);
+  if (fclose(pools) == 0)
+    put_field(table, "cluster", "%s GPUs on %s node%s: %s", hr__count_text(summary->gpus, gpus),
+              hr__count_text(summary->nodes, nodes), summary->nodes == 1 ? "" : "s", text);
+  free(text);
+}
+
+static void put_policy(struct table *table, const struct hr_policy_choice *choice) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *params = open_memstream(&text, &size);
+  if (!params) {
+    table->out_of_memory = true;
+    return;
+  }
+  for (size_t i = 0; i < choice->n_params; i++) {
+    char buffer[HR__NUMBER_BYTES];
+    fprintf(params, "%s%s %s", i ? ", " : ": ", choice->ops->params[i].key, hr_policy_choice_text(choice, i, buffer));
+  }
+  if (fclose(params) == 0) put_field(table, "policy", "%s%s", choice->ops->name, text);
+  free(text);
+}
+
+static void put_head(struct table *table, const struct hr_summary *summary, const struct hr_run_label *label) {
+  put_title(table, label);
+  put_trace(table, label);
+  put_cluster(table, summary, label->cluster);
+  put_policy(table, label->policy);
+  put_field(table, "seed", "%" PRIu64, label->seed);
+}
+
+/* ---- The run as a whole ----------------------------------------------------------------------------- */
+
+static void put_jobs(struct table *table, const struct hr_summary *summary, const struct hr_run_label *label) {
+  char text[6][HR__NUMBER_BYTES];
+  put_field(table, "jobs", "%s submitted, %s completed, %s rejected, %s unfinished",
+            hr__count_text(summary->jobs_submitted, text[0]), hr__count_text(summary->jobs_completed, text[1]),
+            hr__count_text(summary->jobs_rejected, text[2]), hr__count_text(summary->jobs_unfinished, text[3]));
+  if (summary->outcome_failed || summary->outcome_cancelled)
+    put_field(table, "", "of the completed, %s failed and %s were cancelled when recorded",
+              hr__count_text(summary->outcome_failed, text[4]), hr__count_text(summary->outcome_cancelled, text[5]));
+  uint64_t left_out = 0;
+  for (size_t i = 0; i < label->n_skipped_reasons; i++) left_out += label->skipped[i].count;
+  if (left_out) put_field(table, "left out", "%s rows of the trace", hr__count_text(left_out, text[0]));
+}
+
+static void put_busy(struct table *table, const char *label, bool known, double share, const char *window,
+                     double seconds) {
+  char percent[HR__NUMBER_BYTES], duration[HR__NUMBER_BYTES];
+  if (known)
+    put_field(table, label, "%s %% allocated over the %s, %s", hr__fixed_text(100 * share, 1, percent), window,
+              hr__duration_text(seconds, duration));
+}
+
+static void put_totals(struct table *table, const struct hr_summary *summary) {
+  char text[3][HR__NUMBER_BYTES];
+  bool window = summary->submit_window_s > 0;
+  put_busy(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
+  put_busy(table, window ? "" : "GPUs", summary->makespan_s > 0, summary->utilization_makespan, "makespan",
+           summary->makespan_s);
+  put_field(table, "GPU hours", "%s", hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text[0]));
+  put_field(table, "queue", "%s jobs on average, %s at most; %s jobs backfilled",
+            hr__fixed_text(summary->queue_mean, 1, text[0]), hr__count_text(summary->queue_max, text[1]),
+            hr__count_text(summary->jobs_backfilled, text[2]));
+}
+
+static const char *seconds_text(double value, char *buffer) {
+  return hr__duration_text(value, buffer);
+}
+
+static const char *factor_text(double value, char *buffer) {
+  return hr__fixed_text(value, value < 10000 ? 2 : 0, buffer);
+}
+
+static void put_distribution(struct table *table, const char *label, const struct hr_distribution *distribution,
+                             const char *(*show)(double value, char *buffer)) {
+  const double figure[] = {distribution->mean, distribution->p50, distribution->p90,
+                           distribution->p95,  distribution->p99, distribution->max};
+  fprintf(table->out, "%-8s", label);
+  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) {
+    char buffer[HR__NUMBER_BYTES];
+    fprintf(table->out, "%12s", distribution->count ? show(figure[i], buffer) : "-");
+  }
+  fputc('\n', table->out);
+}
+
+static void put_distributions(struct table *table, const struct hr_summary *summary) {
+  fprintf(table->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", bold(table), "mean", "p50", "p90", "p95", "p99", "max",
+          plain(table));
+  put_distribution(table, "wait", &summary->wait_s, seconds_text);
+  put_distribution(table, "jct", &summary->jct_s, seconds_text);
+  put_distribution(table, "slowdown", &summary->slowdown, factor_text);
+  fprintf(table->out, "%sjct: submit to end. slowdown: jct / run time of at least 10 s, and at least 1.%s\n",
+          dim(table), plain(table));
+}
+
+/* ---- Groups ----------------------------------------------------------------------------------------- */
+
+static void put_group(struct table *table, const struct hr_group *group, double all_gpu_hours) {
+  char text[6][HR__NUMBER_BYTES];
+  char *name = fitted(table, group->name[0] ? group->name : "(none)", NAME_WIDTH, false);
+  if (!name) return;
+  double share = all_gpu_hours > 0 ? 100 * group->gpu_hours / all_gpu_hours : 0;
+  bool waited = group->wait_s.count > 0, ended = group->slowdown.count > 0;
+  fprintf(table->out, "%s%*s%10s%12s%6s %%%12s%12s%10s\n", name, (int)(NAME_WIDTH + 1 - width_of(name, strlen(name))),
+          "", hr__count_text(group->jobs, text[0]),
+          hr__fixed_text(group->gpu_hours, group->gpu_hours < 1000 ? 1 : 0, text[1]), hr__fixed_text(share, 1, text[2]),
+          waited ? hr__duration_text(group->wait_s.mean, text[3]) : "-",
+          waited ? hr__duration_text(group->wait_s.p95, text[4]) : "-",
+          ended ? factor_text(group->slowdown.mean, text[5]) : "-");
+  free(name);
+}
+
+static void put_groups(struct table *table, const char *title, const struct hr_group *group, size_t count, size_t most,
+                       double all_gpu_hours) {
+  if (count == 0) return;
+  fprintf(table->out, "\n%s%-*s%10s%12s%8s%12s%12s%10s%s\n", bold(table), NAME_WIDTH + 1, title, "jobs", "GPU hours",
+          "share", "mean wait", "p95 wait", "slowdown", plain(table));
+  for (size_t i = 0; i < count && i < most; i++) put_group(table, &group[i], all_gpu_hours);
+  char more[HR__NUMBER_BYTES];
+  if (count > most)
+    fprintf(table->out, "%sand %s more%s\n", dim(table), hr__count_text(count - most, more), plain(table));
+}
+
+/* ---- The foot --------------------------------------------------------------------------------------- */
+
+/* Three digits say all that a clock can. */
+static double rounded(double value) {
+  double unit = 1;
+  while (value / unit >= 1000) unit *= 10;
+  return round(value / unit) * unit;
+}
+
+static void put_foot(struct table *table, const struct hr_summary *summary, const struct hr_perf *perf) {
+  char text[5][HR__NUMBER_BYTES];
+  fputc('\n', table->out);
+  put_field(table, "digest", "%016" PRIx64, summary->digest);
+  if (perf->sim_s > 0)
+    put_field(table, "speed", "%s jobs in %s s: %s jobs/s (trace read in %s s, %s MiB)",
+              hr__count_text(summary->jobs_submitted, text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
+              hr__fixed_text(rounded((double)summary->jobs_submitted / perf->sim_s), 0, text[2]),
+              hr__fixed_text(perf->load_s, 2, text[3]), hr__fixed_text(perf->peak_rss_mib, 0, text[4]));
+}
+
+enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
+                                const struct hr_perf *perf, bool colour) {
+  struct table table = {.out = out, .colour = colour};
+  put_head(&table, summary, label);
+  fputc('\n', out);
+  put_jobs(&table, summary, label);
+  put_totals(&table, summary);
+  put_distributions(&table, summary);
+  put_groups(&table, "GPUs asked for", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
+  put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MOST_TENANTS, summary->gpu_hours);
+  put_foot(&table, summary, perf);
+  if (table.out_of_memory) return HR_NO_MEMORY;
+  return ferror(out) ? HR_IO_ERROR : HR_OK;
+}
