@@ -107,22 +107,16 @@ static enum hr_status check_format(const char *format, struct hr_error *error) {
   return status;
 }
 
-static bool maps(const struct hr_column_map *map, const char *field) {
-  for (size_t i = 0; i < map->count; i++)
-    if (strcmp(map->entry[i].field, field) == 0) return true;
-  return false;
-}
-
-/* The option's entries, and those of the scenario for other fields. */
+/* The scenario's column names, and the option's in their place where both name a field. */
 static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_column_map *scenario, const char *text,
                                     struct hr_error *error) {
-  struct hr_error inner = {0};
-  enum hr_status status = text ? hr_column_map_parse(map, text, &inner) : HR_OK;
-  if (status != HR_OK) return hr_fail(error, status, "--map %.200s: %s", text, inner.text);
+  enum hr_status status = HR_OK;
   for (size_t i = 0; i < scenario->count && status == HR_OK; i++)
-    if (!maps(map, scenario->entry[i].field))
-      status = hr_column_map_add(map, scenario->entry[i].field, scenario->entry[i].column, error);
-  return status;
+    status = hr_column_map_add(map, scenario->entry[i].field, scenario->entry[i].column, error);
+  if (status != HR_OK || !text) return status;
+  struct hr_error inner = {0};
+  status = hr_column_map_parse(map, text, &inner);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "--map %.200s: %s", text, inner.text);
 }
 
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error) {

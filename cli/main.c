@@ -14,7 +14,7 @@ static enum hr_status run_help(const void *args, const struct words *operands, s
 static const struct option no_options[] = {{0}};
 static const struct verb verb_help = {.name = "help",
                                       .operands = "[VERB]",
-                                      .most_operands = 1,
+                                      .most_operands = 2,
                                       .summary = "show what a verb does and its options",
                                       .options = no_options,
                                       .run = run_help};
@@ -74,8 +74,11 @@ static enum hr_status run_help(const void *args, const struct words *operands, s
     return HR_OK;
   }
   enum hr_status status = find_verb(operands->at[0], &verb, error);
-  if (status == HR_OK) print_help(stdout, verb);
-  return status;
+  if (status != HR_OK) return status;
+  bool strays = operands->count > 1 && !strstr(verb->operands, operands->at[1]); /* "help trace generate" does not */
+  if (strays) return hr_fail(error, HR_BAD_INPUT, "help: '%.60s' is no word of '%s'", operands->at[1], verb->name);
+  print_help(stdout, verb);
+  return HR_OK;
 }
 
 /* ---- Running ---------------------------------------------------------------------------------------- */

@@ -47,14 +47,14 @@ static const struct option options[] = {
      .help = "no table, no notes, no progress bar; errors are still told"},
     {0}};
 
-static const char details[] = "Times in the table are seconds, minutes, hours or days as shown; JSON and CSV\n"
-                              "are in seconds. Files are written only when the run succeeded. Exit code: 0 fine,\n"
-                              "2 bad input or usage, 3 a policy broke its contract, 4 the system failed.\n\n"
+static const char details[] = "JSON and CSV are in seconds. Files are written only when the run succeeded.\n"
+                              "Exit code: 0 fine, 2 bad input or usage, 3 a policy broke its contract, 4 the\n"
+                              "system failed.\n\n"
                               "Examples:\n"
                               "  headroom run scenarios/demo.json\n"
                               "  headroom run scenarios/helios.json --trace helios_trace.csv.gz \\\n"
                               "    --policy queue:order=sjf,backfill=skip --set cluster.pools.0.nodes=56\n"
-                              "  headroom run scenarios/swf.json --trace RICC-2010-2.swf.gz --json - | jq .wait_s\n";
+                              "  headroom run scenarios/swf.json --trace RICC-2010-2.swf.gz --json summary.json\n";
 
 /* A run and all that hangs off it. */
 struct run {

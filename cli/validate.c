@@ -54,14 +54,27 @@ static void print_scenario(const struct hr_scenario *scenario) {
     printf("horizon   %.10g s\n", (double)scenario->horizon_us / (double)HR_SECOND_US);
 }
 
+/* A span of time in the largest unit that it fills. */
+static void print_span(int64_t span_us) {
+  static const struct {
+    double seconds;
+    const char *name;
+  } units[] = {{86400, "days"}, {3600, "hours"}, {60, "minutes"}, {1, "seconds"}};
+  double span_s = (double)span_us / (double)HR_SECOND_US;
+  size_t i = 0;
+  while (units[i].seconds > 1 && span_s < 2 * units[i].seconds) i++;
+  printf("%.3g %s", span_s / units[i].seconds, units[i].name);
+}
+
 static void print_trace(const struct input *input) {
   const struct hr_trace *trace = input->trace;
   uint32_t largest = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++)
     if (trace->gpus[i] > largest) largest = trace->gpus[i];
-  double days = (double)trace->submit_us[trace->n_jobs - 1] / (double)HR_SECOND_US / 86400;
-  printf("trace     %s (%s): %" PRIu32 " job%s submitted over %.4g days, up to %" PRIu32 " GPUs each\n", trace->source,
-         trace->format, trace->n_jobs, trace->n_jobs == 1 ? "" : "s", days, largest);
+  printf("trace     %s (%s): %" PRIu32 " job%s submitted over ", trace->source, trace->format, trace->n_jobs,
+         trace->n_jobs == 1 ? "" : "s");
+  print_span(trace->submit_us[trace->n_jobs - 1]);
+  printf("; the largest asks for %" PRIu32 " GPU%s\n", largest, largest == 1 ? "" : "s");
 }
 
 /* A trace that the scenario names may live elsewhere; one that the user names must be there. */

@@ -7,7 +7,7 @@ _headroom_names() {
 }
 
 _headroom_options() {
-  "$1" help "$2" 2>/dev/null | sed -n 's/^  *\(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
+  "$1" help "$2" 2>/dev/null | sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
   echo --help
 }
 

@@ -226,6 +226,7 @@ case_generate() {
 
 case_manual_has_every_option() {
   sed 's/\\-/-/g' "$project/docs/headroom.1" >manual
+  [ "$(options_of run | wc -l)" -ge 10 ] || fail "the options of run are not found"
   for verb in $verbs; do
     for option in $(options_of "$verb"); do
       says manual "$option"
