@@ -126,7 +126,7 @@ build_program() {
 run_demo() {
   build_program
   say "running: headroom run scenarios/demo.json"
-  "$build/headroom" run "$root/scenarios/demo.json"
+  (cd "$root" && exec build/release/headroom run scenarios/demo.json)
 }
 
 run_tests() {
