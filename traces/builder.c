@@ -123,7 +123,6 @@ static bool grow(struct hr_trace_builder *builder) {
   return true;
 }
 
-/* `width` is known where this is called, so it comes down to one store. */
 static inline void set_entry(const struct hr__column *column, uint8_t width, uint32_t row, uint64_t value) {
   switch (width) {
   case 1:
@@ -148,10 +147,10 @@ static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id)
   return true;
 }
 
-static inline bool put(struct hr_trace_builder *builder, enum hr__column_id id, uint64_t value) {
+static bool put(struct hr_trace_builder *builder, enum hr__column_id id, uint64_t value) {
   struct hr__column *column = &builder->column[id];
-  if (!column->at && (value == column_unknown[id] || !open_column(builder, id))) return value == column_unknown[id];
-  set_entry(column, column_width[id], builder->n, value);
+  if (!column->at && !open_column(builder, id)) return false;
+  set_entry(column, column->width, builder->n, value);
   return true;
 }
 
@@ -241,8 +240,10 @@ static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record
   if (!intern(&builder->names[HR__##id], record->field, &name[HR__##id])) return false;
   HR__NAMES_TABLE(INTERN)
 #undef INTERN
+/* Most columns of most rows end at the first comparison: nothing known, and no column. */
 #define PUT(id, member, width, unknown, value)                                                                         \
-  if (!put(builder, HR__COLUMN_##id, (uint64_t)(value))) return false;
+  if (builder->column[HR__COLUMN_##id].at || (uint64_t)(value) != (uint64_t)(unknown))                                 \
+    if (!put(builder, HR__COLUMN_##id, (uint64_t)(value))) return false;
   HR__COLUMN_TABLE(PUT)
 #undef PUT
   return put_id(builder, record->id);
