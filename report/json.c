@@ -238,16 +238,37 @@ static cJSON *make_tree(const struct hr_summary *summary, const struct hr_run_la
   return NULL;
 }
 
-/* cJSON lays out with tabs, which no string of its output holds unescaped: two spaces at a line's begin, one after a
-   key's colon. */
-static void write_with_spaces(FILE *out, const char *text) {
-  for (bool within_line = false; *text; text++) {
-    if (*text != '\t') {
-      within_line = *text != '\n';
-      fputc(*text, out);
-    } else {
-      fputs(within_line ? " " : "  ", out);
+static void begin_line(FILE *out, unsigned depth) {
+  fprintf(out, "\n%*s", (int)(2 * depth), "");
+}
+
+/* Writes the string that begins at `text` and returns what follows it. */
+static const char *write_string(FILE *out, const char *text) {
+  const char *end = text + 1;
+  while (*end != '"') end += *end == '\\' ? 2 : 1;
+  end++;
+  fwrite(text, 1, (size_t)(end - text), out);
+  return end;
+}
+
+/* Lays out what cJSON printed without space: a key a line, two spaces a level. */
+static void write_laid_out(FILE *out, const char *text) {
+  unsigned depth = 0;
+  while (*text) {
+    if (*text == '"') {
+      text = write_string(out, text);
+      continue;
     }
+    char byte = *text++;
+    bool opens = byte == '{' || byte == '[', closes = byte == '}' || byte == ']';
+    if (closes) begin_line(out, --depth);
+    fputc(byte, out);
+    if (opens && (*text == '}' || *text == ']'))
+      fputc(*text++, out);
+    else if (opens || byte == ',')
+      begin_line(out, depth += opens);
+    else if (byte == ':')
+      fputc(' ', out);
   }
   fputc('\n', out);
 }
@@ -256,13 +277,13 @@ enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *
                                      const struct hr_run_label *label, const struct hr_perf *perf,
                                      struct hr_error *error) {
   cJSON *tree = make_tree(summary, label, perf);
-  char *text = cJSON_Print(tree);
+  char *text = cJSON_PrintUnformatted(tree);
   cJSON_Delete(tree);
   if (!text) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status == HR_OK) {
-    write_with_spaces(file.stream, text);
+    write_laid_out(file.stream, text);
     status = hr__output_commit(&file, error);
   }
   cJSON_free(text);

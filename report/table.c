@@ -140,7 +140,7 @@ static void put_trace(struct table *table, const struct hr_run_label *label) {
   char *name = fitted(table, label->trace ? label->trace : "", WIDTH - LABEL_WIDTH - strlen(format) - 3, true);
   if (!name) return;
   put_label(table, "trace");
-  fprintf(table->out, *format ? "%s (%s)\n" : "%s\n", name, format);
+  fprintf(table->out, "%s%s%s%s\n", name, *format ? " (" : "", format, *format ? ")" : "");
   free(name);
 }
 
@@ -292,14 +292,16 @@ static double rounded(double value) {
 }
 
 static void put_foot(struct table *table, const struct hr_summary *summary, const struct hr_perf *perf) {
-  char text[5][HR__NUMBER_BYTES];
+  char text[4][HR__NUMBER_BYTES];
   fputc('\n', table->out);
   put_field(table, "digest", "%016" PRIx64, summary->digest);
   if (perf->sim_s > 0)
-    put_field(table, "speed", "%s jobs in %s s: %s jobs/s (trace read in %s s, %s MiB)",
+    put_field(table, "speed", "%s jobs in %s s: %s jobs/s; trace read in %s s",
               hr__count_text(summary->jobs_submitted, text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
               hr__fixed_text(rounded((double)summary->jobs_submitted / perf->sim_s), 0, text[2]),
-              hr__fixed_text(perf->load_s, 2, text[3]), hr__fixed_text(perf->peak_rss_mib, 0, text[4]));
+              hr__fixed_text(perf->load_s, 2, text[3]));
+  if (perf->peak_rss_mib > 0)
+    put_field(table, "memory", "%s MiB at most", hr__fixed_text(perf->peak_rss_mib, 0, text[0]));
 }
 
 enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
