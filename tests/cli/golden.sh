@@ -1,22 +1,61 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Output compared with what is kept in golden/, byte by byte, less what the wall clock says. After a change that is meant
-# to change results: golden.sh HEADROOM CASE --update, and read the difference before it is committed.
+# Output compared with what is kept in golden/, byte by byte, less what the wall clock says and the version. After a
+# change that is meant to change results: golden.sh HEADROOM CASE --update, and read the difference before committing it.
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-# same_as_golden NAME FILE
+# same_as_golden FILE: compares it with the one of that name in golden/.
 same_as_golden() {
   if [ "$update" = --update ]; then
-    cp "$2" "$here/golden/$1"
+    cp "$1" "$here/golden/$1"
   else
-    diff -u "$here/golden/$1" "$2" >&2 || fail "$1 differs; if it should, update it with --update"
+    diff -u "$here/golden/$1" "$1" >&2 || fail "$1 differs; if it should, update it with --update"
   fi
+}
+
+# The table without its last lines, which tell how fast this run was.
+without_speed() {
+  awk '/^  speed / { exit } { sub(/^Headroom [0-9.]+/, "Headroom VERSION"); print }'
+}
+
+without_perf() {
+  awk '/^  "perf": \{/ { inside = 1 } !inside { sub(/"headroom": "[0-9.]+"/, "\"headroom\": \"VERSION\""); print }
+       /^  \}/ { inside = 0 }'
 }
 
 # From the project's folder, so that paths in the output are the same everywhere.
 run_in_project() {
-  (cd "$project" && "$headroom" run "$@")
+  (cd "$project" && "$headroom" run "$@") 2>stderr
+}
+
+case_tiny_table() {
+  run_in_project tests/cli/golden/tiny.json | without_speed >tiny.txt
+  cat stderr >>tiny.txt
+  same_as_golden tiny.txt
+}
+
+case_tiny_files() {
+  run_in_project tests/cli/golden/tiny.json --quiet --jobs "$work/tiny_jobs.csv" --timeline "$work/tiny_timeline.csv" \
+    --json "$work/summary"
+  without_perf <summary >tiny_summary.json
+  same_as_golden tiny_jobs.csv
+  same_as_golden tiny_timeline.csv
+  same_as_golden tiny_summary.json
+}
+
+case_demo_table() {
+  run_in_project scenarios/demo.json | without_speed >demo.txt
+  same_as_golden demo.txt
+}
+
+case_demo_files() {
+  run_in_project scenarios/demo.json --quiet --jobs "$work/jobs.csv" --json "$work/summary"
+  without_perf <summary >demo_summary.json
+  # All of the jobs by their sum, and enough of them to see what changed.
+  { cksum <jobs.csv; head -n 100 jobs.csv; } >demo_jobs.txt
+  same_as_golden demo_summary.json
+  same_as_golden demo_jobs.txt
 }
 
 run_case
