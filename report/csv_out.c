@@ -88,12 +88,12 @@ void hr__csv_i64(struct hr__csv_out *out, int64_t value) {
 
 void hr__csv_seconds(struct hr__csv_out *out, int64_t us) {
   hr__csv_begin_field(out);
-  used_up_to(out, hr__put_scaled(room_for(out, HR__NUMBER_BYTES), us, 6));
+  used_up_to(out, hr__put_millionths(room_for(out, HR__NUMBER_BYTES), us));
 }
 
 void hr__csv_milli(struct hr__csv_out *out, uint64_t milli) {
   hr__csv_begin_field(out);
-  used_up_to(out, hr__put_scaled(room_for(out, HR__NUMBER_BYTES), (int64_t)milli, 3));
+  used_up_to(out, hr__put_thousandths(room_for(out, HR__NUMBER_BYTES), (int64_t)milli));
 }
 
 void hr__csv_slice(struct hr__csv_out *out, bool first, uint32_t node, uint32_t gpu_milli) {
@@ -101,7 +101,7 @@ void hr__csv_slice(struct hr__csv_out *out, bool first, uint32_t node, uint32_t 
   if (!first) *at++ = '|';
   at = hr__put_u64(at, node);
   *at++ = ':';
-  used_up_to(out, hr__put_scaled(at, gpu_milli, 3));
+  used_up_to(out, hr__put_thousandths(at, gpu_milli));
 }
 
 static void put_quoted(struct hr__csv_out *out, const char *text) {
@@ -113,12 +113,20 @@ static void put_quoted(struct hr__csv_out *out, const char *text) {
   put_byte(out, '"');
 }
 
+/* The length of a text that needs no quotes, SIZE_MAX for one that does. */
+static size_t plain_length(const char *text) {
+  size_t length = 0;
+  for (; text[length]; length++)
+    if (text[length] == ',' || text[length] == '"' || text[length] == '\n' || text[length] == '\r') return SIZE_MAX;
+  return length;
+}
+
 void hr__csv_text(struct hr__csv_out *out, const char *text) {
   hr__csv_begin_field(out);
   if (!text || !text[0]) return;
-  size_t plain = strcspn(text, ",\"\r\n");
-  if (text[plain] == '\0')
-    put_bytes(out, text, plain);
-  else
+  size_t length = plain_length(text);
+  if (length == SIZE_MAX)
     put_quoted(out, text);
+  else
+    put_bytes(out, text, length);
 }

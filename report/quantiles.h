@@ -7,12 +7,10 @@
 #include "headroom/report.h"
 #include "report/wide.h"
 
-/* Moves `keys` (none negative) about so that out[i] is what keys[ranks[i]] would be if they were sorted. Ranks ascend.
-   At most HR__MAX_RANKS of them. */
-enum { HR__MAX_RANKS = 16 };
+/* Reorders `keys` so that keys[ranks[i]], which out[i] becomes, is as if they were sorted. Ranks ascend. */
 void hr__select_ranks(int64_t *keys, size_t count, const size_t *ranks, size_t n_ranks, int64_t *out);
 
-/* A slowdown (at least 1) as a key: keys are ordered as slowdowns are, 1 is 0. */
+/* A slowdown as a key: keys are ordered as slowdowns are. */
 int64_t hr__slowdown_key(double slowdown);
 
 /* The distribution in seconds of `count` durations of which the sum is known. Reorders `us`. */

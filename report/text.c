@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MICRO_DIGITS = 6 };
-#define MICRO 1e6
-
 char *hr__put_u64(char *at, uint64_t value) {
   char digits[20];
   size_t first = sizeof digits;
@@ -17,8 +14,8 @@ char *hr__put_u64(char *at, uint64_t value) {
     digits[--first] = (char)('0' + value % 10);
     value /= 10;
   } while (value);
-  memcpy(at, digits + first, sizeof digits - first);
-  return at + (sizeof digits - first);
+  while (first < sizeof digits) *at++ = digits[first++];
+  return at;
 }
 
 static uint64_t magnitude_of(int64_t value) {
@@ -30,19 +27,28 @@ char *hr__put_i64(char *at, int64_t value) {
   return hr__put_u64(at, magnitude_of(value));
 }
 
-char *hr__put_scaled(char *at, int64_t value, unsigned digits) {
-  static const uint32_t power_of_10[MICRO_DIGITS + 1] = {1, 10, 100, 1000, 10000, 100000, 1000000};
+/* `unit` is 10^`digits`; both are constants where this is expanded, so that no division is left in it. */
+static inline char *put_scaled(char *at, int64_t value, uint32_t unit, unsigned digits) {
   uint64_t magnitude = magnitude_of(value);
-  uint32_t unit = power_of_10[digits], fraction = (uint32_t)(magnitude % unit);
+  uint32_t fraction = (uint32_t)(magnitude % unit);
   if (value < 0) *at++ = '-';
   at = hr__put_u64(at, magnitude / unit);
   if (fraction == 0) return at;
-  *at++ = '.';
-  for (unit /= 10; fraction; unit /= 10) {
-    *at++ = (char)('0' + fraction / unit);
-    fraction %= unit;
+  *at = '.';
+  for (unsigned i = digits; i > 0; i--) {
+    at[i] = (char)('0' + fraction % 10);
+    fraction /= 10;
   }
-  return at;
+  while (at[digits] == '0') digits--;
+  return at + digits + 1;
+}
+
+char *hr__put_millionths(char *at, int64_t value) {
+  return put_scaled(at, value, 1000000, 6);
+}
+
+char *hr__put_thousandths(char *at, int64_t value) {
+  return put_scaled(at, value, 1000, 3);
 }
 
 /* Values so large that millionths do not fit an integer have no decimals that mean anything. */
@@ -58,8 +64,7 @@ static char *put_huge(char *at, double value) {
 }
 
 const char *hr__decimal_text(double value, char *buffer) {
-  char *end =
-      has_micros(value) ? hr__put_scaled(buffer, llround(value * MICRO), MICRO_DIGITS) : put_huge(buffer, value);
+  char *end = has_micros(value) ? hr__put_millionths(buffer, llround(value * 1e6)) : put_huge(buffer, value);
   *end = '\0';
   return buffer;
 }

@@ -12,9 +12,10 @@
 /* Each writes without a NUL and returns where it stopped. */
 char *hr__put_u64(char *at, uint64_t value);
 char *hr__put_i64(char *at, int64_t value);
-/* A value counted in units of 10^-`digits` ("1500000" millionths: "1.5"): zeros at the end are cut, and the point
+/* A value counted in millionths or thousandths ("1500000" millionths: "1.5"): zeros at the end are cut, and the point
    with them. */
-char *hr__put_scaled(char *at, int64_t value, unsigned digits);
+char *hr__put_millionths(char *at, int64_t value);
+char *hr__put_thousandths(char *at, int64_t value);
 
 /* Each writes a NUL at the end and returns `buffer`, of HR__NUMBER_BYTES. */
 
