@@ -43,16 +43,29 @@ static enum hr_status check_path(const char *option, const char *path, struct hr
   return access(path, W_OK) == 0 ? HR_OK : cannot_write(option, path, strerror(errno), error);
 }
 
-enum hr_status outputs_check(const char *const *paths, const char *const *options, size_t count,
+static bool is_same_file(const char *a, const char *b) {
+  struct stat first, second;
+  if (stat(a, &first) != 0 || stat(b, &second) != 0) return false;
+  return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+static enum hr_status check_clash(const struct output *a, const struct output *b, struct hr_error *error) {
+  if (!a->path || (strcmp(a->path, b->path) != 0 && !is_same_file(a->path, b->path))) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--%s and --%s both write to %s; two files are wanted", a->option, b->option,
+                 strcmp(b->path, "-") == 0 ? "standard output" : b->path);
+}
+
+enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
                              struct hr_error *error) {
-  for (size_t i = 0; i < count; i++) {
-    if (!paths[i]) continue;
-    enum hr_status status = check_path(options[i], paths[i], error);
+  for (size_t i = 0; i < n_outputs; i++) {
+    const struct output *output = &outputs[i];
+    if (!output->path) continue;
+    enum hr_status status = check_path(output->option, output->path, error);
+    for (size_t j = 0; j < i && status == HR_OK; j++) status = check_clash(&outputs[j], output, error);
     if (status != HR_OK) return status;
-    for (size_t j = 0; j < i; j++)
-      if (paths[j] && strcmp(paths[i], paths[j]) == 0)
-        return hr_fail(error, HR_BAD_INPUT, "--%s and --%s both write to %s; two files are wanted", options[j],
-                       options[i], strcmp(paths[i], "-") == 0 ? "standard output" : paths[i]);
+    for (size_t j = 0; j < n_inputs; j++)
+      if (is_same_file(output->path, inputs[j]))
+        return cannot_write(output->option, output->path, "this run reads it", error);
   }
   return HR_OK;
 }

@@ -4,9 +4,14 @@
 
 #include "headroom/base.h"
 
-/* Whether each path (NULL: none; "-": standard output) can be written, and no two are the same: told before a long
-   run, not after it. `options` are their names for the message. */
-enum hr_status outputs_check(const char *const *paths, const char *const *options, size_t count,
+/* A path that an option names; NULL: none, "-": standard output. */
+struct output {
+  const char *option, *path;
+};
+
+/* Whether each output can be written, no two are the same, and none is one of the inputs: told before a long run, not
+   after it. */
+enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
                              struct hr_error *error);
 
 #endif

@@ -205,15 +205,20 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-static enum hr_status run_all(struct run *run, const char *path, struct hr_error *error) {
+static enum hr_status check_outputs(const struct run *run, const char *scenario_path, struct hr_error *error) {
   const struct run_args *args = run->args;
-  const char *const paths[] = {args->jobs, args->timeline, args->json};
-  static const char *const names[] = {"jobs", "timeline", "json"};
-  enum hr_status status = input_open(&run->input, path, &args->input, error);
+  const struct output outputs[] = {{"jobs", args->jobs}, {"timeline", args->timeline}, {"json", args->json}};
+  const char *const inputs[] = {scenario_path, run->input.trace_path};
+  return outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, sizeof inputs / sizeof *inputs, error);
+}
+
+static enum hr_status run_all(struct run *run, const char *path, struct hr_error *error) {
+  const struct input_args *args = &run->args->input;
+  enum hr_status status = input_open(&run->input, path, args, error);
   if (status == HR_OK && !run->input.trace_path)
     status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
-  if (status == HR_OK) status = outputs_check(paths, names, sizeof names / sizeof *names, error);
-  if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
+  if (status == HR_OK) status = check_outputs(run, path, error);
+  if (status == HR_OK) status = input_read_trace(&run->input, args, error);
   if (status == HR_OK) status = replay(run, error);
   return status == HR_OK ? tell(run, error) : status;
 }

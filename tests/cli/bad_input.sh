@@ -220,6 +220,17 @@ case_two_outputs_in_one_file() {
   says stderr '--jobs and --json both write to standard output'
 }
 
+case_output_over_an_input() {
+  small_scenario
+  printf '%s\n1,0,10,1\n' $header >t.csv
+  cp t.csv kept
+  try 2 run s.json --trace t.csv --jobs ./t.csv
+  says stderr '--jobs ./t.csv: cannot be written: this run reads it'
+  try 2 run s.json --trace t.csv --json s.json
+  says stderr '--json s.json: cannot be written: this run reads it'
+  cmp -s t.csv kept || fail "the trace was changed"
+}
+
 case_full_device() {
   [ -w /dev/full ] || exit 77
   small_scenario

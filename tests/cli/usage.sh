@@ -104,7 +104,7 @@ case_list_formats() {
 }
 
 case_list_scenarios() {
-  try 0 list scenarios
+  HEADROOM_DATA=$project try 0 list scenarios
   for name in demo helios openb philly swf; do matches stdout "^$name +[^ ]"; done
   says stdout "$demo"
   HEADROOM_DATA=$work try 2 list scenarios
@@ -113,6 +113,24 @@ case_list_scenarios() {
   echo '{"name":"mine","description":"A test. More."}' >scenarios/m.json
   HEADROOM_DATA=$work try 0 list scenarios
   matches stdout '^mine +A test$'
+}
+
+# Without being told, the program finds those of the tree that it was built in, or of the tree it is installed in.
+case_list_scenarios_beside_the_program() {
+  mkdir -p prefix/bin prefix/share/headroom tree/build/some tree/scenarios
+  cp "$headroom" prefix/bin
+  cp -r "$project/scenarios" prefix/share/headroom
+  cp "$headroom" tree/build/some
+  cp "$project/scenarios/swf.json" tree/scenarios
+  headroom=$work/prefix/bin/headroom
+  try 0 list scenarios
+  says stdout "$work/prefix/share/headroom/scenarios/demo.json"
+  headroom=$work/tree/build/some/headroom
+  try 0 list scenarios
+  says stdout "$work/tree/scenarios/swf.json"
+  rm -r tree/scenarios
+  try 2 list scenarios
+  says stderr 'no shipped scenarios beside the program; HEADROOM_DATA'
 }
 
 case_list_gpus() {

@@ -54,4 +54,4 @@ static void some_figures(void) {
   hr_gpu_types_free(types, n_types);
 }
 
-TEST_MAIN("scenarios.catalog", TEST(catalogue_is_read), TEST(figures_are_in_range), TEST(some_figures))
+TEST_MAIN("scenarios_catalog", TEST(catalogue_is_read), TEST(figures_are_in_range), TEST(some_figures))

@@ -131,5 +131,5 @@ static void columns_count_characters(void) {
   CU_ASSERT_EQUAL(at.column, 1);
 }
 
-TEST_MAIN("scenarios.json", TEST(well_formed), TEST(flaws_have_their_place), TEST(nesting_is_bounded),
+TEST_MAIN("scenarios_json", TEST(well_formed), TEST(flaws_have_their_place), TEST(nesting_is_bounded),
           TEST(values_are_found), TEST(columns_count_characters))

@@ -364,9 +364,8 @@ static void leaves_nothing_behind(void) {
   CU_ASSERT_EQUAL(rmdir(folder), 0);
 }
 
-TEST_MAIN("scenarios.scenario", TEST(starts_in_a_folder_of_its_own), TEST(least_file_has_defaults),
-          TEST(every_key_is_read), TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file),
-          TEST(overrides_change_and_add), TEST(bad_values_are_told), TEST(unknown_column_field_is_told),
-          TEST(bad_overrides_are_told), TEST(override_mends_the_file), TEST(syntax_errors_have_their_place),
-          TEST(nesting_10000_deep), TEST(files_that_are_no_text), TEST(files_that_cannot_be_read),
-          TEST(leaves_nothing_behind))
+TEST_MAIN("scenarios_load", TEST(starts_in_a_folder_of_its_own), TEST(least_file_has_defaults), TEST(every_key_is_read),
+          TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(overrides_change_and_add),
+          TEST(bad_values_are_told), TEST(unknown_column_field_is_told), TEST(bad_overrides_are_told),
+          TEST(override_mends_the_file), TEST(syntax_errors_have_their_place), TEST(nesting_10000_deep),
+          TEST(files_that_are_no_text), TEST(files_that_cannot_be_read), TEST(leaves_nothing_behind))

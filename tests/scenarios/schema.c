@@ -174,5 +174,5 @@ static void done(void) {
   hr__json_file_finish(&schema);
 }
 
-TEST_MAIN("scenarios.schema", TEST(schema_is_json), TEST(table_is_in_the_schema), TEST(schema_is_in_the_table),
+TEST_MAIN("scenarios_schema", TEST(schema_is_json), TEST(table_is_in_the_schema), TEST(schema_is_in_the_table),
           TEST(policies_are_in_the_schema), TEST(formats_are_in_the_schema), TEST(shipped_scenarios_load), TEST(done))
