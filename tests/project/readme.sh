@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Runs every block of README.md that is fenced as ```sh run. A block that names a real trace is skipped, loudly, where
-# the trace is not there.
+# Runs every block of README.md that is fenced as ```sh run; a block that names a real trace is skipped, loudly, where
+# the trace is not there. A block fenced as ```text COMMAND must be what the command prints, down to the digest (the
+# lines after it tell of the wall clock).
 #
 #   readme.sh SOURCE BUILD
 set -eu
@@ -19,6 +20,13 @@ for entry in scenarios traces docs; do ln -s "$source_dir/$entry" "$area/checkou
 
 awk -v folder="$area/blocks" '
   /^```sh run[ \t]*$/ { inside = 1; file = sprintf("%s/%03d.sh", folder, ++count); next }
+  /^```text headroom / {
+    inside = 1
+    file = sprintf("%s/%03d.expected", folder, ++count)
+    sub(/^```text /, "")
+    print > (folder "/" sprintf("%03d.command", count))
+    next
+  }
   /^```/ { inside = 0 }
   inside { print > file }' "$source_dir/README.md"
 
@@ -47,6 +55,14 @@ for block in "$area"/blocks/*.sh; do
   failures=$((failures + 1))
   echo "FAILED:"
   cat "$block" "$area/out"
+done
+for command in "$area"/blocks/*.command; do
+  [ -e "$command" ] || break
+  count=$((count + 1))
+  sh -eu "$command" 2>&1 </dev/null | sed '/^ *digest/q' >"$area/out"
+  sed '/^ *digest/q' "${command%.command}.expected" | diff - "$area/out" && continue
+  failures=$((failures + 1))
+  echo "FAILED: README.md shows something else than this prints (<: README.md): $(cat "$command")"
 done
 echo "README.md: $count blocks run, $failures failed"
 [ "$count" -gt 0 ] && [ "$failures" -eq 0 ]
