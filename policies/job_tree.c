@@ -147,6 +147,11 @@ static int64_t least_of(const int64_t *values, uint32_t count) {
   return least;
 }
 
+/* The same when it is known that none is less than `bound`. */
+static int64_t least_above(const int64_t *values, uint32_t count, int64_t bound) {
+  return count > 0 && values[0] == bound ? bound : least_of(values, count);
+}
+
 static int64_t sum_of(const int64_t *values, uint32_t count) {
   int64_t sum = 0;
   for (uint32_t i = 0; i < count; i++) sum += values[i];
@@ -357,14 +362,21 @@ static void prune(struct hr_job_tree *tree, struct path *path) {
   }
 }
 
-/* Takes a value out of the aggregates of the path, whose leaf now has `least`. */
-static void count_out(const struct hr_job_tree *tree, struct path *path, int64_t value, int64_t least) {
+/* Takes a value, already gone from the leaf, out of the aggregates of the path. Only if it was the least of a node
+   can it have been the least of the node's parent. */
+static void count_out(const struct hr_job_tree *tree, struct path *path, const struct leaf *leaf, int64_t value) {
+  const int64_t *values = leaf->value;
+  uint32_t count = leaf->count;
+  bool was_least = true;
   for (uint32_t level = tree->depth; level-- > 0;) {
     struct inner *inner = path->inner[level];
     uint32_t slot = path->slot[level];
     inner->sum[slot] -= value;
-    inner->least[slot] = least;
-    least = least_of(inner->least, inner->count);
+    was_least = was_least && value == inner->least[slot];
+    if (!was_least) continue;
+    inner->least[slot] = least_above(values, count, value);
+    values = inner->least;
+    count = inner->count;
   }
 }
 
@@ -382,7 +394,7 @@ bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job) {
   leaf->count--;
   tree->count--;
   tree->sum -= value;
-  count_out(tree, &path, value, least_of(leaf->value, leaf->count));
+  count_out(tree, &path, leaf, value);
   if (leaf->count == 0) prune(tree, &path);
   return true;
 }

@@ -56,6 +56,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   if (!queue) return HR_NO_MEMORY;
   queue->arena = env->arena;
   queue->trace = env->jobs;
+  queue->blocked = (hr_job){HR_NONE};
   queue->cluster = env->cluster;
   queue->order = orders[env->params[PARAM_ORDER].integer];
   queue->backfill = backfills[env->params[PARAM_BACKFILL].integer];
@@ -78,7 +79,9 @@ static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_vi
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__queue *queue = self;
   if (event->kind == HR_EVENT_SUBMIT) return hr__waiting_add(queue, event->job);
-  if (event->kind != HR_EVENT_END || !queue->releases) return HR_OK;
+  if (event->kind != HR_EVENT_END) return HR_OK;
+  queue->freed = true;
+  if (!queue->releases) return HR_OK;
   int64_t end_us = expected_end_us(queue, view, event->job);
   bool known = hr_releases_remove(queue->releases, event->job, hr__gpus(queue, event->job), event->placement, end_us);
   return known ? HR_OK : HR_INTERNAL;

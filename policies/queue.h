@@ -50,6 +50,8 @@ struct hr__queue {
   uint32_t *active;          /* those with waiting jobs, in no order */
   uint32_t *slot;            /* hash of shapes: number + 1, 0 for empty */
   uint32_t n_shapes, n_active, n_slots;
+  bool freed;     /* capacity came free since this was last set to false */
+  hr_job blocked; /* the job that stopped the last pass, HR_NONE for none */
   void *backfill_state;
 };
 

@@ -26,7 +26,8 @@ static inline uint32_t hr__pending_entity(struct hr__pending pending) {
   return (uint32_t)pending.kind_entity;
 }
 static inline bool hr__pending_before(struct hr__pending a, struct hr__pending b) {
-  return a.at_us != b.at_us ? a.at_us < b.at_us : a.kind_entity < b.kind_entity;
+  /* Without branches: which child is less cannot be foreseen. */
+  return (a.at_us < b.at_us) | ((a.at_us == b.at_us) & (a.kind_entity < b.kind_entity));
 }
 
 /* Room for the heap is grown with malloc: it is the one array of a run whose size is not known at its start. */

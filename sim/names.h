@@ -8,6 +8,7 @@
 
 struct hr__names {
   char **text;    /* [count], each NUL-terminated */
+  size_t *length; /* [count] */
   uint32_t *slot; /* open addressing: number + 1, 0 for empty */
   uint32_t count, capacity, n_slots;
   uint64_t bytes;
