@@ -56,7 +56,7 @@ static bool has_micros(double value) {
   return fabs(value) < 9e12;
 }
 
-/* Whole numbers beyond the range of integers, digit by digit. */
+/* No figure reaches 10^18. */
 static char *put_huge(char *at, double value) {
   if (value < 0) *at++ = '-';
   value = fmin(fabs(value), 1e18);
