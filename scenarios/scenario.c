@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct builder {
   struct hr__source source;
@@ -48,10 +49,30 @@ static double number_of(const cJSON *object, const char *name, double fallback) 
   return member ? member->valuedouble : fallback;
 }
 
-/* `file` as named in the scenario file at `path`: relative to its folder. */
+/* The length of `folder`, which ends in '/', without its last component; the whole length when that one is "..", or a
+   symbolic link, whose parent is elsewhere. */
+static size_t parent_length(const char *path, size_t folder) {
+  char copy[4096];
+  struct stat info;
+  if (folder < 2 || folder > sizeof copy) return folder;
+  memcpy(copy, path, folder);
+  copy[folder - 1] = '\0';
+  const char *slash = strrchr(copy, '/'), *last = slash ? slash + 1 : copy;
+  bool plain = last[0] && strcmp(last, ".") != 0 && strcmp(last, "..") != 0;
+  if (!plain || lstat(copy, &info) != 0 || !S_ISDIR(info.st_mode)) return folder;
+  return (size_t)(last - copy);
+}
+
+/* `file` as named in the scenario file at `path`: relative to its folder. "a/../b" becomes "b" for a person's eyes. */
 static char *resolve(const char *path, const char *file) {
   const char *slash = file[0] == '/' ? NULL : strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+  while (strncmp(file, "../", 3) == 0) {
+    size_t parent = parent_length(path, folder);
+    if (parent == folder) break;
+    folder = parent;
+    file += 3;
+  }
   char *resolved = malloc(folder + strlen(file) + 1);
   if (!resolved) return NULL;
   memcpy(resolved, path, folder);
