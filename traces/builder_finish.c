@@ -216,6 +216,19 @@ static void fill_rigid(struct hr_trace_builder *builder, enum hr__column_id id) 
     if (bound[row] == HR_NONE) bound[row] = gpus[row];
 }
 
+/* Columns have grown by doubling: what no row fills is given back. */
+static bool cut_columns(struct hr_trace_builder *builder) {
+  for (int id = 0; id < HR__N_COLUMNS; id++) {
+    struct hr__column *column = &builder->column[id];
+    if (!column->at) continue;
+    void *cut = realloc(column->at, (size_t)builder->n * column->width);
+    if (!cut) return false;
+    column->at = cut;
+  }
+  builder->capacity = builder->n;
+  return true;
+}
+
 /* ---- Handing over ----------------------------------------------------------------------------------- */
 
 static void take_columns(struct owned_trace *owned, struct hr_trace_builder *builder) {
@@ -224,11 +237,7 @@ static void take_columns(struct owned_trace *owned, struct hr_trace_builder *bui
     struct hr__column *column = &owned->column[id];
     *column = builder->column[id];
     builder->column[id].at = NULL;
-    if (!column->at) continue;
-    size_t bytes = (size_t)builder->n * column->width;
-    void *cut = realloc(column->at, bytes);
-    if (cut) column->at = cut; /* else it just stays larger */
-    trace->column_bytes += bytes;
+    if (column->at) trace->column_bytes += (size_t)builder->n * column->width;
   }
 #define SHOW_COLUMN(id, member, ...) trace->member = owned->column[HR__COLUMN_##id].at;
   HR__COLUMN_TABLE(SHOW_COLUMN)
@@ -283,7 +292,7 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   int64_t origin_us = first_submit(builder);
   uint32_t *order = NULL;
   struct owned_trace *owned = calloc(1, sizeof *owned);
-  if (!owned || !sort_rows(builder, origin_us, &order)) {
+  if (!owned || !sort_rows(builder, origin_us, &order) || !cut_columns(builder)) {
     free(owned);
     free(order);
     return no_memory(builder, error);

@@ -35,15 +35,16 @@ static bool is_number_character(char c) {
   return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
 }
 
-/* 18 numbers or more between spaces. */
+/* 18 numbers between spaces, and whatever follows them. */
 static bool is_swf_row(struct hr_text line) {
   size_t n_fields = 0;
   for (size_t i = 0; i < line.length; i++) {
     if (is_space(line.at[i])) continue;
-    if (!is_number_character(line.at[i])) return false;
     if (i == 0 || is_space(line.at[i - 1])) n_fields++;
+    if (n_fields > SWF_FIELDS) return true;
+    if (!is_number_character(line.at[i])) return false;
   }
-  return n_fields >= SWF_FIELDS;
+  return n_fields == SWF_FIELDS;
 }
 
 static bool begins_with(struct hr_text line, const char *start) {

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Headroom's CSV: columns in any order, column maps, line counting, leniency. */
+#include "harness.h"
+
+#include "files.h"
+
+#include <string.h>
+
+static struct hr_trace *mapped(const char *text, const char *map_text) {
+  struct hr_column_map map = {0};
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_column_map_parse(&map, map_text, &error), HR_OK);
+  struct hr_trace *trace = trace_of(text, &(struct hr_trace_options){.map = &map});
+  hr_column_map_finish(&map);
+  if (!trace) fprintf(stderr, "\n    %s\n", trace_error());
+  return trace;
+}
+
+static bool mapped_refused(const char *text, const char *map_text, const char *start, const char *part) {
+  struct hr_column_map map = {0};
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_column_map_parse(&map, map_text, &error), HR_OK);
+  bool right = refused(text, &(struct hr_trace_options){.map = &map}, start, part);
+  hr_column_map_finish(&map);
+  return right;
+}
+
+static void columns_come_in_any_order(void) {
+  struct hr_trace *trace = trace_of("gpus,duration_s,submit_s\n2,10,100\n4,20.5,101.25\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->n_jobs, 2);
+  CU_ASSERT_EQUAL(trace->origin_us, 100 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->submit_us[0], 0);
+  CU_ASSERT_EQUAL(trace->submit_us[1], 1250000);
+  CU_ASSERT_EQUAL(trace->work_us[1], 20500000);
+  CU_ASSERT_EQUAL(trace->gpus[1], 4);
+  CU_ASSERT_FALSE(trace->dated);
+  CU_ASSERT_PTR_NULL(trace->row);
+  CU_ASSERT_PTR_NULL(trace->tenant);
+  CU_ASSERT_PTR_NULL(trace->limit_us);
+  CU_ASSERT_STRING_EQUAL(trace->format, "csv");
+  char buffer[HR_JOB_ID_BUFFER];
+  CU_ASSERT_STRING_EQUAL(hr_trace_job_id(trace, (hr_job){1}, buffer), "2");
+  hr_trace_destroy(trace);
+}
+
+static void a_job_has_all_fields(struct hr_trace *trace) {
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  char buffer[HR_JOB_ID_BUFFER];
+  CU_ASSERT_STRING_EQUAL(hr_trace_job_id(trace, (hr_job){0}, buffer), "j-1");
+  CU_ASSERT_STRING_EQUAL(trace->users.text[trace->user[0]], "ann");
+  CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[0]], "vision");
+  CU_ASSERT_EQUAL(trace->class_[0], HR_CLASS_FINE_TUNE);
+  CU_ASSERT_EQUAL(trace->priority[0], -5);
+  CU_ASSERT_EQUAL(trace->limit_us[0], 20 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->estimate_us[0], 15 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->deadline_us[0], 90 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->tasks[0], 4);
+  CU_ASSERT_EQUAL(trace->cpu_milli[0], 7500);
+  CU_ASSERT_EQUAL(trace->mem_mib[0], 65536);
+  CU_ASSERT_EQUAL(trace->gpu_mem_mib[0], 40960);
+  CU_ASSERT_EQUAL(trace->gpu_milli[0], 500);
+  CU_ASSERT_STRING_EQUAL(trace->gpu_type_lists.text[trace->gpu_types[0]], "A100-80|H100");
+  CU_ASSERT_EQUAL(trace->outcome[0], HR_OUTCOME_FAILED);
+  CU_ASSERT_STRING_EQUAL(trace->models.text[trace->model[0]], "llama, 8B");
+  CU_ASSERT_STRING_EQUAL(trace->region_lists.text[trace->regions[0]], "eu|us-east-1");
+  CU_ASSERT_STRING_EQUAL(trace->mig_profiles.text[trace->mig_profile[0]], "1g.10gb");
+  CU_ASSERT_EQUAL(trace->flags[0], HR_JOB_DEDICATED | HR_JOB_NOT_INTERRUPTIBLE);
+  CU_ASSERT_EQUAL(trace->checkpoint_interval_us[0], 600 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->checkpoint_mib[0], 2560);
+  CU_ASSERT_EQUAL(trace->fail_at_ppm[0], 250000);
+  CU_ASSERT_EQUAL(trace->min_gpus[0], 4);
+  CU_ASSERT_EQUAL(trace->max_gpus[0], 16);
+}
+
+/* The second job says only what it must. */
+static void a_job_knows_nothing_else(const struct hr_trace *trace) {
+  CU_ASSERT_EQUAL(trace->user[1], HR_NONE);
+  CU_ASSERT_EQUAL(trace->class_[1], HR_CLASS_UNKNOWN);
+  CU_ASSERT_EQUAL(trace->limit_us[1], HR_UNKNOWN_US);
+  CU_ASSERT_EQUAL(trace->deadline_us[1], HR_UNKNOWN_US);
+  CU_ASSERT_EQUAL(trace->tasks[1], 1);
+  CU_ASSERT_EQUAL(trace->gpu_milli[1], 1000);
+  CU_ASSERT_EQUAL(trace->gpu_types[1], HR_NONE);
+  CU_ASSERT_EQUAL(trace->flags[1], 0);
+  CU_ASSERT_EQUAL(trace->fail_at_ppm[1], HR_NONE);
+  CU_ASSERT_EQUAL(trace->min_gpus[1], 3);
+  CU_ASSERT_EQUAL(trace->max_gpus[1], 3);
+}
+
+static void every_field_has_its_column(void) {
+  struct hr_trace *trace = trace_of(
+      "job_id,submit_s,duration_s,gpus,user,tenant,class,priority,limit_s,estimate_s,deadline_s,tasks,cpu,mem_gb,"
+      "gpu_mem_gb,gpu_milli,gpu_type,status,model,regions,mig_profile,dedicated,interruptible,checkpoint_interval_s,"
+      "checkpoint_gb,fail_at,min_gpus,max_gpus\n"
+      "j-1,10,10,8,ann,vision,fine-tune,-5,20,15,100,4,7.5,64,40,500, A100-80 | H100 ,failed,\"llama, 8B\","
+      "eu|us-east-1,1g.10gb,yes,no,600,2.5,0.25,4,16\n"
+      "j-2,10,10,3,,,,,,,,,,,,,,,,,,,,,,,,\n",
+      NULL);
+  a_job_has_all_fields(trace);
+  a_job_knows_nothing_else(trace);
+  CU_ASSERT(has_note(&trace->notes, "1 jobs ask for a fraction of a GPU"));
+  hr_trace_destroy(trace);
+}
+
+static void rows_are_sorted_by_submit_and_file_order(void) {
+  struct hr_trace *trace = trace_of("job_id,submit_s,duration_s,gpus,limit_s,deadline_s\n"
+                                    "a,7,1,1,5,8\nb,3,2,2,,\nc,7,3,3,6,9\nd,0.5,4,4,7,1\ne,3,5,5,8,\n",
+                                    NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  static const uint32_t wanted[] = {3, 1, 4, 0, 2};
+  for (uint32_t i = 0; i < 5; i++) {
+    CU_ASSERT_EQUAL(trace->row[i], wanted[i]);
+    CU_ASSERT_EQUAL(trace->gpus[i], wanted[i] + 1);
+    CU_ASSERT_EQUAL(trace->id_text[i][0], (char)('a' + wanted[i]));
+  }
+  CU_ASSERT_EQUAL(trace->origin_us, 500000);
+  CU_ASSERT_EQUAL(trace->submit_us[3], 6500000);
+  CU_ASSERT_EQUAL(trace->limit_us[0], 7 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->deadline_us[0], 500000);
+  CU_ASSERT_EQUAL(trace->deadline_us[1], HR_UNKNOWN_US);
+  hr_trace_destroy(trace);
+}
+
+static void dates_make_a_dated_trace(void) {
+  struct hr_trace *trace = trace_of("submit_s,duration_s,gpus,deadline_s\n"
+                                    "2026-11-21T10:00:00+01:00,60,1,2026-11-21T09:30:00Z\n"
+                                    "2026-11-21T09:00:01Z,60,1,\n",
+                                    NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(trace->dated);
+  CU_ASSERT_EQUAL(trace->submit_us[1], HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->deadline_us[0], 1800 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->notes.count, 0);
+  hr_trace_destroy(trace);
+  trace = trace_of("submit_s,duration_s,gpus\n2026-11-21 10:00,60,1\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(trace->dated && has_note(&trace->notes, "no time zone"));
+  hr_trace_destroy(trace);
+}
+
+static void a_map_renames_columns(void) {
+  const char *text = "id,arrival_s,service_sec,gpu_count,extra\n7,1,2,3,x\n";
+  struct hr_trace *trace = mapped(text, "job_id=id,submit=arrival_s,duration=service_sec,gpus=gpu_count");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->work_us[0], 2 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->id_number[0], 7);
+  CU_ASSERT(has_note(&trace->notes, "column 'extra' is not known and is ignored"));
+  hr_trace_destroy(trace);
+}
+
+static void a_map_may_name_some_fields_and_one_column_twice(void) {
+  struct hr_trace *trace = mapped("submit_s,run,gpus\n1,2,3\n", "duration=run,estimate=run");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->work_us[0], 2 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->estimate_us[0], 2 * HR_SECOND_US);
+  hr_trace_destroy(trace);
+}
+
+static void mapped_columns_may_tell_their_unit(void) {
+  struct hr_trace *trace = mapped("at_us,run_ms,limit_h,guess,gpus\n0,1500,2.5,9000,1\n5,1,1,1,1\n",
+                                  "submit=at_us,duration=run_ms,limit=limit_h,estimate=guess(ms)");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->submit_us[1], 5);
+  CU_ASSERT_EQUAL(trace->work_us[0], 1500000);
+  CU_ASSERT_EQUAL(trace->limit_us[0], 9000 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->estimate_us[0], 9 * HR_SECOND_US);
+  hr_trace_destroy(trace);
+  trace = mapped("when(us),duration_s,gpus\n0,1,1\n7,1,1\n", "submit=when(us)");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->submit_us[1], 7);
+  hr_trace_destroy(trace);
+}
+
+static void maps_that_are_wrong_are_refused(void) {
+  CU_ASSERT(mapped_refused("arrival_s,duration_s,gpus\n1,2,3\n", "submit=arival_s",
+                           "jobs.csv:1: missing column 'arival_s' (did you mean 'arrival_s'?)", "arrival_s"));
+  CU_ASSERT(mapped_refused("submit_s,duration_s,gpus\n1,2,3\n", "user=owner", "jobs.csv:1: missing column 'owner'",
+                           "--map user=COLUMN"));
+  struct hr_column_map map = {0};
+  struct hr_error error;
+  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit=a,durations=b", &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'durations' is not a field of a job; did you mean 'duration'?"));
+  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit", &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit=", &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "", &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr_column_map_add(&map, "submit", "b", &error), HR_OK);
+  CU_ASSERT_EQUAL(map.count, 1);
+  CU_ASSERT_STRING_EQUAL(map.entry[0].column, "b");
+  hr_column_map_finish(&map);
+}
+
+static void lines_are_counted_as_an_editor_does(void) {
+  CU_ASSERT(refused("\n# comment, \"unbalanced\n\nsubmit_s,duration_s,gpus\n\n1,2,3\n \t\n1,2,x\n", NULL,
+                    "jobs.csv:8: column 'gpus'", "'x'"));
+  CU_ASSERT(refused("submit_s,duration_s,gpus\r\n1,2,3\r\n\r\n1,2,x\r\n", NULL, "jobs.csv:4: ", "'x'"));
+  CU_ASSERT(refused("submit_s,duration_s,gpus,user\n1,2,3,\"a\nb\n\nc\"\n1,2,x,d\n", NULL, "jobs.csv:6: ", "'x'"));
+  CU_ASSERT(refused("submit_s,duration_s,gpus,user\n1,2,x,\"a\nb\"\n", NULL, "jobs.csv:2: ", "'x'"));
+  CU_ASSERT(refused("submit_s,duration_s,gpus\r1,2,3\r1,2,x\r", NULL, "jobs.csv:3: ", "'x'"));
+}
+
+static void marks_and_quotes_do_not_disturb(void) {
+  struct hr_trace *trace =
+      trace_of("\xEF\xBB\xBF\"submit_s\", duration_s ,gpus,user\r\n1, 2 ,\"3\",\"a \"\"b\"\"\"\r\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->gpus[0], 3);
+  CU_ASSERT_STRING_EQUAL(trace->users.text[0], "a \"b\"");
+  CU_ASSERT_EQUAL(trace->notes.count, 0);
+  hr_trace_destroy(trace);
+}
+
+static void the_last_line_needs_no_end(void) {
+  struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n1,2,3\n4,5,6", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->n_jobs, 2);
+  hr_trace_destroy(trace);
+}
+
+static bool skipped(const struct hr_trace *trace, const char *reason, uint64_t count, uint64_t first_line) {
+  for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) {
+    const struct hr_skipped_rows *rows = &trace->skipped[i];
+    if (strcmp(rows->reason, reason) == 0) return rows->count == count && rows->first_line == first_line;
+  }
+  return false;
+}
+
+static void lenient_reading_counts_bad_rows_by_reason(void) {
+  struct hr_trace *trace = trace_of("job_id,submit_s,duration_s,gpus,tasks\n"
+                                    "1,0,5,1,1\n2,0,5,-1,1\n3,0,5,-2,1\n4,0,,1,1\n5,0,5\n6,0,5,7,2\n1,0,5,1,1\n"
+                                    "8,0,5,1,1,9\n9,0,5,8,2\n10,0",
+                                    &(struct hr_trace_options){.lenient = true});
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->n_jobs, 2);
+  CU_ASSERT_EQUAL(trace->id_number[1], 9);
+  CU_ASSERT_EQUAL(trace->tasks[1], 2);
+  CU_ASSERT_EQUAL(trace->n_skipped, 8);
+  CU_ASSERT(skipped(trace, "column 'gpus': not a whole number of at least 0", 2, 3));
+  CU_ASSERT(skipped(trace, "column 'duration_s': empty", 1, 5));
+  CU_ASSERT(skipped(trace, "too few fields", 1, 6));
+  CU_ASSERT(skipped(trace, "'gpus', which counts all tasks together, is not a multiple of 'tasks'", 1, 7));
+  CU_ASSERT(skipped(trace, "the job id is already used", 1, 8));
+  CU_ASSERT(skipped(trace, "too many fields", 1, 9));
+  CU_ASSERT(skipped(trace, "the last line is cut off", 1, 11));
+  hr_trace_destroy(trace);
+}
+
+static void nothing_left_is_an_error_even_then(void) {
+  CU_ASSERT(refused("submit_s,duration_s,gpus\n1,2,x\n1,2,y\n", &(struct hr_trace_options){.lenient = true},
+                    "jobs.csv: no job is left: all 2 rows are bad", "line 2: column 'gpus'"));
+}
+
+static void misspelt_columns_are_noted(void) {
+  struct hr_trace *trace = trace_of("submit_s,duration_s,gpus,priorty\n1,2,3,4\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(has_note(&trace->notes, "column 'priorty' is not known and is ignored; did you mean 'priority'?"));
+  hr_trace_destroy(trace);
+}
+
+TEST_MAIN("csv", TEST(columns_come_in_any_order), TEST(every_field_has_its_column),
+          TEST(rows_are_sorted_by_submit_and_file_order), TEST(dates_make_a_dated_trace), TEST(a_map_renames_columns),
+          TEST(a_map_may_name_some_fields_and_one_column_twice), TEST(mapped_columns_may_tell_their_unit),
+          TEST(maps_that_are_wrong_are_refused), TEST(lines_are_counted_as_an_editor_does),
+          TEST(marks_and_quotes_do_not_disturb), TEST(the_last_line_needs_no_end),
+          TEST(lenient_reading_counts_bad_rows_by_reason), TEST(nothing_left_is_an_error_even_then),
+          TEST(misspelt_columns_are_noted))

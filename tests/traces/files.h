@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_TRACES_FILES_H
+#define HR_TESTS_TRACES_FILES_H
+
+/* Small files for tests, in a folder of the test's own, and traces read from them. */
+
+#include "headroom/trace.h"
+
+/* The path of file `name`, valid until the next call of any function here. */
+const char *file_path(const char *name);
+const char *file_write(const char *name, const void *bytes, size_t length);
+const char *file_write_text(const char *name, const char *text);
+/* The text as one gzip member, or one zstd frame; the memory is the caller's. */
+void *gzip_bytes(const char *text, size_t *length);
+void *zstd_bytes(const char *text, size_t *length);
+
+/* Reads `text` as a file called jobs.csv. On failure NULL, and the message (without the folder) in trace_error(). */
+struct hr_trace *trace_of(const char *text, const struct hr_trace_options *options);
+struct hr_trace *trace_at(const char *path, const struct hr_trace_options *options);
+const char *trace_error(void);
+enum hr_status trace_status(void);
+
+/* Whether reading `text` fails as bad input, with a message that begins with `start` and holds `part`; says what the
+   message was when not. */
+bool refused(const char *text, const struct hr_trace_options *options, const char *start, const char *part);
+bool refused_at(const char *path, const struct hr_trace_options *options, const char *start, const char *part);
+bool has_note(const struct hr_notes *notes, const char *part);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Each allocation fails once: the first, then the second, until the call succeeds. Every failure must be reported as
+ * HR_NO_MEMORY, leave nothing behind (run it with a leak checker) and crash nothing. The linker sends the library's
+ * allocations here (--wrap).
+ */
+#include "harness.h"
+
+#include "files.h"
+
+#include <string.h>
+
+static struct { long left; /* allocations until the one that fails; negative: none does */ } faults = {-1};
+
+static bool fails_now(void) {
+  return faults.left >= 0 && faults.left-- == 0;
+}
+
+#define WRAPPED(type, name, parameters, arguments)                                                                     \
+  type __real_##name parameters;                                                                                       \
+  type __wrap_##name parameters;                                                                                       \
+  type __wrap_##name parameters {                                                                                      \
+    return fails_now() ? NULL : __real_##name arguments;                                                               \
+  }
+WRAPPED(void *, malloc, (size_t size), (size))
+WRAPPED(void *, calloc, (size_t count, size_t size), (count, size))
+WRAPPED(void *, realloc, (void *old, size_t size), (old, size))
+WRAPPED(char *, strdup, (const char *text), (text))
+WRAPPED(char *, strndup, (const char *text, size_t length), (text, length))
+
+/* One complete use of the library; frees all that it made. */
+typedef enum hr_status scenario(const char *path, struct hr_error *error);
+
+static void survives_every_failure(scenario *run, const char *text) {
+  char path[200];
+  snprintf(path, sizeof path, "%s", file_write_text("input.csv", text));
+  long n_failures = 0;
+  for (;; n_failures++) {
+    struct hr_error error = {0};
+    faults.left = n_failures;
+    enum hr_status status = run(path, &error);
+    bool reached = faults.left < 0;
+    faults.left = -1;
+    if (!reached) {
+      CU_ASSERT_EQUAL(status, HR_OK);
+      break;
+    }
+    if (status != HR_NO_MEMORY) fprintf(stderr, "\n    allocation %ld: %d %s\n", n_failures, status, error.text);
+    CU_ASSERT_EQUAL(status, HR_NO_MEMORY);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "out of memory"));
+  }
+  CU_ASSERT(n_failures > 5);
+}
+
+static enum hr_status read_trace(const char *path, const struct hr_trace_options *options, struct hr_error *error) {
+  struct hr_trace *trace;
+  enum hr_status status = hr_trace_read(path, options, &trace, error);
+  CU_ASSERT_EQUAL(status == HR_OK, trace != NULL);
+  hr_trace_destroy(trace);
+  return status;
+}
+
+static enum hr_status read_auto(const char *path, struct hr_error *error) {
+  return read_trace(path, NULL, error);
+}
+
+static enum hr_status read_leniently(const char *path, struct hr_error *error) {
+  return read_trace(path, &(struct hr_trace_options){.lenient = true}, error);
+}
+
+static enum hr_status read_mapped(const char *path, struct hr_error *error) {
+  struct hr_column_map map = {0};
+  enum hr_status status = hr_column_map_parse(&map, "submit=at,duration=run,gpus=n,gpus=m", error);
+  if (status == HR_OK) status = read_trace(path, &(struct hr_trace_options){.map = &map}, error);
+  hr_column_map_finish(&map);
+  return status;
+}
+
+static enum hr_status read_nodes(const char *path, struct hr_error *error) {
+  struct hr_cluster_spec cluster = {0};
+  struct hr_notes notes = {0};
+  enum hr_status status = hr_nodes_read(path, &cluster, &notes, error);
+  hr_notes_finish(&notes);
+  hr_cluster_spec_finish(&cluster);
+  return status;
+}
+
+static enum hr_status generate(const char *path, struct hr_error *error) {
+  struct hr_generator generator;
+  hr_generator_init(&generator);
+  generator.count = 10;
+  return hr_generate(&generator, path, error);
+}
+
+/* Numeric ids that turn into text, unsorted rows, an unknown column, names of all kinds. */
+#define CSV                                                                                                            \
+  "job_id,submit_s,duration_s,gpus,user,tenant,gpu_type,priority,limit_s,colour\n"                                     \
+  "1,9,1,1,ann,a,H100,,,\n2,3,1,1,bob,b,T4,1,,\nx,4,1,1,ann,c,T4|H100,,7,\n"
+
+static void csv(void) {
+  survives_every_failure(read_auto, CSV);
+}
+
+static void lenient_csv(void) {
+  survives_every_failure(read_leniently, CSV "1,4,1,1,ann,c,,,,\ny,-4,1,1,,,,,,\nz,4,1,1\n");
+}
+
+static void mapped_csv(void) {
+  survives_every_failure(read_mapped, "at,run,m\n1,2,3\n4,5,6\n");
+}
+
+static void swf(void) {
+  survives_every_failure(read_auto, ";\n1 0 0 9 1 -1 -1 1 5 -1 1 1 1 1 1 1 1 1\n");
+}
+
+static void philly(void) {
+  survives_every_failure(read_auto, "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,a\n"
+                                    "2017-10-09 06:01:55,66.0,1,66.0,a\n");
+}
+
+static void openb(void) {
+  survives_every_failure(read_auto, "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+                                    "deletion_time,scheduled_time\np0,1,2,1,460,T4|P100,LS,Running,10,100,\n");
+}
+
+static void nodes(void) {
+  survives_every_failure(read_nodes, "sn,cpu_milli,memory_mib,gpu,model\nn0,1,2,0,\nn1,1,2,3,T4\nn2,2,2,3,T4\n");
+}
+
+static void generator(void) {
+  struct hr_error error = {0};
+  for (long n = 0;; n++) {
+    faults.left = n;
+    enum hr_status status = generate(file_path("generated.csv"), &error);
+    bool reached = faults.left < 0;
+    faults.left = -1;
+    CU_ASSERT_EQUAL(status, reached ? HR_NO_MEMORY : HR_OK);
+    if (!reached) break;
+  }
+}
+
+TEST_MAIN("no_memory", TEST(csv), TEST(lenient_csv), TEST(mapped_csv), TEST(swf), TEST(philly), TEST(openb),
+          TEST(nodes), TEST(generator))

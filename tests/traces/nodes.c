@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Node lists to pools. */
+#include "harness.h"
+
+#include "files.h"
+
+#include <string.h>
+
+static void kinds_become_pools(void) {
+  const char *path = file_write_text("nodes.csv", "sn,cpu_milli,memory_mib,gpu,model\n"
+                                                  "n0,64000,262144,2,P100\nn1,96000,1024,0,\nn2,64000,262144,2,P100\n"
+                                                  "n3,64000,131072,2,P100\nn4,96000,786432,8,V100M32\n");
+  char name[] = "V100M32-8gpu", gpu[] = "V100M32";
+  struct hr_pool_spec there = {.name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 8};
+  struct hr_cluster_spec cluster = {0};
+  struct hr_notes notes = {0};
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_cluster_spec_add(&cluster, &there, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_nodes_read(path, &cluster, &notes, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(cluster.n_pools, 4);
+  static const char *const names[] = {"V100M32-8gpu", "P100-2gpu", "P100-2gpu-2", "V100M32-8gpu-2"};
+  static const uint32_t nodes[] = {1, 2, 1, 1};
+  for (uint32_t i = 0; i < 4; i++) {
+    CU_ASSERT_STRING_EQUAL(cluster.pools[i].name, names[i]);
+    CU_ASSERT_EQUAL(cluster.pools[i].nodes, nodes[i]);
+  }
+  CU_ASSERT_STRING_EQUAL(cluster.pools[1].gpu, "P100");
+  CU_ASSERT_EQUAL(cluster.pools[1].cpu_milli_per_node, 64000);
+  CU_ASSERT_EQUAL(cluster.pools[2].mem_mib_per_node, 131072);
+  CU_ASSERT_EQUAL(notes.count, 1);
+  CU_ASSERT(has_note(&notes, "1 nodes without GPUs are left out"));
+  hr_notes_finish(&notes);
+  hr_cluster_spec_finish(&cluster);
+}
+
+static bool nodes_refused(const char *text, const char *part) {
+  struct hr_cluster_spec cluster = {0};
+  struct hr_notes notes = {0};
+  struct hr_error error = {0};
+  enum hr_status status = hr_nodes_read(file_write_text("nodes.csv", text), &cluster, &notes, &error);
+  bool right = status == HR_BAD_INPUT && strstr(error.text, part) && cluster.n_pools == 0;
+  if (!right) fprintf(stderr, "\n    got: %s\n", error.text);
+  hr_notes_finish(&notes);
+  hr_cluster_spec_finish(&cluster);
+  return right;
+}
+
+static void bad_lists_are_refused(void) {
+  CU_ASSERT(
+      nodes_refused("sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,2,\n", "nodes.csv:2: a node with GPUs has no model"));
+  CU_ASSERT(nodes_refused("sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,0,\n", "no node has a GPU"));
+  CU_ASSERT(nodes_refused("sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,-2,T4\n", "nodes.csv:2: column 'gpu': '-2'"));
+  CU_ASSERT(nodes_refused("sn,cpu_milli,memory_mib,model\n", "missing column 'gpu'"));
+  CU_ASSERT(nodes_refused("", "empty"));
+}
+
+TEST_MAIN("nodes", TEST(kinds_become_pools), TEST(bad_lists_are_refused))

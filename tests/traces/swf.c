@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Standard Workload Format, line by line. */
+#include "harness.h"
+
+#include "files.h"
+
+#include <string.h>
+
+#define REST " -1 -1 -1 -1 -1\n"
+
+static void fields_find_their_places(void) {
+  struct hr_trace *trace =
+      trace_of("; a comment\n\n"
+               "  1  100  5  60  4  -1 -1  8  300 -1 1  7  3" REST "  ; another\n"
+               "2\t110 -1 0 -1 -1 -1 16 -1 -1 0 -1 -1" REST "3 120 0 400.5 2 -1 -1 2 300 -1 5 7 0" REST,
+               NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_STRING_EQUAL(trace->format, "swf");
+  CU_ASSERT_EQUAL(trace->n_jobs, 3);
+  CU_ASSERT_EQUAL(trace->origin_us, 100 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->work_us[2], 400500000);
+  static const uint32_t gpus[] = {4, 16, 2};
+  static const int64_t limits_us[] = {300 * HR_SECOND_US, HR_UNKNOWN_US, 300 * HR_SECOND_US};
+  static const uint8_t outcomes[] = {HR_OUTCOME_COMPLETED, HR_OUTCOME_FAILED, HR_OUTCOME_CANCELLED};
+  for (uint32_t i = 0; i < 3; i++) {
+    CU_ASSERT_EQUAL(trace->gpus[i], gpus[i]);
+    CU_ASSERT_EQUAL(trace->limit_us[i], limits_us[i]);
+    CU_ASSERT_EQUAL(trace->outcome[i], outcomes[i]);
+    CU_ASSERT_EQUAL(trace->id_number[i], (int64_t)i + 1);
+  }
+  CU_ASSERT_STRING_EQUAL(trace->users.text[trace->user[2]], "7");
+  CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[0]], "3");
+  CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[2]], "0");
+  CU_ASSERT_EQUAL(trace->user[1], HR_NONE);
+  CU_ASSERT(has_note(&trace->notes, "1 jobs ran longer than the time they asked for"));
+  hr_trace_destroy(trace);
+}
+
+static void more_fields_are_tolerated_and_fewer_are_not(void) {
+  struct hr_trace *trace = trace_of("1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1 1 extra 7\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL(trace);
+  hr_trace_destroy(trace);
+  CU_ASSERT(refused(";\n1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1\n", NULL, "jobs.csv:2: too few fields",
+                    "17 numbers where a job has 18"));
+}
+
+static void what_cannot_be_replayed_is_named(void) {
+  CU_ASSERT(
+      refused(";\n1 0 0 -1 1 -1 -1 1 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: column '4 (run time)': '-1'", "unknown"));
+  CU_ASSERT(refused(";\n1 0 0 9 -1 -1 -1 0 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: column '5 (allocated processors)'",
+                    "requested processors"));
+  CU_ASSERT(refused(";\n1 -1 0 9 1 -1 -1 0 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: column '2 (submit time)'", "unknown"));
+  CU_ASSERT(refused(";\n1 0 0 abc 1 -1 -1 0 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: column '4 (run time)': 'abc'",
+                    "not a number of seconds"));
+  CU_ASSERT(refused(";\n1 0 0 9 5000000 -1 -1 0 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: ", "too large"));
+}
+
+static void lenient_reading_goes_on(void) {
+  struct hr_trace *trace = trace_of(";\n1 0 0 -1 1 -1 -1 1 -1 -1 1 1 1" REST "2 0 0 9 1 -1 -1 1 -1 -1 1 1 1" REST,
+                                    &(struct hr_trace_options){.lenient = true});
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->n_jobs, 1);
+  CU_ASSERT_EQUAL(trace->n_skipped, 1);
+  CU_ASSERT_STRING_EQUAL(trace->skipped[0].reason, "column '4 (run time)': unknown: the job cannot be replayed");
+  hr_trace_destroy(trace);
+}
+
+static void comments_alone_are_no_trace(void) {
+  CU_ASSERT(refused("; nothing\n;\n", NULL, "jobs.csv: ", "no job"));
+}
+
+TEST_MAIN("swf", TEST(fields_find_their_places), TEST(more_fields_are_tolerated_and_fewer_are_not),
+          TEST(what_cannot_be_replayed_is_named), TEST(lenient_reading_goes_on), TEST(comments_alone_are_no_trace))
