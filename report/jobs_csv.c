@@ -73,7 +73,7 @@ static void put_placement(struct jobs_out *out, const struct hr_placement *place
 static void put_row(struct jobs_out *out, hr_job job) {
   const struct hr_trace *trace = out->trace;
   struct hr_slice one;
-  struct hr_placement placement;
+  struct hr_placement placement = {0};
   bool placed = hr__placements_get(out->placements, job, &one, &placement);
   put_id(out, job);
   put_times(out, job);
