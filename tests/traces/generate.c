@@ -208,7 +208,7 @@ static void nonsense_is_refused(void) {
   } while (0)
   REFUSED("count: 0", bad.count = 0);
   REFUSED("load: -1", bad.load = -1);
-  REFUSED("load: nan", bad.load = NAN);
+  REFUSED("load: nan", bad.load = (double)NAN);
   REFUSED("nodes: 0", bad.nodes = 0);
   REFUSED("gpus-per-node: 0", bad.gpus_per_node = 0);
   REFUSED("gpus-per-node", bad.gpus_per_node = UINT32_MAX);
