@@ -16,7 +16,7 @@ trap 'rm -rf "$area"' EXIT
 # Blocks run in a folder that looks like the checkout, so that what they write does not land in it.
 mkdir "$area/blocks" "$area/checkout"
 [ ! -d "$source_dir/../shared" ] || ln -s "$source_dir/../shared" "$area/shared"
-for entry in scenarios traces docs; do ln -s "$source_dir/$entry" "$area/checkout/$entry"; done
+for entry in scenarios traces docs; do cp -R "$source_dir/$entry" "$area/checkout/$entry"; done
 
 awk -v folder="$area/blocks" '
   /^```sh run[ \t]*$/ { inside = 1; file = sprintf("%s/%03d.sh", folder, ++count); next }
@@ -64,5 +64,11 @@ for command in "$area"/blocks/*.command; do
   failures=$((failures + 1))
   echo "FAILED: README.md shows something else than this prints (<: README.md): $(cat "$command")"
 done
+
+# Its picture is what the script draws today.
+count=$((count + 1))
+headroom run scenarios/demo.json --quiet --timeline timeline.csv
+awk -v title=demo -f docs/figures/timeline_svg.awk timeline.csv | cmp - docs/figures/demo.svg || failures=$((failures + 1))
+
 echo "README.md: $count blocks run, $failures failed"
 [ "$count" -gt 0 ] && [ "$failures" -eq 0 ]
