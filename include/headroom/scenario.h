@@ -34,7 +34,8 @@ HR_API enum hr_status hr_scenario_load(const char *path, const char *const *over
                                        struct hr_scenario **scenario, struct hr_error *error);
 HR_API void hr_scenario_destroy(struct hr_scenario *scenario);
 
-/* A GPU type of the catalogue. Figures carry their source and its kind (quoted, derived or assumed). */
+/* A GPU type of the catalogue. Figures carry their source and its kind: "quoted", or "mixed" where the source says
+   which ones are derived or assumed. */
 struct hr_gpu_type {
   char *name;
   double mem_gb, bandwidth_gb_s, fp16_tflops, tdp_w, idle_w, nvlink_gb_s;
