@@ -158,7 +158,8 @@ static void put_cluster(struct table *table, const struct hr_summary *summary, c
     fprintf(pools, "%s%s x %" PRIu32 " %s", i ? ", " : "", hr__count_text(pool->nodes, count), pool->gpus_per_node,
             pool->gpu ? pool->gpu : "GPUs");
   }
-  if (cluster->n_pools > MOST_POOLS) fprintf(pools, " and %" PRIu32 " more pools", cluster->n_pools - MOST_POOLS);
+  uint32_t more = cluster->n_pools > MOST_POOLS ? cluster->n_pools - MOST_POOLS : 0;
+  if (more) fprintf(pools, " and %" PRIu32 " more pool%s", more, more == 1 ? "" : "s");
   if (fclose(pools) == 0)
     put_field(table, "cluster", "%s GPUs on %s node%s: %s", hr__count_text(summary->gpus, gpus),
               hr__count_text(summary->nodes, nodes), summary->nodes == 1 ? "" : "s", text);
@@ -201,7 +202,8 @@ static void put_jobs(struct table *table, const struct hr_summary *summary, cons
               hr__count_text(summary->outcome_failed, text[4]), hr__count_text(summary->outcome_cancelled, text[5]));
   uint64_t left_out = 0;
   for (size_t i = 0; i < label->n_skipped_reasons; i++) left_out += label->skipped[i].count;
-  if (left_out) put_field(table, "left out", "%s rows of the trace", hr__count_text(left_out, text[0]));
+  if (left_out)
+    put_field(table, "left out", "%s row%s of the trace", hr__count_text(left_out, text[0]), left_out == 1 ? "" : "s");
 }
 
 static void put_busy(struct table *table, const char *label, bool known, double share, const char *window,
@@ -219,9 +221,9 @@ static void put_totals(struct table *table, const struct hr_summary *summary) {
   put_busy(table, window ? "" : "GPUs", summary->makespan_s > 0, summary->utilization_makespan, "makespan",
            summary->makespan_s);
   put_field(table, "GPU hours", "%s", hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text[0]));
-  put_field(table, "queue", "%s jobs on average, %s at most; %s jobs backfilled",
+  put_field(table, "queue", "%s jobs on average, %s at most; %s job%s backfilled",
             hr__fixed_text(summary->queue_mean, 1, text[0]), hr__count_text(summary->queue_max, text[1]),
-            hr__count_text(summary->jobs_backfilled, text[2]));
+            hr__count_text(summary->jobs_backfilled, text[2]), summary->jobs_backfilled == 1 ? "" : "s");
 }
 
 static const char *seconds_text(double value, char *buffer) {
@@ -297,7 +299,8 @@ static void put_foot(struct table *table, const struct hr_summary *summary, cons
   put_field(table, "digest", "%016" PRIx64, summary->digest);
   if (perf->sim_s > 0)
     put_field(table, "speed", "%s jobs in %s s: %s jobs/s; trace read in %s s",
-              hr__count_text(summary->jobs_submitted, text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
+              hr__count_text(summary->jobs_submitted, text[0]),
+              hr__fixed_text(perf->sim_s, perf->sim_s < 0.1 ? 4 : 2, text[1]),
               hr__fixed_text(rounded((double)summary->jobs_submitted / perf->sim_s), 0, text[2]),
               hr__fixed_text(perf->load_s, 2, text[3]));
   if (perf->peak_rss_mib > 0)

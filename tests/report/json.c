@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The summary as JSON: its bytes where they matter, and every key against docs/summary.schema.json. */
+
+#include "files.h"
+#include "harness.h"
+#include "replayed.h"
+
+#include <cjson/cJSON.h>
+#include <string.h>
+
+static const struct replayed_job jobs[] = {
+    {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4},
+    {.submit_s = 5, .work_s = 90, .start_s = 6.5, .gpus = 1},
+    {.submit_s = 7, .work_s = 1, .start_s = NEVER, .gpus = 99, .rejected = true},
+};
+static const char *const tenants[] = {"team \"a\"", "M\xfcller\t"};
+static const uint32_t tenant[] = {0, 1, HR_NONE};
+
+static struct replayed run;
+static struct replayed_policy policy;
+static const struct hr_perf perf = {.load_s = 0.25, .sim_s = 0.5, .peak_rss_mib = 12.5};
+
+static struct hr_run_label make_label(void) {
+  return (struct hr_run_label){.scenario = "demo",
+                               .trace = run.trace.source,
+                               .format = run.trace.format,
+                               .cluster = &run.cluster,
+                               .policy = &policy.choice,
+                               .seed = 1};
+}
+
+static void prepare(uint32_t n_jobs, double horizon_s) {
+  replayed_make(&run, jobs, n_jobs, horizon_s);
+  run.trace.tenant = tenant;
+  run.trace.tenants = (struct hr_names){2, tenants};
+  replayed_policy_init(&policy);
+}
+
+/* What is written of the run; the caller frees it. */
+static char *written(const struct hr_run_label *label, const struct hr_perf *took) {
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL_FATAL(hr_summary_write_json(files_path("summary.json"), summary, label, took, NULL), HR_OK);
+  hr_summary_destroy(summary);
+  return files_read(files_path("summary.json"));
+}
+
+static void expect_within(const char *text, const char *part) {
+  if (!strstr(text, part)) printf("\n  not there: %s\n", part);
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, part));
+}
+
+static void a_key_stands_on_each_line(void) {
+  prepare(3, NEVER);
+  struct hr_run_label label = make_label();
+  char *text = written(&label, &perf);
+  expect_within(text, "{\n  \"headroom\": \"");
+  expect_within(
+      text,
+      "\n  \"scenario\": \"demo\",\n  \"trace\": {\n    \"file\": \"made.csv\",\n    \"format\": \"memory\"\n  },\n");
+  expect_within(text, "\n    \"pools\": [\n      {\n        \"name\": \"main\",\n        \"gpu\": \"A100-80\",\n"
+                      "        \"nodes\": 2,\n        \"gpus_per_node\": 4\n      }\n    ]\n  },\n");
+  expect_within(text, "\n  \"policy\": {\n    \"name\": \"made\",\n    \"order\": \"sjf\",\n    \"depth\": -3,\n"
+                      "    \"share\": 0.5,\n    \"eager\": true\n  },\n  \"seed\": 1,\n");
+  expect_within(text,
+                "\n  \"wait_s\": {\n    \"mean\": 0.75,\n    \"p50\": 0.75,\n    \"p90\": 1.35,\n    \"p95\": 1.425,\n"
+                "    \"p99\": 1.485,\n    \"max\": 1.5\n  },\n");
+  expect_within(text, "\n  \"makespan_s\": 96.5,\n  \"submit_window_s\": 7,\n");
+  expect_within(text, "\n  \"digest\": \"0123456789abcdef\",\n  \"notes\": [],\n  \"skipped\": [],\n");
+  expect_within(text, "\n    \"team \\\"a\\\"\": {\n      \"jobs\": 1,\n");
+  expect_within(text, "\n    \"M\xc3\xbcller\\t\": {\n");
+  expect_within(text, "\n    \"\": {\n");
+  expect_within(text, "\n    \"jobs_per_s\": 6,\n    \"peak_rss_mib\": 12.5\n  }\n}\n");
+  CU_ASSERT_PTR_NULL(strchr(text, '\t'));
+  free(text);
+}
+
+static void the_same_run_gives_the_same_bytes(void) {
+  static const struct hr_perf another = {.load_s = 1, .sim_s = 2, .peak_rss_mib = 3};
+  prepare(3, NEVER);
+  struct hr_run_label label = make_label();
+  char *one = written(&label, &perf), *two = written(&label, &another);
+  size_t length = (size_t)(strstr(one, "\"perf\"") - one);
+  CU_ASSERT_EQUAL(strncmp(one, two, length), 0);
+  CU_ASSERT_STRING_NOT_EQUAL(one, two);
+  free(one);
+  free(two);
+}
+
+static void statistics_of_nothing_are_null(void) {
+  prepare(3, NEVER);
+  run.trace.tenant = NULL;
+  for (int i = 0; i < 2; i++) {
+    run.state[i] = HR_JOB_REJECTED;
+    run.start_us[i] = HR_NEVER_US;
+  }
+  run.result.n_completed = 0;
+  run.result.n_rejected = 3;
+  struct hr_run_label label = make_label();
+  char *text = written(&label, &(struct hr_perf){0});
+  expect_within(text,
+                "\n  \"jct_s\": {\n    \"mean\": null,\n    \"p50\": null,\n    \"p90\": null,\n    \"p95\": null,\n"
+                "    \"p99\": null,\n    \"max\": null\n  },\n");
+  expect_within(text, "\n  \"makespan_s\": null,\n");
+  expect_within(text, "\n    \"makespan\": null\n");
+  expect_within(text, "\n  \"queue\": {\n    \"mean\": null,\n");
+  expect_within(text, "\n  \"by_tenant\": {},\n");
+  expect_within(text, "\n    \"jobs_per_s\": null,\n");
+  free(text);
+}
+
+static void remarks_and_large_seeds_are_kept(void) {
+  struct hr_notes notes = {0};
+  struct hr_skipped_rows skipped[] = {{(char *)"no gpus", 3, 17}};
+  CU_ASSERT_EQUAL_FATAL(hr_notes_add(&notes, "column 'x' is not known"), HR_OK);
+  const struct hr_notes *lists[] = {&notes};
+  prepare(3, NEVER);
+  struct hr_run_label label = make_label();
+  label.notes = lists;
+  label.n_notes = 1;
+  label.skipped = skipped;
+  label.n_skipped_reasons = 1;
+  label.seed = UINT64_MAX;
+  char *text = written(&label, &perf);
+  expect_within(text, "\n  \"seed\": \"18446744073709551615\",\n");
+  expect_within(text, "\n  \"notes\": [\n    \"column 'x' is not known\"\n  ],\n");
+  expect_within(text, "\n  \"skipped\": [\n    {\n      \"reason\": \"no gpus\",\n      \"count\": 3,\n"
+                      "      \"first_line\": 17\n    }\n  ],\n");
+  free(text);
+  hr_notes_finish(&notes);
+}
+
+/* ---- The schema ------------------------------------------------------------------------------------- */
+
+static const cJSON *schema;
+
+static const cJSON *get(const cJSON *object, const char *key) {
+  return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+static const cJSON *resolved(const cJSON *rule) {
+  const cJSON *reference = get(rule, "$ref");
+  if (!reference) return rule;
+  const char *name = strrchr(reference->valuestring, '/') + 1;
+  const cJSON *definition = get(get(schema, "$defs"), name);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(definition);
+  return definition;
+}
+
+static bool is_of_type(const cJSON *value, const char *type) {
+  if (strcmp(type, "object") == 0) return cJSON_IsObject(value);
+  if (strcmp(type, "array") == 0) return cJSON_IsArray(value);
+  if (strcmp(type, "string") == 0) return cJSON_IsString(value);
+  if (strcmp(type, "null") == 0) return cJSON_IsNull(value);
+  if (strcmp(type, "boolean") == 0) return cJSON_IsBool(value);
+  if (strcmp(type, "number") == 0) return cJSON_IsNumber(value);
+  return cJSON_IsNumber(value) && value->valuedouble == (double)(long long)value->valuedouble;
+}
+
+static bool type_allowed(const cJSON *value, const cJSON *types) {
+  const cJSON *type;
+  if (cJSON_IsString(types)) return is_of_type(value, types->valuestring);
+  cJSON_ArrayForEach(type, types) if (is_of_type(value, type->valuestring)) return true;
+  return false;
+}
+
+static bool in_list(const cJSON *list, const char *text) {
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) if (strcmp(item->valuestring, text) == 0) return true;
+  return false;
+}
+
+static bool complain(const char *path, const char *what) {
+  printf("\n  %s: %s\n", path, what);
+  return false;
+}
+
+static bool fits(const cJSON *value, const cJSON *rule, const char *path);
+
+static bool keys_fit(const cJSON *value, const cJSON *rule, const char *path) {
+  const cJSON *key, *known = get(rule, "properties"), *others = get(rule, "additionalProperties");
+  const cJSON *names = get(get(rule, "propertyNames"), "enum");
+  cJSON_ArrayForEach(key, get(rule, "required")) {
+    if (!get(value, key->valuestring)) return complain(path, key->valuestring);
+  }
+  cJSON_ArrayForEach(key, value) {
+    const cJSON *own = get(known, key->string);
+    char below[300];
+    snprintf(below, sizeof below, "%s.%s", path, key->string);
+    if (names && !in_list(names, key->string)) return complain(below, "a name that is not in the list");
+    if (!own && !cJSON_IsObject(others)) return complain(below, "the schema does not know this key");
+    if (!fits(key, own ? own : others, below)) return false;
+  }
+  return true;
+}
+
+/* The part of JSON Schema that the summary's schema uses, patterns apart. */
+static bool fits(const cJSON *value, const cJSON *rule, const char *path) {
+  rule = resolved(rule);
+  const cJSON *item, *least = get(rule, "minimum"), *most = get(rule, "maximum");
+  if (!type_allowed(value, get(rule, "type"))) return complain(path, "of another type");
+  if (cJSON_IsNumber(value) && least && value->valuedouble < least->valuedouble) return complain(path, "too small");
+  if (cJSON_IsNumber(value) && most && value->valuedouble > most->valuedouble) return complain(path, "too large");
+  if (cJSON_IsObject(value)) return keys_fit(value, rule, path);
+  if (cJSON_IsArray(value)) {
+    cJSON_ArrayForEach(item, value) {
+      if (!fits(item, get(rule, "items"), path)) return false;
+    }
+  }
+  return true;
+}
+
+/* Every key that the schema lists must be required, too: a summary has all of them, always. */
+static bool all_required(const cJSON *rule) {
+  const cJSON *key, *inner;
+  cJSON_ArrayForEach(key, get(rule, "properties")) {
+    if (!in_list(get(rule, "required"), key->string)) return complain("required", key->string);
+    if (!all_required(key)) return false;
+  }
+  cJSON_ArrayForEach(inner, get(rule, "$defs")) {
+    if (!all_required(inner)) return false;
+  }
+  return true;
+}
+
+static void expect_fit(double horizon_s, uint32_t n_jobs) {
+  prepare(n_jobs, horizon_s);
+  struct hr_run_label label = make_label();
+  char *text = written(&label, &perf);
+  cJSON *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  CU_ASSERT_TRUE(fits(tree, schema, "summary"));
+  const cJSON *extra = cJSON_AddNumberToObject(cJSON_GetObjectItemCaseSensitive(tree, "queue"), "min", 0);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(extra);
+  CU_ASSERT_FALSE(fits(tree, schema, "on purpose"));
+  cJSON_Delete(tree);
+  free(text);
+}
+
+static void every_key_is_in_the_schema(void) {
+  char *text = files_read(PROJECT_DIR "/docs/summary.schema.json");
+  cJSON *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  schema = tree;
+  CU_ASSERT_TRUE(all_required(schema));
+  expect_fit(NEVER, 3);
+  expect_fit(NEVER, 1);
+  expect_fit(6, 3);
+  cJSON_Delete(tree);
+  free(text);
+}
+
+static void what_cannot_be_written_leaves_nothing(void) {
+  prepare(3, NEVER);
+  struct hr_run_label label = make_label();
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  struct hr_error error = {0};
+  CU_ASSERT_NOT_EQUAL(hr_summary_write_json(files_path("nowhere/s.json"), summary, &label, &perf, &error), HR_OK);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "nowhere/s.json"));
+  CU_ASSERT_EQUAL(hr_summary_write_json("/dev/full", summary, &label, &perf, &error), HR_IO_ERROR);
+  CU_ASSERT_TRUE(files_only("summary.json"));
+  hr_summary_destroy(summary);
+}
+
+TEST_MAIN("report: JSON", TEST(a_key_stands_on_each_line), TEST(the_same_run_gives_the_same_bytes),
+          TEST(statistics_of_nothing_are_null), TEST(remarks_and_large_seeds_are_kept),
+          TEST(every_key_is_in_the_schema), TEST(what_cannot_be_written_leaves_nothing))

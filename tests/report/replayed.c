@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "replayed.h"
+
+#include <math.h>
+#include <string.h>
+
+static int64_t us_of(double seconds) {
+  return llround(seconds * 1e6);
+}
+
+static int64_t end_of(const struct replayed *run, uint32_t job) {
+  return run->start_us[job] == HR_NEVER_US ? HR_NEVER_US : run->start_us[job] + run->work_us[job];
+}
+
+static void fill_job(struct replayed *run, uint32_t i, const struct replayed_job *job, int64_t horizon_us) {
+  run->submit_us[i] = us_of(job->submit_s);
+  run->work_us[i] = us_of(job->work_s);
+  run->gpus[i] = job->gpus;
+  bool starts = job->start_s >= 0 && us_of(job->start_s) <= horizon_us;
+  run->start_us[i] = starts ? us_of(job->start_s) : HR_NEVER_US;
+  enum hr_job_state state = starts ? HR_JOB_RUNNING : job->rejected ? HR_JOB_REJECTED : HR_JOB_WAITING;
+  if (starts && end_of(run, i) <= horizon_us) state = HR_JOB_COMPLETED;
+  if (run->submit_us[i] > horizon_us) state = HR_JOB_FUTURE;
+  run->state[i] = (uint8_t)state;
+  enum hr_reason reason = starts ? HR_REASON_IN_ORDER : HR_REASON_NONE;
+  run->reason[i] = (uint8_t)(state == HR_JOB_REJECTED ? HR_REASON_TOO_LARGE : reason);
+  run->result.n_submitted += state != HR_JOB_FUTURE;
+  run->result.n_completed += state == HR_JOB_COMPLETED;
+  run->result.n_rejected += state == HR_JOB_REJECTED;
+  run->result.n_waiting += state == HR_JOB_WAITING;
+  run->result.n_running += state == HR_JOB_RUNNING;
+}
+
+static int64_t next_instant(const struct replayed *run, int64_t after_us) {
+  int64_t next_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < run->trace.n_jobs; i++) {
+    const int64_t moments[] = {run->submit_us[i], run->start_us[i], end_of(run, i)};
+    for (size_t k = 0; k < 3; k++)
+      if (moments[k] > after_us && moments[k] < next_us) next_us = moments[k];
+  }
+  return next_us;
+}
+
+void replayed_make(struct replayed *run, const struct replayed_job *jobs, uint32_t n_jobs, double horizon_s) {
+  int64_t horizon_us = horizon_s < 0 ? HR_NEVER_US - 1 : us_of(horizon_s);
+  *run = (struct replayed){.result = {.n_jobs = n_jobs,
+                                      .state = run->state,
+                                      .start_us = run->start_us,
+                                      .reason = run->reason,
+                                      .digest = 0x0123456789abcdef,
+                                      .n_events = 42,
+                                      .n_passes = 17,
+                                      .n_backfilled = 1}};
+  run->trace = (struct hr_trace){.source = "made.csv",
+                                 .format = "memory",
+                                 .n_jobs = n_jobs,
+                                 .submit_us = run->submit_us,
+                                 .work_us = run->work_us,
+                                 .gpus = run->gpus};
+  run->result.trace = &run->trace;
+  run->pool[0] =
+      (struct hr_pool_spec){.name = (char *)"main", .gpu = (char *)"A100-80", .nodes = 2, .gpus_per_node = 4};
+  run->pool[1] = (struct hr_pool_spec){.name = (char *)"spare", .gpu = (char *)"T4", .nodes = 1, .gpus_per_node = 2};
+  run->cluster = (struct hr_cluster_spec){run->pool, 1};
+  for (uint32_t i = 0; i < n_jobs; i++) fill_job(run, i, &jobs[i], horizon_us);
+  for (int64_t at_us = next_instant(run, -1); at_us <= horizon_us; at_us = next_instant(run, at_us))
+    run->result.end_us = at_us;
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------------- */
+
+struct teller {
+  struct replayed *run;
+  const struct hr_fold *folds;
+  uint32_t n_folds;
+  const struct hr_placement *placements;
+  struct hr_view view;
+};
+
+static void tell(struct teller *teller, enum hr_event_kind kind, uint32_t job) {
+  static const struct hr_placement by_count = {.n_slices = 0};
+  bool placed = kind == HR_EVENT_START || kind == HR_EVENT_END;
+  const struct hr_placement *placement = teller->placements ? &teller->placements[job] : &by_count;
+  struct hr_event event = {teller->view.now_us, kind, HR_REASON_NONE, {job}, placed ? placement : NULL};
+  for (uint32_t i = 0; i < teller->n_folds; i++)
+    if (teller->folds[i].on_event) teller->folds[i].on_event(teller->folds[i].self, &teller->view, &event);
+}
+
+static void end_jobs(struct teller *teller) {
+  for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {
+    if (end_of(teller->run, i) != teller->view.now_us || teller->run->work_us[i] == 0) continue;
+    teller->view.n_running--;
+    teller->view.allocated_milli -= (uint64_t)teller->run->gpus[i] * 1000;
+    tell(teller, HR_EVENT_END, i);
+  }
+}
+
+static void submit_jobs(struct teller *teller) {
+  for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {
+    if (teller->run->submit_us[i] != teller->view.now_us) continue;
+    tell(teller, HR_EVENT_SUBMIT, i);
+    if (teller->run->state[i] == HR_JOB_REJECTED)
+      tell(teller, HR_EVENT_REJECT, i);
+    else
+      teller->view.n_waiting++;
+  }
+}
+
+static void start_jobs(struct teller *teller) {
+  for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {
+    if (teller->run->start_us[i] != teller->view.now_us) continue;
+    teller->view.n_waiting--;
+    teller->view.n_running++;
+    teller->view.allocated_milli += (uint64_t)teller->run->gpus[i] * 1000;
+    tell(teller, HR_EVENT_START, i);
+  }
+}
+
+static void pass_is_over(struct teller *teller) {
+  for (uint32_t i = 0; i < teller->n_folds; i++)
+    if (teller->folds[i].on_instant) teller->folds[i].on_instant(teller->folds[i].self, &teller->view);
+}
+
+/* What started without any work to do ends at the same instant, which comes up once more. */
+static void end_empty_jobs(struct teller *teller) {
+  bool any = false;
+  for (uint32_t i = 0; i < teller->run->trace.n_jobs; i++) {
+    if (teller->run->start_us[i] != teller->view.now_us || teller->run->work_us[i] > 0) continue;
+    teller->view.n_running--;
+    teller->view.allocated_milli -= (uint64_t)teller->run->gpus[i] * 1000;
+    tell(teller, HR_EVENT_END, i);
+    any = true;
+  }
+  if (any) pass_is_over(teller);
+}
+
+void replayed_tell(struct replayed *run, const struct hr_fold *folds, uint32_t n_folds,
+                   const struct hr_placement *placements) {
+  uint64_t total_milli = hr_cluster_spec_gpus(&run->cluster) * 1000;
+  struct teller teller = {run, folds, n_folds, placements, {.size = sizeof teller.view, .total_milli = total_milli}};
+  for (int64_t at_us = next_instant(run, -1); at_us <= run->result.end_us; at_us = next_instant(run, at_us)) {
+    teller.view.now_us = at_us;
+    end_jobs(&teller);
+    submit_jobs(&teller);
+    start_jobs(&teller);
+    pass_is_over(&teller);
+    end_empty_jobs(&teller);
+  }
+}
+
+struct hr_summary *replayed_summary(struct replayed *run) {
+  struct hr_usage *usage = hr_usage_create(&run->trace);
+  if (!usage) return NULL;
+  struct hr_fold fold = hr_usage_fold(usage);
+  struct hr_summary *summary = NULL;
+  replayed_tell(run, &fold, 1, NULL);
+  if (hr_summarize(&run->trace, &run->cluster, &run->result, usage, &summary, NULL) != HR_OK) summary = NULL;
+  hr_usage_destroy(usage);
+  return summary;
+}
+
+void replayed_policy_init(struct replayed_policy *policy) {
+  static const char *const orders[] = {"fifo", "sjf", NULL};
+  *policy = (struct replayed_policy){
+      .ops = {.abi = HR_POLICY_ABI, .size = sizeof policy->ops, .name = "made", .params = policy->params},
+      .params = {{.key = "order", .type = HR_PARAM_CHOICE, .choices = orders},
+                 {.key = "depth", .type = HR_PARAM_INTEGER},
+                 {.key = "share", .type = HR_PARAM_REAL},
+                 {.key = "eager", .type = HR_PARAM_BOOLEAN}},
+      .values = {{.integer = 1}, {.integer = -3}, {.real = 0.5}, {.integer = 1}}};
+  policy->choice = (struct hr_policy_choice){&policy->ops, policy->values, 4};
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every figure's definition, by values computed by hand. */
+
+#include "harness.h"
+#include "replayed.h"
+
+#include <math.h>
+#include <string.h>
+
+static void expect(double got, double wanted) {
+  if (fabs(got - wanted) > 1e-12 * fabs(wanted)) printf("\n  %.17g, wanted %.17g\n", got, wanted);
+  CU_ASSERT_TRUE(fabs(got - wanted) <= 1e-12 * fabs(wanted));
+}
+
+/* 8 GPUs. Allocated: 4 in [0, 10), 8 in [10, 20), 6 in [20, 70), 4 in [70, 100). Waiting: 1 in [10, 20) (job 2 waits
+   from 5 to 20, job 1 from 5 to 10), 2 in [5, 10). */
+static const struct replayed_job three_jobs[] = {
+    {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4},
+    {.submit_s = 5, .work_s = 90, .start_s = 10, .gpus = 4},
+    {.submit_s = 5, .work_s = 50, .start_s = 20, .gpus = 2},
+};
+
+static void a_run_by_hand(void) {
+  struct replayed run;
+  replayed_make(&run, three_jobs, 3, NEVER);
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL(summary->jobs_submitted, 3);
+  CU_ASSERT_EQUAL(summary->jobs_completed, 3);
+  CU_ASSERT_EQUAL(summary->jobs_rejected + summary->jobs_unfinished, 0);
+  CU_ASSERT_EQUAL(summary->jobs_backfilled, 1);
+  CU_ASSERT_EQUAL(summary->gpus, 8);
+  CU_ASSERT_EQUAL(summary->nodes, 2);
+  CU_ASSERT_EQUAL(summary->digest, 0x0123456789abcdef);
+  CU_ASSERT_EQUAL(summary->n_events, 42);
+  CU_ASSERT_EQUAL(summary->n_passes, 17);
+  expect(summary->makespan_s, 100);
+  expect(summary->submit_window_s, 5);
+  expect(summary->utilization_submit_window, 4.0 / 8);
+  expect(summary->utilization_makespan, (20 * 4 + 90 * 4 + 50 * 2) / (8 * 100.0));
+  expect(summary->gpu_hours, (20 * 4 + 90 * 4 + 50 * 2) / 3600.0);
+  expect(summary->queue_mean, (2 * 5 + 1 * 10) / 100.0);
+  CU_ASSERT_EQUAL(summary->queue_max, 2);
+  hr_summary_destroy(summary);
+}
+
+static void waits_completion_times_and_slowdowns(void) {
+  struct replayed run;
+  replayed_make(&run, three_jobs, 3, NEVER);
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL(summary->wait_s.count, 3); /* 0, 5, 15 */
+  expect(summary->wait_s.mean, 20 / 3.0);
+  expect(summary->wait_s.p50, 5);
+  expect(summary->wait_s.p90, 5 + 0.8 * 10);
+  expect(summary->wait_s.p95, 5 + 0.9 * 10);
+  expect(summary->wait_s.p99, 5 + 0.98 * 10);
+  expect(summary->wait_s.max, 15);
+  expect(summary->jct_s.mean, (20 + 95 + 65) / 3.0);
+  expect(summary->jct_s.p50, 65);
+  expect(summary->jct_s.max, 95);
+  expect(summary->slowdown.mean, (1 + 95 / 90.0 + 65 / 50.0) / 3);
+  expect(summary->slowdown.p50, 95 / 90.0);
+  expect(summary->slowdown.max, 65 / 50.0);
+  hr_summary_destroy(summary);
+}
+
+static void slowdown_is_bounded(void) {
+  static const struct replayed_job jobs[] = {
+      {.submit_s = 0, .work_s = 1, .start_s = 3, .gpus = 1},  /* 4 / 10: at least 1 */
+      {.submit_s = 0, .work_s = 1, .start_s = 39, .gpus = 1}, /* 40 / 10, not 40 / 1 */
+      {.submit_s = 0, .work_s = 0, .start_s = 25, .gpus = 1}, /* 25 / 10, not infinite */
+      {.submit_s = 0, .work_s = 20, .start_s = 30, .gpus = 1},
+  };
+  struct replayed run;
+  replayed_make(&run, jobs, 4, NEVER);
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  expect(summary->slowdown.mean, (1 + 4 + 2.5 + 2.5) / 4);
+  expect(summary->slowdown.max, 4);
+  hr_summary_destroy(summary);
+}
+
+static const struct hr_group *group_called(const struct hr_group *groups, size_t count, const char *name) {
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(groups[i].name, name) == 0) return &groups[i];
+  return NULL;
+}
+
+static void sizes_have_their_bounds(void) {
+  static const struct {
+    uint32_t gpus;
+    const char *size;
+  } cases[] = {{0, "0"},       {1, "1"},        {2, "2-4"},    {4, "2-4"},       {5, "5-8"},    {8, "5-8"},
+               {9, "9-16"},    {16, "9-16"},    {17, "17-32"}, {32, "17-32"},    {33, "33-64"}, {64, "33-64"},
+               {65, "65-128"}, {128, "65-128"}, {129, "129+"}, {4000000, "129+"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct replayed_job job = {.submit_s = 0, .work_s = 3600, .start_s = 0, .gpus = cases[i].gpus};
+    struct replayed run;
+    replayed_make(&run, &job, 1, NEVER);
+    struct hr_summary *summary = replayed_summary(&run);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+    CU_ASSERT_EQUAL(summary->n_sizes, 1);
+    CU_ASSERT_STRING_EQUAL(summary->by_size[0].name, cases[i].size);
+    expect(summary->by_size[0].gpu_hours, cases[i].gpus);
+    hr_summary_destroy(summary);
+  }
+}
+
+static void sizes_have_figures_of_their_own(void) {
+  struct replayed run;
+  replayed_make(&run, three_jobs, 3, NEVER);
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL(summary->n_tenants, 0);
+  CU_ASSERT_EQUAL_FATAL(summary->n_sizes, 1); /* 2 and 4 GPUs are one class */
+  CU_ASSERT_EQUAL(summary->by_size[0].jobs, 3);
+  run.gpus[2] = 1;
+  struct hr_summary *apart = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(apart);
+  CU_ASSERT_EQUAL_FATAL(apart->n_sizes, 2);
+  CU_ASSERT_STRING_EQUAL(apart->by_size[0].name, "1");
+  expect(apart->by_size[0].wait_s.mean, 15);
+  expect(apart->by_size[0].jct_s.p99, 65);
+  expect(apart->by_size[1].wait_s.mean, 2.5);
+  expect(apart->by_size[1].jct_s.p50, (20 + 95) / 2.0);
+  expect(apart->by_size[1].slowdown.max, 95 / 90.0);
+  expect(apart->wait_s.p50, 5); /* of all jobs, though the sizes were selected from first */
+  hr_summary_destroy(summary);
+  hr_summary_destroy(apart);
+}
+
+static void tenants_come_by_gpu_hours(void) {
+  static const char *const names[] = {"small", "large", "idle"};
+  static const uint32_t tenant[] = {0, 1, HR_NONE};
+  struct replayed run;
+  replayed_make(&run, three_jobs, 3, NEVER);
+  run.trace.tenant = tenant;
+  run.trace.tenants = (struct hr_names){3, names};
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL_FATAL(summary->n_tenants, 3); /* "idle" has no job; one job has no tenant */
+  CU_ASSERT_STRING_EQUAL(summary->by_tenant[0].name, "large");
+  CU_ASSERT_STRING_EQUAL(summary->by_tenant[1].name, "");
+  CU_ASSERT_STRING_EQUAL(summary->by_tenant[2].name, "small");
+  expect(summary->by_tenant[0].gpu_hours, 90 * 4 / 3600.0);
+  const struct hr_group *nobody = group_called(summary->by_tenant, summary->n_tenants, "");
+  CU_ASSERT_EQUAL(nobody->jobs, 1);
+  CU_ASSERT_EQUAL(nobody->completed, 1);
+  expect(nobody->wait_s.max, 15);
+  hr_summary_destroy(summary);
+}
+
+static void outcomes_are_counted(void) {
+  static const uint8_t outcome[] = {HR_OUTCOME_FAILED, HR_OUTCOME_CANCELLED, HR_OUTCOME_FAILED};
+  struct replayed run;
+  replayed_make(&run, three_jobs, 3, 80); /* the second job still runs */
+  run.trace.outcome = outcome;
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL(summary->outcome_failed, 2);
+  CU_ASSERT_EQUAL(summary->outcome_cancelled, 0);
+  hr_summary_destroy(summary);
+}
+
+static void a_horizon_cuts_the_run(void) {
+  struct replayed run;
+  replayed_make(&run, three_jobs, 3, 15); /* two run, one waits; the last instant is at 10 */
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL(summary->jobs_submitted, 3);
+  CU_ASSERT_EQUAL(summary->jobs_unfinished, 3);
+  CU_ASSERT_EQUAL(summary->wait_s.count, 2);
+  CU_ASSERT_EQUAL(summary->jct_s.count, 0);
+  expect(summary->makespan_s, 10);
+  expect(summary->utilization_makespan, 0.5);
+  expect(summary->gpu_hours, 4 * 10 / 3600.0);
+  expect(summary->queue_mean, 2 * 5 / 10.0);
+  hr_summary_destroy(summary);
+}
+
+static void jobs_beyond_the_horizon_are_in_no_figure(void) {
+  struct replayed run;
+  replayed_make(&run, three_jobs, 3, 2);
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL(summary->jobs_submitted, 1);
+  CU_ASSERT_EQUAL(summary->jobs_unfinished, 1);
+  CU_ASSERT_EQUAL(summary->by_size[0].jobs, 1);
+  expect(summary->submit_window_s, 0);
+  expect(summary->utilization_submit_window, 0);
+  hr_summary_destroy(summary);
+}
+
+static void all_rejected(void) {
+  static const struct replayed_job jobs[] = {
+      {.submit_s = 0, .work_s = 5, .start_s = NEVER, .gpus = 99, .rejected = true},
+      {.submit_s = 3, .work_s = 5, .start_s = NEVER, .gpus = 99, .rejected = true}};
+  struct replayed run;
+  replayed_make(&run, jobs, 2, NEVER);
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL(summary->jobs_rejected, 2);
+  CU_ASSERT_EQUAL(summary->wait_s.count + summary->jct_s.count + summary->slowdown.count, 0);
+  expect(summary->makespan_s, 0);
+  expect(summary->submit_window_s, 3);
+  expect(summary->gpu_hours, 0);
+  CU_ASSERT_EQUAL(summary->by_size[0].jobs, 2);
+  CU_ASSERT_EQUAL(summary->by_size[0].completed, 0);
+  hr_summary_destroy(summary);
+}
+
+/* A submit that is rejected after the last end is no part of the makespan. */
+static void the_makespan_ends_with_the_last_end(void) {
+  static const struct replayed_job jobs[] = {
+      {.submit_s = 0, .work_s = 50, .start_s = 0, .gpus = 8},
+      {.submit_s = 80, .work_s = 5, .start_s = NEVER, .gpus = 99, .rejected = true}};
+  struct replayed run;
+  replayed_make(&run, jobs, 2, NEVER);
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  expect(summary->makespan_s, 50);
+  expect(summary->utilization_makespan, 1);
+  expect(summary->submit_window_s, 80);
+  expect(summary->utilization_submit_window, 50.0 / 80);
+  hr_summary_destroy(summary);
+}
+
+static void one_job(void) {
+  static const struct replayed_job job = {.submit_s = 0, .work_s = 0, .start_s = 0, .gpus = 1};
+  struct replayed run;
+  replayed_make(&run, &job, 1, NEVER);
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL(summary->jobs_completed, 1);
+  CU_ASSERT_EQUAL(summary->queue_max, 0);
+  expect(summary->makespan_s, 0);
+  expect(summary->utilization_makespan, 0);
+  expect(summary->wait_s.p99, 0);
+  expect(summary->slowdown.p50, 1);
+  hr_summary_destroy(summary);
+}
+
+TEST_MAIN("report: summary", TEST(a_run_by_hand), TEST(waits_completion_times_and_slowdowns), TEST(slowdown_is_bounded),
+          TEST(sizes_have_their_bounds), TEST(sizes_have_figures_of_their_own), TEST(tenants_come_by_gpu_hours),
+          TEST(outcomes_are_counted), TEST(a_horizon_cuts_the_run), TEST(jobs_beyond_the_horizon_are_in_no_figure),
+          TEST(all_rejected), TEST(the_makespan_ends_with_the_last_end), TEST(one_job))

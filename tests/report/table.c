@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table for a person: what it says, and that nothing makes it wider than 80 columns. */
+
+#include "files.h"
+#include "harness.h"
+#include "replayed.h"
+
+#include <string.h>
+
+static const struct replayed_job jobs[] = {
+    {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 4},
+    {.submit_s = 5, .work_s = 90, .start_s = 10, .gpus = 4},
+    {.submit_s = 7, .work_s = 1, .start_s = NEVER, .gpus = 99, .rejected = true},
+};
+
+static struct replayed run;
+static struct replayed_policy policy;
+static struct hr_run_label label;
+static struct hr_perf perf;
+
+static void prepare(void) {
+  replayed_make(&run, jobs, 3, NEVER);
+  replayed_policy_init(&policy);
+  perf = (struct hr_perf){.load_s = 0.05, .sim_s = 0.25, .peak_rss_mib = 40};
+  label = (struct hr_run_label){.scenario = "demo",
+                                .trace = "traces/made.csv",
+                                .format = "csv",
+                                .cluster = &run.cluster,
+                                .policy = &policy.choice,
+                                .seed = 7};
+}
+
+static char *printed(const struct hr_summary *summary, bool colour) {
+  FILE *out = fopen(files_path("table.txt"), "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+  CU_ASSERT_EQUAL(hr_summary_print(out, summary, &label, &perf, colour), HR_OK);
+  fclose(out);
+  return files_read(files_path("table.txt"));
+}
+
+static char *printed_run(bool colour) {
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  char *text = printed(summary, colour);
+  hr_summary_destroy(summary);
+  return text;
+}
+
+static void expect_within(const char *text, const char *part) {
+  if (!strstr(text, part)) printf("\n%s\n  not there: %s\n", text, part);
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, part));
+}
+
+static size_t widest(const char *text) {
+  size_t widest_line = 0, width = 0;
+  for (; *text; text++) {
+    if (*text == '\n')
+      width = 0;
+    else
+      width += ((unsigned char)*text & 0xc0) != 0x80;
+    if (widest_line < width) widest_line = width;
+  }
+  return widest_line;
+}
+
+static void the_table_says_it_all(void) {
+  prepare();
+  char *text = printed_run(false);
+  expect_within(text, ": demo\n\n  trace      traces/made.csv (csv)\n  cluster    8 GPUs on 2 nodes: 2 x 4 A100-80\n"
+                      "  policy     made: order sjf, depth -3, share 0.5, eager true\n  seed       7\n");
+  expect_within(text, "\n  jobs       3 submitted, 2 completed, 1 rejected, 0 unfinished\n");
+  expect_within(text, "\n  GPUs       50.0 % allocated over the submit window, 7.00 s\n"
+                      "             55.0 % allocated over the makespan, 1 min 40 s\n  GPU hours  0.12\n"
+                      "  queue      0.1 jobs on average, 1 at most; 1 job backfilled\n");
+  expect_within(text, "\n                mean         p50         p90         p95         p99         max\n"
+                      "wait          2.50 s      2.50 s      4.50 s      4.75 s      4.95 s      5.00 s\n"
+                      "jct           57.5 s      57.5 s  1 min 28 s  1 min 31 s  1 min 34 s  1 min 35 s\n"
+                      "slowdown        1.03        1.03        1.05        1.05        1.06        1.06\n");
+  expect_within(text, "\nGPUs asked for        jobs   GPU hours   share   mean wait    p95 wait  slowdown\n"
+                      "2-4                      2         0.1 100.0 %      2.50 s      4.75 s      1.03\n"
+                      "65-128                   1         0.0   0.0 %           -           -         -\n");
+  expect_within(text, "\n  digest     0123456789abcdef\n"
+                      "  speed      3 jobs in 0.25 s: 12 jobs/s; trace read in 0.05 s\n  memory     40 MiB at most\n");
+  CU_ASSERT_PTR_NULL(strchr(text, '\033'));
+  CU_ASSERT_PTR_NULL(strstr(text, "tenant"));
+  free(text);
+}
+
+static void colour_is_only_added(void) {
+  prepare();
+  char *plain = printed_run(false), *coloured = printed_run(true), *kept = coloured;
+  CU_ASSERT_PTR_NOT_NULL(strchr(coloured, '\033'));
+  for (const char *at = coloured; *at;) {
+    if (*at == '\033')
+      at += strcspn(at, "m") + 1;
+    else
+      *kept++ = *at++;
+  }
+  *kept = '\0';
+  CU_ASSERT_STRING_EQUAL(plain, coloured);
+  free(plain);
+  free(coloured);
+}
+
+/* Names as long and as strange as an input may hold. */
+static void nothing_is_wider_than_80_columns(void) {
+  enum { LONG = 300 };
+  char name[LONG + 1];
+  memset(name, 'w', LONG);
+  name[LONG] = '\0';
+  const char *const tenants[] = {name,
+                                 "\033[2J\nM\xc3\xbcller & S\xc3\xb6hne GmbH, Stra\xc3\x9f"
+                                 "e",
+                                 "\xc2\x9b"
+                                 "31m"};
+  static const uint32_t tenant[] = {0, 1, 2};
+  struct hr_pool_spec pools[6];
+  prepare();
+  for (int i = 0; i < 6; i++) {
+    pools[i] = run.pool[0];
+    pools[i].gpu = i == 1 ? name : pools[i].gpu;
+    pools[i].nodes = 1000000;
+  }
+  run.cluster = (struct hr_cluster_spec){pools, 6};
+  run.trace.tenant = tenant;
+  run.trace.tenants = (struct hr_names){3, tenants};
+  label.trace = label.scenario = name;
+  label.format = "philly";
+  label.seed = UINT64_MAX;
+  perf = (struct hr_perf){.load_s = 12345.6, .sim_s = 0.0001, .peak_rss_mib = 1e6};
+  char *text = printed_run(false);
+  CU_ASSERT_EQUAL(widest(text), 80);
+  CU_ASSERT_PTR_NULL(strchr(text, '\033'));
+  CU_ASSERT_PTR_NULL(strstr(text, "\xc2\x9b"));
+  expect_within(text, " and 2 more pools\n");
+  expect_within(text, "\nwwwwwwwwwwww...          1");
+  expect_within(text, "\n?[2J?M\xc3\xbcller ...          1");
+  free(text);
+}
+
+static struct hr_summary large_summary(void) {
+  const struct hr_distribution years = {1, 4e8, 4e8, 4e8, 4e8, 4e8, 4e8}, factors = {1, 9e5, 9e5, 9e5, 9e5, 9e5, 9e5};
+  return (struct hr_summary){.jobs_submitted = 10000000,
+                             .jobs_completed = 10000000,
+                             .jobs_rejected = 10000000,
+                             .jobs_unfinished = 10000000,
+                             .jobs_backfilled = 10000000,
+                             .outcome_failed = 10000000,
+                             .outcome_cancelled = 10000000,
+                             .wait_s = years,
+                             .jct_s = years,
+                             .slowdown = factors,
+                             .makespan_s = 4e8,
+                             .submit_window_s = 4e8,
+                             .utilization_submit_window = 1,
+                             .utilization_makespan = 1,
+                             .queue_mean = 9999999,
+                             .queue_max = 10000000,
+                             .gpu_hours = 123456789,
+                             .gpus = 4000000,
+                             .nodes = 4000000};
+}
+
+static void large_figures_keep_their_columns(void) {
+  enum { TENANTS = 1200 };
+  static struct hr_group tenants[TENANTS];
+  struct hr_skipped_rows skipped[] = {{(char *)"bad", 1000, 1}, {(char *)"worse", 234, 2}};
+  struct hr_summary summary = large_summary();
+  for (size_t i = 0; i < TENANTS; i++)
+    tenants[i] = (struct hr_group){.name = (char *)"large",
+                                   .jobs = 10000000,
+                                   .gpu_hours = 123456789,
+                                   .wait_s = summary.wait_s,
+                                   .slowdown = summary.slowdown};
+  summary.by_tenant = tenants;
+  summary.n_tenants = TENANTS;
+  prepare();
+  label.skipped = skipped;
+  label.n_skipped_reasons = 2;
+  char *text = printed(&summary, false);
+  CU_ASSERT_EQUAL(widest(text), 80);
+  expect_within(text, "\nlarge           10,000,000 123,456,789 100.0 %     4,629 d     4,629 d   900,000\n");
+  expect_within(text, "\nand 1,190 more\n");
+  expect_within(text, "\n  left out   1,234 rows of the trace\n");
+  expect_within(text, "10,000,000 failed and 10,000,000 were cancelled");
+  free(text);
+}
+
+static void of_nothing_there_are_dashes(void) {
+  static const struct replayed_job job = {.submit_s = 0, .work_s = 1, .start_s = NEVER, .gpus = 99, .rejected = true};
+  prepare();
+  replayed_make(&run, &job, 1, NEVER);
+  perf = (struct hr_perf){0};
+  char *text = printed_run(false);
+  expect_within(text, "\nwait               -           -           -           -           -           -\n");
+  CU_ASSERT_PTR_NULL(strstr(text, "allocated"));
+  CU_ASSERT_PTR_NULL(strstr(text, "speed"));
+  free(text);
+}
+
+static void a_stream_that_fails_is_said(void) {
+  prepare();
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  FILE *full = fopen("/dev/full", "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(full);
+  setvbuf(full, NULL, _IONBF, 0);
+  CU_ASSERT_EQUAL(hr_summary_print(full, summary, &label, &perf, false), HR_IO_ERROR);
+  fclose(full);
+  hr_summary_destroy(summary);
+}
+
+TEST_MAIN("report: table", TEST(the_table_says_it_all), TEST(colour_is_only_added),
+          TEST(nothing_is_wider_than_80_columns), TEST(large_figures_keep_their_columns),
+          TEST(of_nothing_there_are_dashes), TEST(a_stream_that_fails_is_said))

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Numbers as text. */
+
+#include "report/text.h"
+#include "harness.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void expect_text(const char *got, const char *wanted) {
+  if (strcmp(got, wanted) != 0) printf("\n  '%s', wanted '%s'\n", got, wanted);
+  CU_ASSERT_STRING_EQUAL(got, wanted);
+}
+
+static void expect_millionths(int64_t value, const char *wanted) {
+  char buffer[HR__NUMBER_BYTES];
+  *hr__put_millionths(buffer, value) = '\0';
+  expect_text(buffer, wanted);
+}
+
+static void millionths_lose_the_zeros_at_their_end(void) {
+  expect_millionths(0, "0");
+  expect_millionths(1, "0.000001");
+  expect_millionths(1500000, "1.5");
+  expect_millionths(10000000, "10");
+  expect_millionths(-250000, "-0.25");
+  expect_millionths(INT64_MAX, "9223372036854.775807");
+  expect_millionths(INT64_MIN, "-9223372036854.775808");
+}
+
+static void thousandths_are_gpus(void) {
+  char buffer[HR__NUMBER_BYTES];
+  *hr__put_thousandths(buffer, 8000) = '\0';
+  expect_text(buffer, "8");
+  *hr__put_thousandths(buffer, 250) = '\0';
+  expect_text(buffer, "0.25");
+}
+
+static void whole_numbers_are_those_of_printf(void) {
+  static const int64_t values[] = {0, 1, -1, 9, 10, 99, 100, -12345, INT64_MAX, INT64_MIN};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    char buffer[HR__NUMBER_BYTES], wanted[HR__NUMBER_BYTES];
+    *hr__put_i64(buffer, values[i]) = '\0';
+    snprintf(wanted, sizeof wanted, "%" PRId64, values[i]);
+    expect_text(buffer, wanted);
+  }
+  char buffer[HR__NUMBER_BYTES];
+  *hr__put_u64(buffer, UINT64_MAX) = '\0';
+  expect_text(buffer, "18446744073709551615");
+}
+
+static void decimals_show_no_noise_of_binary(void) {
+  char buffer[HR__NUMBER_BYTES];
+  expect_text(hr__decimal_text(0.1 + 0.2, buffer), "0.3");
+  expect_text(hr__decimal_text(1.4999999999, buffer), "1.5");
+  expect_text(hr__decimal_text(-0.5, buffer), "-0.5");
+  expect_text(hr__decimal_text(0.0000001, buffer), "0");
+  expect_text(hr__decimal_text(-0.0000001, buffer), "0");
+  expect_text(hr__decimal_text(5e15, buffer), "5000000000000000");
+}
+
+static void counts_have_commas(void) {
+  char buffer[HR__NUMBER_BYTES];
+  expect_text(hr__count_text(0, buffer), "0");
+  expect_text(hr__count_text(999, buffer), "999");
+  expect_text(hr__count_text(1000, buffer), "1,000");
+  expect_text(hr__count_text(125303, buffer), "125,303");
+  expect_text(hr__count_text(UINT64_MAX, buffer), "18,446,744,073,709,551,615");
+  expect_text(hr__fixed_text(1234.5, 2, buffer), "1,234.50");
+  expect_text(hr__fixed_text(0.996, 2, buffer), "1.00");
+  expect_text(hr__fixed_text(12.4, 0, buffer), "12");
+  expect_text(hr__fixed_text(-0.001, 2, buffer), "0.00");
+}
+
+static void durations_have_two_parts(void) {
+  static const struct {
+    double seconds;
+    const char *text;
+  } cases[] = {{0, "0 s"},
+               {0.004, "< 0.01 s"},
+               {0.25, "0.25 s"},
+               {1.5, "1.50 s"},
+               {9.994, "9.99 s"},
+               {9.996, "10.0 s"},
+               {59.94, "59.9 s"},
+               {59.96, "1 min"},
+               {61, "1 min 1 s"},
+               {3599.4, "59 min 59 s"},
+               {3599.6, "1 h"},
+               {11520, "3 h 12 min"},
+               {86369, "23 h 59 min"},
+               {86371, "1 d"},
+               {1047600, "12 d 3 h"},
+               {86400000.0 - 3600, "999 d 23 h"},
+               {106617600, "1,234 d"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char buffer[HR__NUMBER_BYTES];
+    expect_text(hr__duration_text(cases[i].seconds, buffer), cases[i].text);
+  }
+}
+
+static void expect_utf8(const char *text, const char *wanted) {
+  char *copy = hr__utf8_copy(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(copy);
+  expect_text(copy, wanted);
+  free(copy);
+}
+
+static void what_is_not_utf8_is_read_as_latin_1(void) {
+  expect_utf8("", "");
+  expect_utf8("plain", "plain");
+  expect_utf8("M\xc3\xbcller \xe2\x82\xac \xf0\x9f\x9a\x80", "M\xc3\xbcller \xe2\x82\xac \xf0\x9f\x9a\x80");
+  expect_utf8("M\xfcller", "M\xc3\xbcller");
+  expect_utf8("\xc3", "\xc3\x83");             /* cut off */
+  expect_utf8("\xc0\xaf", "\xc3\x80\xc2\xaf"); /* overlong */
+  expect_utf8("\xe0\x80\xaf", "\xc3\xa0\xc2\x80\xc2\xaf");
+  expect_utf8("\xed\xa0\x80", "\xc3\xad\xc2\xa0\xc2\x80");             /* half of a surrogate pair */
+  expect_utf8("\xf4\x90\x80\x80", "\xc3\xb4\xc2\x90\xc2\x80\xc2\x80"); /* beyond Unicode */
+}
+
+TEST_MAIN("report: text", TEST(millionths_lose_the_zeros_at_their_end), TEST(thousandths_are_gpus),
+          TEST(whole_numbers_are_those_of_printf), TEST(decimals_show_no_noise_of_binary), TEST(counts_have_commas),
+          TEST(durations_have_two_parts), TEST(what_is_not_utf8_is_read_as_latin_1))
