@@ -30,6 +30,12 @@ static bool is_special(const char *path) {
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
+static void forget(struct hr__output_file *file) {
+  free(file->path);
+  free(file->temporary);
+  *file = (struct hr__output_file){0};
+}
+
 static enum hr_status open_beside(struct hr__output_file *file, const char *path, struct hr_error *error) {
   static const char suffix[] = ".XXXXXX";
   struct stat info;
@@ -37,9 +43,7 @@ static enum hr_status open_beside(struct hr__output_file *file, const char *path
   file->path = strdup(path);
   file->temporary = malloc(strlen(path) + sizeof suffix);
   if (!file->path || !file->temporary) {
-    free(file->path);
-    free(file->temporary);
-    *file = (struct hr__output_file){0};
+    forget(file);
     return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   }
   strcpy(file->temporary, path);
@@ -56,9 +60,7 @@ static enum hr_status open_beside(struct hr__output_file *file, const char *path
     }
   }
   if (file->stream) return HR_OK;
-  free(file->path);
-  free(file->temporary);
-  *file = (struct hr__output_file){0};
+  forget(file);
   return cannot_write(path, number, error);
 }
 
@@ -69,14 +71,13 @@ enum hr_status hr__output_open(struct hr__output_file *file, const char *path, s
     return HR_OK;
   }
   if (!is_special(path)) return open_beside(file, path, error);
+  file->path = strdup(path);
+  if (!file->path) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   file->stream = fopen(path, "w");
-  return file->stream ? HR_OK : cannot_write(path, errno, error);
-}
-
-static void forget(struct hr__output_file *file) {
-  free(file->path);
-  free(file->temporary);
-  *file = (struct hr__output_file){0};
+  if (file->stream) return HR_OK;
+  int number = errno;
+  forget(file);
+  return cannot_write(path, number, error);
 }
 
 enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error) {

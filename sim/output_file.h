@@ -10,7 +10,8 @@
 
 struct hr__output_file {
   FILE *stream;
-  char *path, *temporary; /* both NULL for standard output */
+  char *path;      /* NULL for standard output */
+  char *temporary; /* what is renamed to `path`; NULL for devices and pipes, which are written directly */
 };
 
 /* `path` "-" is standard output. */

@@ -234,6 +234,18 @@ uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) 
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
+void hr_job_record_init(struct hr_job_record *record) {
+  *record = (struct hr_job_record){.limit_us = HR_UNKNOWN_US,
+                                   .estimate_us = HR_UNKNOWN_US,
+                                   .deadline_us = INT64_MIN,
+                                   .checkpoint_interval_us = HR_UNKNOWN_US,
+                                   .min_gpus = HR_NONE,
+                                   .max_gpus = HR_NONE,
+                                   .tasks = 1,
+                                   .gpu_milli = 1000,
+                                   .fail_at_ppm = HR_NONE};
+}
+
 static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record *record) {
   uint32_t name[HR__N_NAMES];
 #define INTERN(id, member, field)                                                                                      \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Questions that a trace answers by itself, and the record that a reader fills in. */
+/* Questions that a trace answers by itself. */
 
 #include "headroom/trace.h"
 
@@ -30,16 +30,4 @@ const char *hr_trace_job_id(const struct hr_trace *trace, hr_job job, char *buff
   if (trace->id_number) number = trace->id_number[job.id];
   snprintf(buffer, HR_JOB_ID_BUFFER, "%" PRId64, number);
   return buffer;
-}
-
-void hr_job_record_init(struct hr_job_record *record) {
-  *record = (struct hr_job_record){.limit_us = HR_UNKNOWN_US,
-                                   .estimate_us = HR_UNKNOWN_US,
-                                   .deadline_us = INT64_MIN,
-                                   .checkpoint_interval_us = HR_UNKNOWN_US,
-                                   .min_gpus = HR_NONE,
-                                   .max_gpus = HR_NONE,
-                                   .tasks = 1,
-                                   .gpu_milli = 1000,
-                                   .fail_at_ppm = HR_NONE};
 }
