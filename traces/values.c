@@ -141,10 +141,10 @@ static const char *read_flag(struct hr_text text, bool when, uint8_t flag, void 
 
 /* ---- Texts ------------------------------------------------------------------------------------------ */
 
-static const char *read_text(struct hr__text_store *store_, struct hr_text text, void *member) {
-  struct hr_text kept = {store_->at + store_->used, text.length};
-  memcpy(store_->at + store_->used, text.at, text.length);
-  store_->used += text.length;
+static const char *read_text(struct hr__text_store *texts, struct hr_text text, void *member) {
+  struct hr_text kept = {texts->at + texts->used, text.length};
+  memcpy(texts->at + texts->used, text.at, text.length);
+  texts->used += text.length;
   memcpy(member, &kept, sizeof kept);
   return NULL;
 }

@@ -32,9 +32,10 @@ static struct hr_trace *finish(bool lenient) {
   return trace;
 }
 
-static bool ids_are(const struct hr_trace *trace, const char *const *wanted) {
+static bool ids_are(const struct hr_trace *trace, const char *const *wanted, uint32_t n_wanted) {
   char buffer[HR_JOB_ID_BUFFER];
-  for (uint32_t i = 0; i < trace->n_jobs; i++)
+  if (trace->n_jobs != n_wanted) return false;
+  for (uint32_t i = 0; i < n_wanted; i++)
     if (strcmp(hr_trace_job_id(trace, (hr_job){i}, buffer), wanted[i]) != 0) return false;
   return true;
 }
@@ -47,7 +48,7 @@ static void numbers_stay_numbers_until_one_is_none(void) {
   struct hr_trace *trace = finish(false);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT(trace->id_number && !trace->id_text);
-  CU_ASSERT(ids_are(trace, (const char *const[]){"5", "-17", "9223372036854775807"}));
+  CU_ASSERT(ids_are(trace, (const char *const[]){"5", "-17", "9223372036854775807"}, 3));
   hr_trace_destroy(trace);
   begin();
   CU_ASSERT_EQUAL(add("5", 0, 2), HR_OK);
@@ -57,7 +58,7 @@ static void numbers_stay_numbers_until_one_is_none(void) {
   trace = finish(false);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT(!trace->id_number && trace->id_text);
-  CU_ASSERT(ids_are(trace, (const char *const[]){"5", "-17", "05", "6"}));
+  CU_ASSERT(ids_are(trace, (const char *const[]){"5", "-17", "05", "6"}, 4));
   hr_trace_destroy(trace);
 }
 
@@ -80,8 +81,7 @@ static void lenient_duplicates_are_dropped_before_sorting(void) {
   for (uint64_t i = 0; i < 6; i++) CU_ASSERT_EQUAL(add(ids[i], (int64_t)(10 - i), i + 2), HR_OK);
   struct hr_trace *trace = finish(true);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT_EQUAL(trace->n_jobs, 3);
-  CU_ASSERT(ids_are(trace, (const char *const[]){"b", "a", "c"}));
+  CU_ASSERT(ids_are(trace, (const char *const[]){"b", "a", "c"}, 3));
   CU_ASSERT_EQUAL(trace->row[0], 2);
   CU_ASSERT_EQUAL(trace->origin_us, 7);
   CU_ASSERT_EQUAL(trace->n_skipped, 3);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "files.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,15 @@ static void must(bool fine, const char *what) {
 }
 
 static void remove_folder(void) {
-  char command[96];
-  snprintf(command, sizeof command, "rm -rf '%s'", files.folder);
-  must(system(command) == 0, command);
+  DIR *folder = opendir(files.folder);
+  must(folder != NULL, files.folder);
+  for (const struct dirent *entry; (entry = readdir(folder));) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", files.folder, entry->d_name);
+    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) must(remove(path) == 0, path);
+  }
+  closedir(folder);
+  must(rmdir(files.folder) == 0, files.folder);
 }
 
 const char *file_path(const char *name) {

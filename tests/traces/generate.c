@@ -58,6 +58,12 @@ static void run_times_are_log_normal_and_cut(void) {
   hr_trace_destroy(trace);
 }
 
+/* The number in a name like "user-7", 0 when it is not one. */
+static unsigned long number_after(const char *start, const char *name) {
+  size_t length = strlen(start);
+  return strncmp(name, start, length) == 0 ? strtoul(name + length, NULL, 10) : 0;
+}
+
 static void shares_follow_their_tables(void) {
   static const struct hr_gpu_count counts[] = {{1, 3}, {8, 1}};
   struct hr_generator generator;
@@ -72,9 +78,8 @@ static void shares_follow_their_tables(void) {
   double harmonic = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     ones += trace->gpus[i] == 1;
-    unsigned user, tenant;
-    CU_ASSERT_EQUAL_FATAL(sscanf(trace->users.text[trace->user[i]], "user-%u", &user), 1);
-    CU_ASSERT_EQUAL_FATAL(sscanf(trace->tenants.text[trace->tenant[i]], "tenant-%u", &tenant), 1);
+    unsigned long user = number_after("user-", trace->users.text[trace->user[i]]);
+    unsigned long tenant = number_after("tenant-", trace->tenants.text[trace->tenant[i]]);
     CU_ASSERT_FATAL(user >= 1 && user <= 10 && tenant == (user - 1) % 3 + 1);
     by_user[user - 1]++;
   }
