@@ -25,9 +25,11 @@ static inline enum hr_event_kind hr__pending_kind(struct hr__pending pending) {
 static inline uint32_t hr__pending_entity(struct hr__pending pending) {
   return (uint32_t)pending.kind_entity;
 }
+/* Time and kind and entity as one number: times are not negative, and which child is less cannot be foreseen by a
+   branch. */
 static inline bool hr__pending_before(struct hr__pending a, struct hr__pending b) {
-  /* Without branches: which child is less cannot be foreseen. */
-  return (a.at_us < b.at_us) | ((a.at_us == b.at_us) & (a.kind_entity < b.kind_entity));
+  __extension__ typedef unsigned __int128 wide;
+  return ((wide)(uint64_t)a.at_us << 64 | a.kind_entity) < ((wide)(uint64_t)b.at_us << 64 | b.kind_entity);
 }
 
 /* Room for the heap is grown with malloc: it is the one array of a run whose size is not known at its start. */
