@@ -7,6 +7,7 @@
 #include "report/csv_out.h"
 #include "report/placements.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 static const char header[] = "job_id,submit_s,start_s,end_s,wait_s,gpus,nodes,state,reason,tenant,user,class,outcome,"
@@ -95,18 +96,21 @@ static void put_row(struct jobs_out *out, hr_job job) {
   hr__csv_end_row(&out->csv);
 }
 
-/* The job that stands at each place of the input; NULL when out of memory. */
+/* The job that stands at each place of the input, for a trace that had to be sorted; NULL when out of memory. */
 static uint32_t *jobs_by_row(const struct hr_trace *trace) {
-  uint32_t *job_at = malloc(((size_t)trace->n_jobs + 1) * sizeof *job_at);
-  for (uint32_t i = 0; job_at && i < trace->n_jobs; i++) job_at[trace->row ? trace->row[i] : i] = i;
+  uint32_t *job_at = calloc((size_t)trace->n_jobs + 1, sizeof *job_at);
+  for (uint32_t i = 0; job_at && i < trace->n_jobs; i++) job_at[trace->row[i]] = i;
   return job_at;
 }
 
 enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                              const struct hr_result *result, const struct hr_placements *placements,
                              struct hr_error *error) {
-  uint32_t *job_at = hr__placements_failed(placements) ? NULL : jobs_by_row(trace);
-  if (!job_at) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for %u jobs", path, (unsigned)trace->n_jobs);
+  uint32_t *job_at = trace->row ? jobs_by_row(trace) : NULL;
+  if ((trace->row && !job_at) || hr__placements_failed(placements)) {
+    free(job_at);
+    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory for %" PRIu32 " jobs", path, trace->n_jobs);
+  }
   struct jobs_out out = {.trace = trace,
                          .cluster = cluster,
                          .result = result,
@@ -114,7 +118,7 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
                          .clock_us = trace->dated ? 0 : trace->origin_us};
   enum hr_status status = hr__csv_open(&out.csv, path, header, error);
   if (status == HR_OK) {
-    for (uint32_t i = 0; i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at[i]});
+    for (uint32_t i = 0; i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
     status = hr__csv_commit(&out.csv, error);
   }
   free(job_at);

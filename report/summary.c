@@ -8,6 +8,7 @@
 #include "report/quantiles.h"
 #include "report/usage.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 static double seconds_of(int64_t us) {
@@ -87,7 +88,7 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
     return HR_OK;
   }
   hr_summary_destroy(fresh);
-  return hr_fail(error, status, "%s: out of memory for the figures of %u jobs", trace->source, (unsigned)trace->n_jobs);
+  return hr_fail(error, status, "%s: out of memory for the figures of %" PRIu32 " jobs", trace->source, trace->n_jobs);
 }
 
 void hr_summary_destroy(struct hr_summary *summary) {

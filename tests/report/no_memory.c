@@ -10,6 +10,7 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
+/* The linker's names for what it wraps. NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
@@ -18,6 +19,7 @@ void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
 char *__wrap_strdup(const char *text);
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 static long allocations_left = -1; /* -1: all succeed */
 
@@ -71,7 +73,9 @@ static void prepare(void) {
                                              {.submit_s = 5, .work_s = 90, .start_s = 10, .gpus = 4}};
   static const char *const tenants[] = {"a", "M\xfcller"};
   static const uint32_t tenant[] = {0, 1};
+  static const uint32_t row[] = {1, 0};
   replayed_make(&run, jobs, 2, NEVER);
+  run.trace.row = row;
   replayed_policy_init(&policy);
   run.trace.tenant = tenant;
   run.trace.tenants = (struct hr_names){2, tenants};
