@@ -8,9 +8,9 @@
  * Definitions. wait = start - submit, over jobs that started. jct (completion time) = end - submit, over jobs
  * that completed. slowdown = max(1, jct / max(run time, 10 s)), the bounded slowdown (Feitelson), over jobs that
  * completed. Quantiles interpolate linearly between order statistics (GSL's, numpy's default). makespan = last end
- * - first submit, or the run's last instant where a horizon left jobs over. Utilization = GPU time allocated / GPU time there is, over the submit window (first to last
- * submit) and over the makespan. queue = waiting jobs after each pass: its time-weighted mean over the makespan, and
- * its maximum.
+ * - first submit, or the run's last instant where a horizon left jobs over. Utilization = GPU time allocated / GPU
+ * time there is, over the submit window (first to last submit) and over the makespan. queue = waiting jobs after each
+ * pass: its time-weighted mean over the makespan, and its maximum. docs/metrics.md says it at length.
  */
 
 #include "headroom/base.h"
