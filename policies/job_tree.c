@@ -15,11 +15,12 @@
 
 enum { FANOUT = 32, MAX_DEPTH = 12, BLOCK_NODES = 64 };
 
+/* Its entries stand from `begin` on: a queue that is served from its front need not move the rest up. */
 struct leaf {
   int64_t key[FANOUT];
   int64_t value[FANOUT];
   uint32_t job[FANOUT];
-  uint32_t count;
+  uint32_t begin, count;
 };
 
 /* Child i holds what is at or after (key[i], job[i]); that of child 0 is not looked at. */
@@ -73,7 +74,7 @@ static uint32_t make_leaf(struct hr_tree_store *store) {
     uint32_t place = store->free_leaf;
     struct leaf *leaf = leaf_at(store, place);
     store->free_leaf = leaf->job[0];
-    leaf->count = 0;
+    leaf->begin = leaf->count = 0;
     return place;
   }
   uint32_t block = store->n_leaves / BLOCK_NODES;
@@ -185,15 +186,48 @@ static void descend(const struct hr_job_tree *tree, int64_t key, uint32_t job, s
   memmove((column) + (at), (column) + (at) + 1, ((count) - (at)-1) * sizeof *(column))
 #define MOVE_TAIL(to, from, at, count) memcpy((to), (from) + (at), ((count) - (at)) * sizeof *(to))
 
+/* How many of the leaf's entries are before (key, job), or at it when `inclusive`. */
+static uint32_t leaf_rank(const struct leaf *leaf, int64_t key, uint32_t job, bool inclusive) {
+  return rank_in(leaf->key + leaf->begin, leaf->job + leaf->begin, leaf->count, key, job, inclusive);
+}
+
+static void leaf_slide_down(struct leaf *leaf) {
+  memmove(leaf->key, leaf->key + leaf->begin, leaf->count * sizeof *leaf->key);
+  memmove(leaf->value, leaf->value + leaf->begin, leaf->count * sizeof *leaf->value);
+  memmove(leaf->job, leaf->job + leaf->begin, leaf->count * sizeof *leaf->job);
+  leaf->begin = 0;
+}
+
+/* There must be room. */
 static void leaf_put(struct leaf *leaf, const struct hr_job_entry *entry) {
-  uint32_t at = rank_in(leaf->key, leaf->job, leaf->count, entry->key, entry->job.id, false);
-  SHIFT_UP(leaf->key, at, leaf->count);
-  SHIFT_UP(leaf->value, at, leaf->count);
-  SHIFT_UP(leaf->job, at, leaf->count);
+  if (leaf->begin + leaf->count == FANOUT) leaf_slide_down(leaf);
+  uint32_t end = leaf->begin + leaf->count;
+  uint32_t at = leaf->begin + leaf_rank(leaf, entry->key, entry->job.id, false);
+  if (at < end) {
+    SHIFT_UP(leaf->key, at, end);
+    SHIFT_UP(leaf->value, at, end);
+    SHIFT_UP(leaf->job, at, end);
+  }
   leaf->key[at] = entry->key;
   leaf->value[at] = entry->value;
   leaf->job[at] = entry->job.id;
   leaf->count++;
+}
+
+static void leaf_take(struct leaf *leaf, uint32_t rank) {
+  uint32_t end = leaf->begin + leaf->count, at = leaf->begin + rank;
+  leaf->count--;
+  if (rank == 0) {
+    leaf->begin++;
+    return;
+  }
+  SHIFT_DOWN(leaf->key, at, end);
+  SHIFT_DOWN(leaf->value, at, end);
+  SHIFT_DOWN(leaf->job, at, end);
+}
+
+static const int64_t *leaf_values(const struct leaf *leaf) {
+  return leaf->value + leaf->begin;
 }
 
 /* What a split hands up: a new child and where it begins. */
@@ -203,13 +237,13 @@ struct split {
   uint32_t job;
 };
 
-/* Splits a full leaf and puts the entry into the right half of it. */
+/* Splits a full leaf, which begins at 0, and puts the entry into the right half of it. */
 static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const struct hr_job_entry *entry,
                        struct split *split) {
   split->place = make_leaf(store);
   if (!split->place) return false;
   struct leaf *right = leaf_at(store, split->place);
-  bool last = rank_in(leaf->key, leaf->job, FANOUT, entry->key, entry->job.id, false) == FANOUT;
+  bool last = leaf_rank(leaf, entry->key, entry->job.id, false) == FANOUT;
   uint32_t at = last ? FANOUT : FANOUT / 2;
   MOVE_TAIL(right->key, leaf->key, at, FANOUT);
   MOVE_TAIL(right->value, leaf->value, at, FANOUT);
@@ -220,8 +254,8 @@ static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const str
   leaf_put(goes_right ? right : leaf, entry);
   split->key = right->key[0];
   split->job = right->job[0];
-  split->least = least_of(right->value, right->count);
-  split->sum = sum_of(right->value, right->count);
+  split->least = least_of(leaf_values(right), right->count);
+  split->sum = sum_of(leaf_values(right), right->count);
   return true;
 }
 
@@ -321,7 +355,7 @@ bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry entry) {
   } else {
     struct split split;
     if (!leaf_split(tree->store, leaf, &entry, &split)) return false;
-    if (!hand_up(tree, &path, split, least_of(leaf->value, leaf->count), sum_of(leaf->value, leaf->count)))
+    if (!hand_up(tree, &path, split, least_of(leaf_values(leaf), leaf->count), sum_of(leaf_values(leaf), leaf->count)))
       return false;
   }
   tree->count++;
@@ -365,7 +399,7 @@ static void prune(struct hr_job_tree *tree, struct path *path) {
 /* Takes a value, already gone from the leaf, out of the aggregates of the path. Only if it was the least of a node
    can it have been the least of the node's parent. */
 static void count_out(const struct hr_job_tree *tree, struct path *path, const struct leaf *leaf, int64_t value) {
-  const int64_t *values = leaf->value;
+  const int64_t *values = leaf_values(leaf);
   uint32_t count = leaf->count;
   bool was_least = true;
   for (uint32_t level = tree->depth; level-- > 0;) {
@@ -385,13 +419,10 @@ bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job) {
   struct path path;
   descend(tree, key, job.id, &path);
   struct leaf *leaf = leaf_at(tree->store, path.leaf);
-  uint32_t at = rank_in(leaf->key, leaf->job, leaf->count, key, job.id, false);
-  if (at == leaf->count || leaf->key[at] != key || leaf->job[at] != job.id) return false;
+  uint32_t rank = leaf_rank(leaf, key, job.id, false), at = leaf->begin + rank;
+  if (rank == leaf->count || leaf->key[at] != key || leaf->job[at] != job.id) return false;
   int64_t value = leaf->value[at];
-  SHIFT_DOWN(leaf->key, at, leaf->count);
-  SHIFT_DOWN(leaf->value, at, leaf->count);
-  SHIFT_DOWN(leaf->job, at, leaf->count);
-  leaf->count--;
+  leaf_take(leaf, rank);
   tree->count--;
   tree->sum -= value;
   count_out(tree, &path, leaf, value);
@@ -401,7 +432,8 @@ bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job) {
 
 /* ---- Asking ----------------------------------------------------------------------------------------- */
 
-static struct hr_job_entry entry_at(const struct leaf *leaf, uint32_t at) {
+static struct hr_job_entry entry_at(const struct leaf *leaf, uint32_t rank) {
+  uint32_t at = leaf->begin + rank;
   return (struct hr_job_entry){leaf->key[at], {leaf->job[at]}, leaf->value[at]};
 }
 
@@ -414,9 +446,10 @@ bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entr
 }
 
 static bool leaf_next(const struct leaf *leaf, uint32_t from, int64_t bound, struct hr_job_entry *entry) {
-  for (uint32_t at = from; at < leaf->count; at++) {
-    if (leaf->value[at] > bound) continue;
-    *entry = entry_at(leaf, at);
+  const int64_t *values = leaf_values(leaf);
+  for (uint32_t rank = from; rank < leaf->count; rank++) {
+    if (values[rank] > bound) continue;
+    *entry = entry_at(leaf, rank);
     return true;
   }
   return false;
@@ -441,7 +474,7 @@ bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, i
   struct path path;
   descend(tree, key, job.id, &path);
   const struct leaf *leaf = leaf_at(tree->store, path.leaf);
-  uint32_t from = rank_in(leaf->key, leaf->job, leaf->count, key, job.id, true);
+  uint32_t from = leaf_rank(leaf, key, job.id, true);
   if (leaf_next(leaf, from, bound, entry)) return true;
   for (uint32_t level = tree->depth; level-- > 0;) {
     const struct inner *inner = path.inner[level];
@@ -458,8 +491,8 @@ static bool visit_below(const struct hr_tree_store *store, uint32_t place, uint3
                         void *self) {
   if (height == 0) {
     const struct leaf *leaf = leaf_at(store, place);
-    for (uint32_t at = 0; at < leaf->count; at++)
-      if (!visit(self, entry_at(leaf, at))) return false;
+    for (uint32_t rank = 0; rank < leaf->count; rank++)
+      if (!visit(self, entry_at(leaf, rank))) return false;
     return true;
   }
   const struct inner *inner = inner_at(store, place);
@@ -482,9 +515,10 @@ bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key
     place = inner->child[slot];
   }
   const struct leaf *leaf = leaf_at(tree->store, place);
-  uint32_t at = 0;
-  while (leaf->value[at] < sum && at + 1 < leaf->count) sum -= leaf->value[at++];
-  *key = leaf->key[at];
+  const int64_t *values = leaf_values(leaf);
+  uint32_t rank = 0;
+  while (values[rank] < sum && rank + 1 < leaf->count) sum -= values[rank++];
+  *key = leaf->key[leaf->begin + rank];
   return true;
 }
 
@@ -495,5 +529,5 @@ int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key) {
   int64_t sum = 0;
   for (uint32_t level = 0; level < tree->depth; level++) sum += sum_of(path.inner[level]->sum, path.slot[level]);
   const struct leaf *leaf = leaf_at(tree->store, path.leaf);
-  return sum + sum_of(leaf->value, rank_in(leaf->key, leaf->job, leaf->count, key, UINT32_MAX, true));
+  return sum + sum_of(leaf_values(leaf), leaf_rank(leaf, key, UINT32_MAX, true));
 }

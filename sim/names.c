@@ -6,16 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Up to eight bytes as one number; parts of it overlap where there are fewer. */
+static uint64_t load_tail(const char *text, size_t length) {
+  uint32_t first, last;
+  if (length >= sizeof first) {
+    memcpy(&first, text, sizeof first);
+    memcpy(&last, text + length - sizeof last, sizeof last);
+    return (uint64_t)first << 32 | last;
+  }
+  const unsigned char *bytes = (const unsigned char *)text;
+  return length ? (uint64_t)bytes[0] << 16 | (uint64_t)bytes[length / 2] << 8 | bytes[length - 1] : 0;
+}
+
 /* Eight bytes at a time: a trace looks names up for every row. */
 static uint64_t hash_text(const char *text, size_t length) {
   uint64_t hash = length, word;
-  for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
+  for (; length > sizeof word; text += sizeof word, length -= sizeof word) {
     memcpy(&word, text, sizeof word);
     hash = hr__digest_add(hash, word);
   }
-  word = 0;
-  for (size_t i = 0; i < length; i++) word = word << 8 | (unsigned char)text[i];
-  return hr__digest_add(hash, word);
+  return hr__digest_add(hash, load_tail(text, length));
 }
 
 static bool equal_text(const struct hr__names *names, uint32_t number, const char *text, size_t length) {
