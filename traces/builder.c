@@ -147,13 +147,6 @@ static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id)
   return true;
 }
 
-static bool put(struct hr_trace_builder *builder, enum hr__column_id id, uint64_t value) {
-  struct hr__column *column = &builder->column[id];
-  if (!column->at && !open_column(builder, id)) return false;
-  set_entry(column, column->width, builder->n, value);
-  return true;
-}
-
 /* ---- Names, ids and lines --------------------------------------------------------------------------- */
 
 static bool intern(struct hr__names *names, struct hr_text text, uint32_t *number) {
@@ -252,10 +245,12 @@ static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record
   if (!intern(&builder->names[HR__##id], record->field, &name[HR__##id])) return false;
   HR__NAMES_TABLE(INTERN)
 #undef INTERN
-/* Most columns of most rows end at the first comparison: nothing known, and no column. */
+/* Most columns of most rows end at the first two comparisons: no column, and nothing known. */
 #define PUT(id, member, width, unknown, value)                                                                         \
-  if (builder->column[HR__COLUMN_##id].at || (uint64_t)(value) != (uint64_t)(unknown))                                 \
-    if (!put(builder, HR__COLUMN_##id, (uint64_t)(value))) return false;
+  if (builder->column[HR__COLUMN_##id].at || (uint64_t)(value) != (uint64_t)(unknown)) {                               \
+    if (!builder->column[HR__COLUMN_##id].at && !open_column(builder, HR__COLUMN_##id)) return false;                  \
+    set_entry(&builder->column[HR__COLUMN_##id], width, builder->n, (uint64_t)(value));                                \
+  }
   HR__COLUMN_TABLE(PUT)
 #undef PUT
   return put_id(builder, record->id);
