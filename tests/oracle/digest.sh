@@ -63,13 +63,13 @@ compare() {
 
 # compare_policies LABEL ARGUMENTS...
 compare_policies() {
-  label=$1
+  trace=$1
   shift
   for policy in fifo:strict:best-fit sjf:skip:worst-fit fifo:easy:pool smallest:easy:best-fit \
     priority:conservative:first-fit; do
     order=${policy%%:*}
     rest=${policy#*:}
-    compare "$label, $policy" "$@" --set "policy.order=$order" --set "policy.backfill=${rest%%:*}" \
+    compare "$trace, $policy" "$@" --set "policy.order=$order" --set "policy.backfill=${rest%%:*}" \
       --set "policy.placement=${rest#*:}"
   done
 }

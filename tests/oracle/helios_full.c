@@ -1,25 +1,37 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Run by hand: Helios Venus on far too few nodes, where tens of thousands of jobs wait and the naive scheduler needs
-   minutes. `oracle_helios_full [NODES [FIRST_RULE [RULES]]]`, 56 nodes and all rules unless said. */
+   minutes. `oracle_helios_full [NODES [FIRST_RULE [RULES [JOBS]]]]`: 56 nodes, all rules and all jobs unless said.
+   Under conservative backfilling, where the naive scheduler would need hours, only the trace's first PLANNED_JOBS jobs.
+ */
 
 #include "helios_case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { PLANNED_JOBS = 5000 };
+
 static uint32_t argument(int argc, char **argv, int place, uint32_t fallback) {
   return place < argc ? (uint32_t)strtoul(argv[place], NULL, 10) : fallback;
 }
 
+static bool differs(struct replay_case workload, struct replay_rules rules, uint32_t jobs) {
+  uint32_t most = rules.backfill == NAIVE_CONSERVATIVE ? PLANNED_JOBS : UINT32_MAX;
+  if (workload.n_jobs > jobs) workload.n_jobs = jobs;
+  if (workload.n_jobs > most) workload.n_jobs = most;
+  struct hr_trace *trace = replay_trace(&workload);
+  bool different = helios_rules_differ(trace, &workload, rules);
+  hr_trace_destroy(trace);
+  return different;
+}
+
 int main(int argc, char **argv) {
   uint32_t nodes = argument(argc, argv, 1, 56), first = argument(argc, argv, 2, 0);
-  uint32_t rules = argument(argc, argv, 3, REPLAY_RULES), differences = 0;
+  uint32_t rules = argument(argc, argv, 3, REPLAY_RULES), jobs = argument(argc, argv, 4, UINT32_MAX), differences = 0;
   struct replay_case workload;
   if (!helios_read(&workload, nodes)) return 77;
-  struct hr_trace *trace = replay_trace(&workload);
   for (uint32_t r = first; r < first + rules && r < REPLAY_RULES; r++)
-    differences += helios_rules_differ(trace, &workload, replay_rules_numbered(r));
-  hr_trace_destroy(trace);
+    differences += differs(workload, replay_rules_numbered(r), jobs);
   free(workload.jobs);
   printf("\n%u of the rules differ\n", differences);
   return differences ? EXIT_FAILURE : EXIT_SUCCESS;
