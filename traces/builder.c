@@ -77,6 +77,7 @@ struct hr_trace_builder *hr_trace_builder_create(const char *source, const char 
   struct hr_trace_builder *builder = calloc(1, sizeof *builder);
   if (!builder) return NULL;
   builder->ids_increase = true;
+  hr_job_record_init(&builder->blank);
   for (int id = 0; id < HR__N_COLUMNS; id++) builder->column[id].width = column_width[id];
   builder->source = strdup(source);
   builder->format = strdup(format);
@@ -228,6 +229,7 @@ uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row) 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
 void hr_job_record_init(struct hr_job_record *record) {
+  memset(record, 0, sizeof *record); /* padding too: records are compared */
   *record = (struct hr_job_record){.limit_us = HR_UNKNOWN_US,
                                    .estimate_us = HR_UNKNOWN_US,
                                    .deadline_us = INT64_MIN,
@@ -239,22 +241,39 @@ void hr_job_record_init(struct hr_job_record *record) {
                                    .fail_at_ppm = HR_NONE};
 }
 
-static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record *record) {
-  uint32_t name[HR__N_NAMES];
 #define INTERN(id, member, field)                                                                                      \
   if (!intern(&builder->names[HR__##id], record->field, &name[HR__##id])) return false;
-  HR__NAMES_TABLE(INTERN)
-#undef INTERN
 /* Most columns of most rows end at the first two comparisons: no column, and nothing known. */
 #define PUT(id, member, width, unknown, value)                                                                         \
   if (builder->column[HR__COLUMN_##id].at || (uint64_t)(value) != (uint64_t)(unknown)) {                               \
     if (!builder->column[HR__COLUMN_##id].at && !open_column(builder, HR__COLUMN_##id)) return false;                  \
     set_entry(&builder->column[HR__COLUMN_##id], width, builder->n, (uint64_t)(value));                                \
   }
-  HR__COLUMN_TABLE(PUT)
-#undef PUT
+
+static bool put_others(struct hr_trace_builder *builder, const struct hr_job_record *record) {
+  uint32_t name[HR__N_NAMES];
+  HR__OTHER_NAMES_TABLE(INTERN)
+  HR__OTHER_COLUMN_TABLE(PUT)
+  return true;
+}
+
+/* Whether the record says nothing but what is common, told by one comparison of memory; padding can only make it
+   err on the side of looking closer. */
+static bool is_common(const struct hr_trace_builder *builder, const struct hr_job_record *record) {
+  const size_t others = offsetof(struct hr_job_record, tasks);
+  return memcmp((const char *)record + others, (const char *)&builder->blank + others, sizeof *record - others) == 0;
+}
+
+static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record *record) {
+  uint32_t name[HR__N_NAMES];
+  HR__COMMON_NAMES_TABLE(INTERN)
+  HR__COMMON_COLUMN_TABLE(PUT)
+  builder->has_others = builder->has_others || !is_common(builder, record);
+  if (builder->has_others && !put_others(builder, record)) return false;
   return put_id(builder, record->id);
 }
+#undef INTERN
+#undef PUT
 
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                   struct hr_error *error) {

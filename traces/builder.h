@@ -8,22 +8,24 @@
 #include "sim/names.h"
 
 /* Columns: id, member of struct hr_trace, bytes of an entry, the value that stands for "unknown" (a column of
-   nothing else is never made), the value of a record. The first three always exist. */
-#define HR__COLUMN_TABLE(X)                                                                                            \
+   nothing else is never made), the value of a record. The first three always exist; common ones are looked at for each
+   row, the others when a row says more than that. */
+#define HR__COMMON_COLUMN_TABLE(X)                                                                                     \
   X(SUBMIT, submit_us, 8, 0, record->submit_us)                                                                        \
   X(WORK, work_us, 8, 0, record->work_us)                                                                              \
   X(GPUS, gpus, 4, 0, record->gpus)                                                                                    \
+  X(TENANT, tenant, 4, HR_NONE, name[HR__TENANTS])                                                                     \
+  X(USER, user, 4, HR_NONE, name[HR__USERS])
+#define HR__OTHER_COLUMN_TABLE(X)                                                                                      \
+  X(TASKS, tasks, 4, 1, record->tasks)                                                                                 \
   X(LIMIT, limit_us, 8, HR_UNKNOWN_US, record->limit_us)                                                               \
   X(ESTIMATE, estimate_us, 8, HR_UNKNOWN_US, record->estimate_us)                                                      \
   X(DEADLINE, deadline_us, 8, INT64_MIN, record->deadline_us)                                                          \
   X(PRIORITY, priority, 4, 0, record->priority)                                                                        \
-  X(TASKS, tasks, 4, 1, record->tasks)                                                                                 \
   X(CPU, cpu_milli, 4, 0, record->cpu_milli)                                                                           \
   X(MEM, mem_mib, 8, 0, record->mem_mib)                                                                               \
   X(GPU_MEM, gpu_mem_mib, 8, 0, record->gpu_mem_mib)                                                                   \
   X(GPU_MILLI, gpu_milli, 2, 1000, record->gpu_milli)                                                                  \
-  X(TENANT, tenant, 4, HR_NONE, name[HR__TENANTS])                                                                     \
-  X(USER, user, 4, HR_NONE, name[HR__USERS])                                                                           \
   X(MODEL, model, 4, HR_NONE, name[HR__MODELS])                                                                        \
   X(GPU_TYPES, gpu_types, 4, HR_NONE, name[HR__GPU_TYPE_LISTS])                                                        \
   X(REGIONS, regions, 4, HR_NONE, name[HR__REGION_LISTS])                                                              \
@@ -36,6 +38,7 @@
   X(CHECKPOINT, checkpoint_mib, 8, 0, record->checkpoint_mib)                                                          \
   X(MIN_GPUS, min_gpus, 4, HR_NONE, record->min_gpus)                                                                  \
   X(MAX_GPUS, max_gpus, 4, HR_NONE, record->max_gpus)
+#define HR__COLUMN_TABLE(X) HR__COMMON_COLUMN_TABLE(X) HR__OTHER_COLUMN_TABLE(X)
 
 enum hr__column_id {
 #define HR__COLUMN_NAME(id, ...) HR__COLUMN_##id,
@@ -46,14 +49,16 @@ enum hr__column_id {
   HR__N_ALWAYS = HR__COLUMN_GPUS + 1
 };
 
-/* Sets of names: id, member of struct hr_trace, member of a record. */
-#define HR__NAMES_TABLE(X)                                                                                             \
+/* Sets of names: id, member of struct hr_trace, member of a record; common ones and others as above. */
+#define HR__COMMON_NAMES_TABLE(X)                                                                                      \
   X(TENANTS, tenants, tenant)                                                                                          \
-  X(USERS, users, user)                                                                                                \
+  X(USERS, users, user)
+#define HR__OTHER_NAMES_TABLE(X)                                                                                       \
   X(MODELS, models, model)                                                                                             \
   X(MIG_PROFILES, mig_profiles, mig_profile)                                                                           \
   X(GPU_TYPE_LISTS, gpu_type_lists, gpu_types)                                                                         \
   X(REGION_LISTS, region_lists, regions)
+#define HR__NAMES_TABLE(X) HR__COMMON_NAMES_TABLE(X) HR__OTHER_NAMES_TABLE(X)
 
 enum hr__names_id {
 #define HR__NAMES_NAME(id, ...) HR__##id,
@@ -82,6 +87,8 @@ struct hr_trace_builder {
   char *source, *format;
   uint32_t n, capacity;
   struct hr__column column[HR__N_COLUMNS];
+  struct hr_job_record blank; /* a record of which nothing is known */
+  bool has_others;            /* a row said more than the common columns */
   struct hr__names names[HR__N_NAMES];
   enum hr__ids ids;
   bool ids_increase; /* numbers, each above the one before: none can be twice */

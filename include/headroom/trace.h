@@ -142,15 +142,20 @@ struct hr_text {
 };
 
 struct hr_job_record {
-  struct hr_text id, user, tenant, model, gpu_types, regions, mig_profile;
+  /* What nearly every trace tells. */
+  struct hr_text id, user, tenant;
   int64_t submit_us; /* on the input's own clock */
   int64_t work_us;
+  uint32_t gpus;
+  /* The rest. */
+  uint32_t tasks;
+  struct hr_text model, gpu_types, regions, mig_profile;
   int64_t limit_us, estimate_us;
   int64_t deadline_us; /* on the input's own clock; INT64_MIN for none */
   int64_t checkpoint_interval_us;
   uint64_t checkpoint_mib, mem_mib, gpu_mem_mib;
-  uint32_t gpus, min_gpus, max_gpus; /* min and max HR_NONE where the job is rigid */
-  uint32_t tasks, cpu_milli, gpu_milli, fail_at_ppm;
+  uint32_t min_gpus, max_gpus; /* HR_NONE where the job is rigid */
+  uint32_t cpu_milli, gpu_milli, fail_at_ppm;
   int32_t priority;
   uint8_t class_, outcome, flags;
 };
