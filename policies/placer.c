@@ -98,12 +98,15 @@ static bool is_better(enum hr_placement_rule rule, uint32_t free, uint32_t best)
   return rule == HR_PLACE_BEST_FIT ? free < best : rule == HR_PLACE_WORST_FIT && free > best;
 }
 
+/* `*single`: whether some acceptable pool's nodes are large enough for the job at all. */
 static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
-                          uint32_t accept_class, struct hr_placement *placement) {
+                          uint32_t accept_class, struct hr_placement *placement, bool *single) {
   uint32_t best_pool = HR_NONE, best_node = HR_NONE, best_free = 0;
+  *single = false;
   for (uint32_t i = 0; i < placer->n_pools; i++) {
     const struct hr_free_index *index = capacity->index[i];
     if (gpus > hr_free_index_gpus_per_node(index) || !accepts(placer, accept_class, i)) continue;
+    *single = true;
     uint32_t node = pick_node(placer->rule, index, gpus, 0);
     if (node == HR_NONE) continue;
     uint32_t free = hr_free_index_get(index, node);
@@ -155,8 +158,8 @@ bool hr_placer_find_in(struct hr_placer *placer, const struct hr_capacity *capac
   *placement = (struct hr_placement){0};
   if (gpus == 0) return true;
   if (placer->rule == HR_PLACE_POOL) return place_by_count(placer, capacity, gpus, accept_class, placement);
-  if (hr_placer_is_single(placer, gpus, accept_class))
-    return place_on_node(placer, capacity, gpus, accept_class, placement);
+  bool single, placed = place_on_node(placer, capacity, gpus, accept_class, placement, &single);
+  if (single) return placed;
   for (uint32_t i = 0; i < placer->n_pools; i++)
     if (accepts(placer, accept_class, i) && place_on_nodes(placer, capacity, (hr_pool){i}, gpus, placement))
       return true;

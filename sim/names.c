@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to eight bytes as one number; parts of it overlap where there are fewer. */
+/* Up to eight bytes as one number, which tells texts of one length apart; parts of it overlap where there are fewer. */
 static uint64_t load_tail(const char *text, size_t length) {
   uint32_t first, last;
   if (length >= sizeof first) {
@@ -28,8 +28,18 @@ static uint64_t hash_text(const char *text, size_t length) {
   return hr__digest_add(hash, load_tail(text, length));
 }
 
+static bool equal_bytes(const char *a, const char *b, size_t length) {
+  uint64_t x, y;
+  for (; length > sizeof x; a += sizeof x, b += sizeof x, length -= sizeof x) {
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    if (x != y) return false;
+  }
+  return load_tail(a, length) == load_tail(b, length);
+}
+
 static bool equal_text(const struct hr__names *names, uint32_t number, const char *text, size_t length) {
-  return names->length[number] == length && memcmp(names->text[number], text, length) == 0;
+  return names->length[number] == length && equal_bytes(names->text[number], text, length);
 }
 
 /* The slot that holds the text, or the empty one where it belongs. */

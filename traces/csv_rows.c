@@ -17,11 +17,23 @@
 
 enum { KEPT_VALUE = 80 };
 
+/* Where the values of one of the file's columns go; a chain where several members take the same column. */
+struct feed {
+  void *member;
+  uint64_t unit_us;
+  const char *name;
+  const struct feed *next;
+  enum hr__kind kind;
+  bool must_fill;
+};
+
 struct csv_rows {
   struct hr__reader *reader;
   const struct hr__csv_schema *schema;
   struct csv_parser parser;
   struct hr__csv_header header;
+  const struct feed **feed_of; /* by column, made when the header is complete; NULL entries are ignored */
+  struct feed feeds[HR__MOST_SCHEMA_COLUMNS];
   bool have_header;
   uint32_t column;   /* next field of the row */
   uint64_t row_line; /* where the row began */
@@ -47,16 +59,33 @@ static void remember_fault(struct csv_rows *rows, const char *column, struct hr_
 static void take_value(struct csv_rows *rows, struct hr_text text) {
   uint32_t column = rows->column++;
   if (column >= rows->header.n) return;
-  for (uint8_t use = rows->header.first_use[column]; use; use = rows->header.next_use[use - 1]) {
-    const struct hr__csv_column *wanted = &rows->schema->columns[use - 1];
+  for (const struct feed *feed = rows->feed_of[column]; feed; feed = feed->next) {
     const char *fault = NULL;
     if (text.length)
-      fault = hr__value_read(&rows->values, wanted->kind, wanted->unit_us, text,
-                             (char *)rows->schema->row + wanted->offset);
-    else if (wanted->must_fill)
+      fault = hr__value_read(&rows->values, feed->kind, feed->unit_us, text, feed->member);
+    else if (feed->must_fill)
       fault = "empty";
-    if (fault) remember_fault(rows, wanted->name, text, fault);
+    if (fault) remember_fault(rows, feed->name, text, fault);
   }
+}
+
+/* Flattens what the header found, so that a value is a few steps away from its member. */
+static enum hr_status bind_feeds(struct csv_rows *rows) {
+  const struct hr__csv_schema *schema = rows->schema;
+  rows->feed_of = calloc(rows->header.n, sizeof(*rows->feed_of));
+  if (!rows->feed_of) return hr__reader_no_memory(rows->reader);
+  for (uint32_t column = 0; column < rows->header.n; column++)
+    for (uint8_t use = rows->header.first_use[column]; use; use = rows->header.next_use[use - 1]) {
+      const struct hr__csv_column *wanted = &schema->columns[use - 1];
+      rows->feeds[use - 1] = (struct feed){.member = (char *)schema->row + wanted->offset,
+                                           .unit_us = wanted->unit_us,
+                                           .name = wanted->name,
+                                           .next = rows->feed_of[column],
+                                           .kind = wanted->kind,
+                                           .must_fill = wanted->must_fill};
+      rows->feed_of[column] = &rows->feeds[use - 1];
+    }
+  return HR_OK;
 }
 
 static void on_field(void *at, size_t length, void *data) {
@@ -94,7 +123,8 @@ static enum hr_status wrong_field_count(struct csv_rows *rows, bool at_end) {
 static enum hr_status end_row(struct csv_rows *rows, bool at_end) {
   if (!rows->have_header) {
     rows->have_header = true;
-    return hr__csv_header_bind(&rows->header, rows->reader, rows->schema, rows->row_line);
+    enum hr_status status = hr__csv_header_bind(&rows->header, rows->reader, rows->schema, rows->row_line);
+    return status == HR_OK ? bind_feeds(rows) : status;
   }
   rows->n_rows++;
   if (rows->column != rows->header.n) return wrong_field_count(rows, at_end);
@@ -186,6 +216,7 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
   if (status == HR_OK && note_clock(rows) != HR_OK) status = hr__reader_no_memory(reader);
   csv_free(&rows->parser);
   hr__csv_header_finish(&rows->header);
+  free(rows->feed_of);
   free(texts);
   free(rows);
   return status;
