@@ -46,13 +46,21 @@ static void print_usage(FILE *out, const struct verb *verb) {
           has_options ? " [OPTION]..." : "");
 }
 
+/* Defaults are told where a verb has any. */
+static void print_options(FILE *out, const struct verb *verb) {
+  void *defaults = verb->set_defaults ? calloc(1, verb->args_bytes) : NULL;
+  if (defaults) verb->set_defaults(defaults);
+  options_print(out, verb->options, defaults);
+  free(defaults);
+}
+
 static void print_help(FILE *out, const struct verb *verb) {
   fputs("Usage: ", out);
   print_usage(out, verb);
   fputs("\n\n", out);
   print_wrapped(out, verb->summary, 0, 0);
   if (verb->options->name) fputc('\n', out);
-  options_print(out, verb->options);
+  print_options(out, verb);
   if (verb->details) fprintf(out, "\n%s", verb->details);
 }
 

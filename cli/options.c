@@ -175,9 +175,28 @@ void print_wrapped(FILE *out, const char *text, size_t column, size_t indent) {
   fputc('\n', out);
 }
 
-void options_print(FILE *out, const struct option *options) {
+/* The help with the default of a number. */
+static void describe(const struct option *option, const void *defaults, char *text, size_t size) {
+  const char *value = defaults ? (const char *)defaults + option->offset : NULL;
+  double number = 0;
+  if (value && option->kind == OPTION_WHOLE) {
+    uint64_t whole;
+    memcpy(&whole, value, sizeof whole);
+    number = (double)whole;
+  } else if (value && option->kind == OPTION_REAL) {
+    memcpy(&number, value, sizeof number);
+  } else {
+    value = NULL;
+  }
+  if (value)
+    snprintf(text, size, "%s (default: %.15g)", option->help, number);
+  else
+    snprintf(text, size, "%s", option->help);
+}
+
+void options_print(FILE *out, const struct option *options, const void *defaults) {
   for (; options->name; options++) {
-    char head[64], letter[8] = "";
+    char head[64], letter[8] = "", help[300];
     if (options->letter) snprintf(letter, sizeof letter, "-%c, ", options->letter);
     int length = snprintf(head, sizeof head, "  %s--%s%s%s", letter, options->name, options->value ? " " : "",
                           options->value ? options->value : "");
@@ -185,6 +204,7 @@ void options_print(FILE *out, const struct option *options) {
       fprintf(out, "%s\n%*s", head, HELP_COLUMN, "");
     else
       fprintf(out, "%-*s", HELP_COLUMN, head);
-    print_wrapped(out, options->help, HELP_COLUMN, HELP_COLUMN);
+    describe(options, defaults, help, sizeof help);
+    print_wrapped(out, help, HELP_COLUMN, HELP_COLUMN);
   }
 }

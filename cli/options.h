@@ -40,8 +40,8 @@ enum hr_status options_parse(const struct option *options, int argc, char **argv
 /* Frees the lists in `args`. */
 void options_finish(const struct option *options, void *args);
 
-/* The options with their help, 80 columns wide. */
-void options_print(FILE *out, const struct option *options);
+/* The options with their help, 80 columns wide; `defaults`, if not NULL, are arguments whose numbers are told too. */
+void options_print(FILE *out, const struct option *options, const void *defaults);
 /* Words broken into lines of at most 80 columns, those after the first indented. Starts at column `column`. */
 void print_wrapped(FILE *out, const char *text, size_t column, size_t indent);
 

@@ -24,7 +24,6 @@ struct trace_args {
     .name = name_, .kind = OPTION_REAL, .offset = offsetof(struct trace_args, field_), .value = value_, .min = min_,   \
     .max = max_, .help = help_                                                                                         \
   }
-#define MAX_SECONDS ((double)(HR_MAX_INPUT_US / HR_SECOND_US))
 
 static const struct option options[] = {
     WHOLE("count", count, "N", 1, UINT32_MAX - 1, "jobs to make"),
@@ -32,9 +31,9 @@ static const struct option options[] = {
     REAL("load", load, "X", 1e-6, 1000, "mean GPUs asked for, as a share of the cluster's"),
     WHOLE("nodes", nodes, "N", 1, HR_MAX_NODES, "nodes of the cluster that the load is for"),
     WHOLE("gpus-per-node", gpus_per_node, "N", 1, HR_MAX_GPUS, "GPUs of each node"),
-    REAL("median-s", median_s, "S", 1e-6, MAX_SECONDS, "median run time; run times are log-normal"),
+    REAL("median-s", median_s, "S", 1e-3, 1e9, "median run time; run times are log-normal"),
     REAL("sigma", sigma, "X", 0, 10, "spread of run times: standard deviation of their logarithm"),
-    REAL("max-s", max_s, "S", 0, MAX_SECONDS, "longest run time; 0: none"),
+    REAL("max-s", max_s, "S", 0, 1e9, "longest run time; 0: none"),
     REAL("diurnal", diurnal, "X", 0, 1, "how much arrivals swing over a day: 0 flat, 1 silent at night"),
     WHOLE("users", users, "N", 1, 1000000, "users; how much each submits follows Zipf's law"),
     WHOLE("tenants", tenants, "N", 1, 1000000, "tenants that the users belong to"),

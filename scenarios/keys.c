@@ -169,7 +169,7 @@ void hr__key_wanted(const struct hr__key *key, char *text, size_t size) {
 
 void hr__key_unknown(const char *path, const char *name, const char *const *known, char *text, size_t size) {
   const char *nearest = hr_nearest_word(name, known), *dot = path[0] ? "." : "";
-  int used = snprintf(text, size, "unknown key '%s%s%.60s'; ", path, dot, name);
+  int used = snprintf(text, size, "unknown key '%s%s%.60s'%s", path, dot, name, nearest ? "; " : " ");
   if (nearest) used += snprintf(text + used, size - (size_t)used, "did you mean '%s%s%s'? ", path, dot, nearest);
   used += snprintf(text + used, size - (size_t)used, "(known keys");
   for (size_t i = 0; known[i] && (size_t)used + strlen(known[i]) + 4 < size; i++)

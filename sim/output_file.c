@@ -85,19 +85,19 @@ enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *
   errno = 0;
   bool failed = fflush(file->stream) != 0 || ferror(file->stream);
   if (!failed && file->temporary) failed = fsync(fileno(file->stream)) != 0;
-  int number = errno ? errno : EIO;
+  const char *why = errno ? strerror(errno) : "a write failed; is the disk full?";
   if (file->stream != stdout && fclose(file->stream) != 0 && !failed) {
     failed = true;
-    number = errno;
+    why = strerror(errno);
   }
   if (!failed && file->temporary && rename(file->temporary, file->path) != 0) {
     failed = true;
-    number = errno;
+    why = strerror(errno);
   }
   enum hr_status status = HR_OK;
   if (failed) {
     if (file->temporary) unlink(file->temporary);
-    status = hr_fail(error, HR_IO_ERROR, "%s: cannot be written: %s", name, strerror(number));
+    status = hr_fail(error, HR_IO_ERROR, "%s: cannot be written: %s", name, why);
   }
   forget(file);
   return status;

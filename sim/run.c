@@ -43,6 +43,12 @@ static void tell(struct hr__engine *engine, const struct hr_event *event) {
                             engine->view.now_us);
 }
 
+static void tell_instant(struct hr__engine *engine) {
+  const struct hr_run_config *config = engine->config;
+  for (uint32_t i = 0; i < config->n_folds; i++)
+    if (config->folds[i].on_instant) config->folds[i].on_instant(config->folds[i].self, &engine->view);
+}
+
 static enum hr_status tell_policy(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_policy_ops *ops = engine->config->policy;
   if (!ops->observe) return HR_OK;
@@ -121,6 +127,7 @@ static enum hr_status apply_events(struct hr__engine *engine) {
   while (status == HR_OK && heap_has(engine, now_us, true)) {
     hr__event_heap_pop(&engine->heap);
     status = fire_timer(engine);
+    if (status == HR_OK) status = check_after_event(engine);
   }
   return status;
 }
@@ -173,8 +180,7 @@ static enum hr_status run_pass(struct hr__engine *engine) {
     status = commit_move(engine, &engine->plan.moves[i]);
     if (status != HR_OK) return status;
   }
-  for (uint32_t i = 0; i < config->n_folds; i++)
-    if (config->folds[i].on_instant) config->folds[i].on_instant(config->folds[i].self, &engine->view);
+  tell_instant(engine);
   if (!config->check) return HR_OK;
   return hr__check_state(engine, engine->n_passes % JOBS_CHECK_PASSES == 0);
 }
@@ -188,10 +194,20 @@ static int64_t next_instant(const struct hr__engine *engine) {
   return at_us;
 }
 
+/* Nothing happens between the last instant and the horizon, but time passes: the folds hear of it. */
+static void stop_at_horizon(struct hr__engine *engine) {
+  engine->view.now_us = engine->last_us = engine->config->horizon_us;
+  tell_instant(engine);
+}
+
 static enum hr_status run_loop(struct hr__engine *engine) {
   for (;;) {
     int64_t at_us = next_instant(engine);
-    if (at_us == HR_NEVER_US || at_us > engine->config->horizon_us) return HR_OK;
+    if (at_us == HR_NEVER_US) return HR_OK;
+    if (at_us > engine->config->horizon_us) {
+      stop_at_horizon(engine);
+      return HR_OK;
+    }
     engine->view.now_us = engine->last_us = at_us;
     enum hr_status status = apply_events(engine);
     if (status == HR_OK) status = run_pass(engine);

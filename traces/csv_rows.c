@@ -2,8 +2,8 @@
 /*
  * libcsv is fed line by line, so that the line of each row is known: rows may span lines (a quoted line end), and
  * blank lines are no rows. Fields go straight from libcsv's buffer into the members of the row; only texts are
- * kept, in a store as large as the longest row. The first fault of a row is remembered until the row ends: when
- * the number of fields is wrong too, that is the better explanation.
+ * kept, in a store with room for the longest row as often as one column is used. The first fault of a row is remembered
+ * until the row ends: when the number of fields is wrong too, that is the better explanation.
  */
 
 #include "traces/csv_rows.h"
@@ -72,9 +72,11 @@ static void take_value(struct csv_rows *rows, struct hr_text text) {
 /* Flattens what the header found, so that a value is a few steps away from its member. */
 static enum hr_status bind_feeds(struct csv_rows *rows) {
   const struct hr__csv_schema *schema = rows->schema;
+  size_t most_uses = 1;
   rows->feed_of = calloc(rows->header.n, sizeof(*rows->feed_of));
   if (!rows->feed_of) return hr__reader_no_memory(rows->reader);
-  for (uint32_t column = 0; column < rows->header.n; column++)
+  for (uint32_t column = 0; column < rows->header.n; column++) {
+    size_t uses = 0;
     for (uint8_t use = rows->header.first_use[column]; use; use = rows->header.next_use[use - 1]) {
       const struct hr__csv_column *wanted = &schema->columns[use - 1];
       rows->feeds[use - 1] = (struct feed){.member = (char *)schema->row + wanted->offset,
@@ -84,7 +86,13 @@ static enum hr_status bind_feeds(struct csv_rows *rows) {
                                            .kind = wanted->kind,
                                            .must_fill = wanted->must_fill};
       rows->feed_of[column] = &rows->feeds[use - 1];
+      uses++;
     }
+    if (uses > most_uses) most_uses = uses;
+  }
+  char *texts = realloc(rows->values.texts.at, most_uses * HR__LONGEST_LINE);
+  if (!texts) return hr__reader_no_memory(rows->reader);
+  rows->values.texts.at = texts;
   return HR_OK;
 }
 
@@ -113,8 +121,6 @@ static enum hr_status wrong_field_count(struct csv_rows *rows, bool at_end) {
   struct hr__row_fault fault = {.line = rows->row_line, .detail = detail};
   if (rows->column > rows->header.n)
     fault.fault = "too many fields";
-  else if (at_end && hr__input_line_number(rows->reader->input) > rows->row_line)
-    fault.fault = "a quote (\") opens here and is never closed";
   else
     fault.fault = at_end ? "the last line is cut off" : "too few fields";
   return hr__reader_bad_row(rows->reader, &fault);
@@ -146,7 +152,7 @@ static void on_row_end(int terminator, void *data) {
 
 static bool is_blank(struct hr_text line) {
   for (size_t i = 0; i < line.length; i++)
-    if (!strchr(" \t\r\n", line.at[i])) return false;
+    if (line.at[i] != '\n' && line.at[i] != '\r' && line.at[i] != ' ' && line.at[i] != '\t') return false;
   return true;
 }
 
@@ -156,9 +162,15 @@ static bool is_skipped(const struct csv_rows *rows, struct hr_text line) {
 }
 
 static enum hr_status parser_failed(struct csv_rows *rows) {
+  unsigned long long line = rows->row_line;
   if (csv_error(&rows->parser) == CSV_ENOMEM) return hr__reader_no_memory(rows->reader);
-  return hr_fail(rows->reader->error, HR_BAD_INPUT, "%s:%llu: %s", rows->reader->path,
-                 (unsigned long long)rows->row_line, csv_strerror(csv_error(&rows->parser)));
+  if (csv_error(&rows->parser) != CSV_EPARSE)
+    return hr_fail(rows->reader->error, HR_BAD_INPUT, "%s:%llu: %s", rows->reader->path, line,
+                   csv_strerror(csv_error(&rows->parser)));
+  return hr_fail(rows->reader->error, HR_BAD_INPUT,
+                 "%s:%llu: a quote (\") stands inside a field of the row that begins here; a field with quotes must be "
+                 "quoted as a whole, and its quotes doubled",
+                 rows->reader->path, line);
 }
 
 static enum hr_status feed_line(struct csv_rows *rows, struct hr_text line) {
@@ -184,7 +196,11 @@ static enum hr_status feed_all(struct csv_rows *rows) {
     if (status != HR_OK) return status;
   }
   if (status != HR_OK) return status;
-  if (csv_fini(&rows->parser, on_field, on_row_end, rows) != 0) return parser_failed(rows);
+  if (csv_fini(&rows->parser, on_field, on_row_end, rows) != 0)
+    return csv_error(&rows->parser) == CSV_EPARSE
+               ? hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: a quote (\") opens in this row and is never closed",
+                         reader->path, (unsigned long long)rows->row_line)
+               : parser_failed(rows);
   if (rows->status != HR_OK) return rows->status;
   if (!rows->have_header) return hr_fail(reader->error, HR_BAD_INPUT, "%s: there is no header row", reader->path);
   if (!rows->n_rows)
@@ -203,7 +219,7 @@ static enum hr_status note_clock(struct csv_rows *rows) {
 enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv_schema *schema) {
   struct csv_rows *rows = calloc(1, sizeof *rows);
   char *texts = malloc(HR__LONGEST_LINE);
-  if (!rows || !texts || csv_init(&rows->parser, 0) != 0) {
+  if (!rows || !texts || csv_init(&rows->parser, CSV_STRICT | CSV_STRICT_FINI) != 0) {
     free(rows);
     free(texts);
     return hr__reader_no_memory(reader);
@@ -217,7 +233,7 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
   csv_free(&rows->parser);
   hr__csv_header_finish(&rows->header);
   free(rows->feed_of);
-  free(texts);
+  free(rows->values.texts.at);
   free(rows);
   return status;
 }

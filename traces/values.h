@@ -38,7 +38,7 @@ enum hr__kind {
 /* What the instants of a file are measured by; all of them by the same. */
 enum hr__clock { HR__CLOCK_UNKNOWN, HR__CLOCK_SECONDS, HR__CLOCK_LOCAL_DATES, HR__CLOCK_ZONED_DATES };
 
-/* Where texts of a row are kept until the row is complete; as large as the longest row. */
+/* Where texts of a row are kept until the row is complete; the owner makes sure that all of a row's have room. */
 struct hr__text_store {
   char *at;
   size_t used;

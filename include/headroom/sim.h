@@ -18,7 +18,8 @@ struct hr_fold {
   void *self;
   /* Each event and each move, in order. */
   void (*on_event)(void *self, const struct hr_view *view, const struct hr_event *event);
-  /* After each pass of the policy: the state that holds until the next instant. */
+  /* After each pass of the policy: the state that holds until the next instant. Once more at a horizon that cuts the
+     run. */
   void (*on_instant)(void *self, const struct hr_view *view);
 };
 
@@ -49,7 +50,7 @@ struct hr_result {
   uint8_t *reason;   /* enum hr_reason of the last start or rejection */
   uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
   uint64_t n_events, n_passes, n_backfilled;
-  int64_t end_us;  /* the last instant of the run */
+  int64_t end_us;  /* the last instant of the run; the horizon where that cut it */
   uint64_t digest; /* of the event log: time, kind, job and placement of all that happened, in order */
 };
 

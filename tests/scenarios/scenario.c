@@ -275,7 +275,7 @@ static const struct {
                          "'sjf'? (known: fifo, sjf, smallest, largest, priority)"},
     {"policy", "--set policy: is not of the form path=value, as in policy.order=sjf"},
     {"=5", "--set =5: is not of the form path=value, as in policy.order=sjf"},
-    {"..=5", "--set ..=5: unknown key ''; (known keys: $schema, name, description, trace, cluster, policy, seed, "
+    {"..=5", "--set ..=5: unknown key '' (known keys: $schema, name, description, trace, cluster, policy, seed, "
              "horizon_s)"},
 };
 

@@ -147,6 +147,20 @@ static void the_horizon_cuts_but_includes_itself(void) {
   hr_result_destroy(result);
 }
 
+static void the_folds_hear_of_a_horizon_that_cuts(void) {
+  struct jobs jobs = {1, {0}, {10000}, {8}};
+  struct hr_result *result = NULL;
+  struct log log = {0};
+  CU_ASSERT_EQUAL_FATAL(run(&jobs, &greedy, 5000, &log, &result, NULL), HR_OK);
+  CU_ASSERT_EQUAL(log.instants, 2);
+  CU_ASSERT_EQUAL(result->end_us, 5000);
+  CU_ASSERT_EQUAL(result->n_passes, 1);
+  hr_result_destroy(result);
+  CU_ASSERT_EQUAL_FATAL(run(&jobs, &greedy, 20000, NULL, &result, NULL), HR_OK);
+  CU_ASSERT_EQUAL(result->end_us, 10000); /* nothing was left to cut */
+  hr_result_destroy(result);
+}
+
 static void simulated_time_does_not_overflow(void) {
   struct jobs jobs = {.count = 2, .gpus = {8, 8}};
   jobs.work_us[0] = jobs.work_us[1] = INT64_MAX / 3;
@@ -320,6 +334,7 @@ static void the_digest_sees_every_start(void) {
 TEST_MAIN("sim run", TEST(capacity_comes_free_before_it_is_asked_for),
           TEST(all_arrivals_of_an_instant_come_before_its_pass), TEST(a_job_without_run_time_ends_at_its_own_instant),
           TEST(what_can_never_fit_is_rejected), TEST(the_horizon_cuts_but_includes_itself),
-          TEST(simulated_time_does_not_overflow), TEST(wrong_moves_end_the_run_by_name),
-          TEST(another_interface_is_refused), TEST(rolled_back_moves_leave_no_trace), TEST(a_timer_brings_a_pass),
-          TEST(blocks_of_slices_are_used_again), TEST(the_digest_sees_every_start))
+          TEST(the_folds_hear_of_a_horizon_that_cuts), TEST(simulated_time_does_not_overflow),
+          TEST(wrong_moves_end_the_run_by_name), TEST(another_interface_is_refused),
+          TEST(rolled_back_moves_leave_no_trace), TEST(a_timer_brings_a_pass), TEST(blocks_of_slices_are_used_again),
+          TEST(the_digest_sees_every_start))

@@ -116,6 +116,10 @@ static void endless_line(void) {
 
 static void unclosed_quote(void) {
   CU_ASSERT(refused("submit_s,duration_s,user,gpus\n1,2,\"ann,3\n4,5,bob,6\n", NULL, "jobs.csv:2: ", "never closed"));
+  CU_ASSERT(refused("submit_s,duration_s,gpus,user\n0,1,1,\"ann\n5,1,1,bob\n6,1,1,x\n", NULL,
+                    "jobs.csv:2: ", "never closed"));
+  CU_ASSERT(refused("submit_s,duration_s,gpus,user\n0,1,1,x\n5,1,1,\"a\"b\n6,1,1,x\n", NULL,
+                    "jobs.csv:3: ", "a quote (\") stands inside a field"));
   FILE *file = fopen(file_path("jobs.csv"), "wb");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
   fputs("submit_s,duration_s,user,gpus\n1,2,\"ann,3\n", file);

@@ -16,6 +16,33 @@ static struct hr_trace *mapped(const char *text, const char *map_text) {
   return trace;
 }
 
+/* A row of nearly 1 MiB, one column of which feeds three fields: each keeps a text of its own. */
+static void one_long_column_feeds_several_fields(void) {
+  enum { LENGTH = 1000000 };
+  char *text = malloc(LENGTH + 100);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+  size_t used = (size_t)sprintf(text, "x,submit_s,duration_s,gpus\n");
+  memset(text + used, 'a', LENGTH);
+  sprintf(text + used + LENGTH, ",0,1,1\n");
+  struct hr_trace *trace = mapped(text, "user=x,tenant=x,model=x");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(strlen(trace->users.text[0]), LENGTH);
+  CU_ASSERT_STRING_EQUAL(trace->users.text[0], trace->models.text[0]);
+  CU_ASSERT_STRING_EQUAL(trace->users.text[0], trace->tenants.text[0]);
+  hr_trace_destroy(trace);
+  free(text);
+}
+
+static void a_mapped_column_tells_its_unit(void) {
+  struct hr_trace *trace =
+      mapped("a_min,b_h,c_days,n\n1,2,3,1\n2,2,3,1\n", "submit=a_min,duration=b_h,limit=c_days,gpus=n");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->submit_us[1], 60 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->work_us[0], 7200 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->limit_us[0], 3 * 86400 * HR_SECOND_US);
+  hr_trace_destroy(trace);
+}
+
 static bool mapped_refused(const char *text, const char *map_text, const char *start, const char *part) {
   struct hr_column_map map = {0};
   struct hr_error error;
@@ -256,7 +283,8 @@ static void misspelt_columns_are_noted(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("csv", TEST(columns_come_in_any_order), TEST(every_field_has_its_column),
+TEST_MAIN("csv", TEST(one_long_column_feeds_several_fields), TEST(a_mapped_column_tells_its_unit),
+          TEST(columns_come_in_any_order), TEST(every_field_has_its_column),
           TEST(rows_are_sorted_by_submit_and_file_order), TEST(dates_make_a_dated_trace), TEST(a_map_renames_columns),
           TEST(a_map_may_name_some_fields_and_one_column_twice), TEST(mapped_columns_may_tell_their_unit),
           TEST(maps_that_are_wrong_are_refused), TEST(lines_are_counted_as_an_editor_does),
