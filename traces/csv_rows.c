@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * libcsv is fed line by line, so that the line of each row is known: rows may span lines (a quoted line end), and
- * blank lines are no rows. Fields go straight from libcsv's buffer into the members of the row; only texts are
- * kept, in a store with room for the longest row as often as one column is used. The first fault of a row is remembered
- * until the row ends: when the number of fields is wrong too, that is the better explanation.
+ * blank lines are no rows. Where all lines at hand are plain rows it gets them at once. Fields go straight from
+ * libcsv's buffer into the members of the row; only texts are kept, in a store with room for the longest row as often
+ * as one column is used. The first fault of a row is remembered until the row ends: when the number of fields is wrong
+ * too, that is the better explanation.
  */
 
 #include "traces/csv_rows.h"
@@ -187,14 +188,33 @@ static enum hr_status feed_line(struct csv_rows *rows, struct hr_text line) {
   return rows->status;
 }
 
-static enum hr_status feed_all(struct csv_rows *rows) {
+/* Lines that are plain rows, one each, need not be fed one by one: the end of each row counts the line. */
+static enum hr_status feed_plain_lines(struct csv_rows *rows) {
+  if (!rows->have_header || rows->row_bytes) return HR_OK;
+  uint64_t first = hr__input_line_number(rows->reader->input) + 1;
+  struct hr_text lines = hr__input_plain_lines(rows->reader->input);
+  if (!lines.length) return HR_OK;
+  rows->row_line = first;
+  if (csv_parse(&rows->parser, lines.at, lines.length, on_field, on_row_end, rows) != lines.length)
+    return parser_failed(rows);
+  return rows->status;
+}
+
+static enum hr_status feed_lines(struct csv_rows *rows) {
   struct hr__reader *reader = rows->reader;
-  struct hr_text line;
-  enum hr_status status;
-  while ((status = hr__input_line(reader->input, &line, reader->error)) == HR_OK && line.at) {
+  for (;;) {
+    struct hr_text line;
+    enum hr_status status = feed_plain_lines(rows);
+    if (status == HR_OK) status = hr__input_line(reader->input, &line, reader->error);
+    if (status != HR_OK || !line.at) return status;
     status = feed_line(rows, line);
     if (status != HR_OK) return status;
   }
+}
+
+static enum hr_status feed_all(struct csv_rows *rows) {
+  struct hr__reader *reader = rows->reader;
+  enum hr_status status = feed_lines(rows);
   if (status != HR_OK) return status;
   if (csv_fini(&rows->parser, on_field, on_row_end, rows) != 0)
     return csv_error(&rows->parser) == CSV_EPARSE

@@ -19,6 +19,9 @@ struct hr_text hr__input_peek(const struct hr__input *input);
 /* The next line with its line end (the last one may have none), valid until the next call; `line->at` is NULL at the
    end of the file. */
 enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, struct hr_error *error);
+/* All whole lines that are at hand, when there is nothing in them to look at one by one: no quote, no carriage return,
+   no line that begins with white space or is empty. Empty text when there are none such. */
+struct hr_text hr__input_plain_lines(struct hr__input *input);
 /* The number, from 1, of the line that was taken last. */
 uint64_t hr__input_line_number(const struct hr__input *input);
 

@@ -178,7 +178,7 @@ static const struct {
      "s.json:1:1: the scenario lacks the key 'policy'; an object {...} of at most 1000 keys is wanted"},
     {"{\n" CLUSTER ",\n  \"polcy\":{}}", "s.json:3:3: unknown key 'polcy'; did you mean 'policy'? " KNOWN_TOP},
     {WITH("\"Name\":\"x\""), "s.json:2:1: unknown key 'Name'; did you mean 'name'? " KNOWN_TOP},
-    {WITH("\"colour_of_cables\":1"), "s.json:2:1: unknown key 'colour_of_cables'; " KNOWN_TOP},
+    {WITH("\"colour_of_cables\":1"), "s.json:2:1: unknown key 'colour_of_cables' " KNOWN_TOP},
     {WITH("\"seed\":1,\n\"seed\":2"), "s.json:3:1: the key 'seed' stands here for the second time; keep one"},
     {WITH("\"name\":\"\""), "s.json:2:8: 'name' is the text \"\"; a text \"...\" of 1 to 200 bytes is wanted"},
     {WITH("\"name\":null"), "s.json:2:8: 'name' is null; a text \"...\" of 1 to 200 bytes is wanted"},
