@@ -1,32 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Each allocation fails once: the first, then the second, until the call succeeds. Every failure must be reported as
- * HR_NO_MEMORY, leave nothing behind (run it with a leak checker) and crash nothing. The linker sends the library's
- * allocations here (--wrap).
+ * HR_NO_MEMORY, leave nothing behind (run it with a leak checker) and crash nothing.
  */
 #include "harness.h"
 
 #include "files.h"
+#include "scarce_memory.h"
 
 #include <string.h>
-
-static struct { long left; /* allocations until the one that fails; negative: none does */ } faults = {-1};
-
-static bool fails_now(void) {
-  return faults.left >= 0 && faults.left-- == 0;
-}
-
-#define WRAPPED(type, name, parameters, arguments)                                                                     \
-  type __real_##name parameters;                                                                                       \
-  type __wrap_##name parameters;                                                                                       \
-  type __wrap_##name parameters {                                                                                      \
-    return fails_now() ? NULL : __real_##name arguments;                                                               \
-  }
-WRAPPED(void *, malloc, (size_t size), (size))
-WRAPPED(void *, calloc, (size_t count, size_t size), (count, size))
-WRAPPED(void *, realloc, (void *old, size_t size), (old, size))
-WRAPPED(char *, strdup, (const char *text), (text))
-WRAPPED(char *, strndup, (const char *text, size_t length), (text, length))
 
 /* One complete use of the library; frees all that it made. */
 typedef enum hr_status scenario(const char *path, struct hr_error *error);
@@ -37,10 +19,9 @@ static void survives_every_failure(scenario *run, const char *text) {
   long n_failures = 0;
   for (;; n_failures++) {
     struct hr_error error = {0};
-    faults.left = n_failures;
+    memory_ends_after(n_failures, false);
     enum hr_status status = run(path, &error);
-    bool reached = faults.left < 0;
-    faults.left = -1;
+    bool reached = memory_is_ample();
     if (!reached) {
       CU_ASSERT_EQUAL(status, HR_OK);
       break;
@@ -130,10 +111,9 @@ static void nodes(void) {
 static void generator(void) {
   struct hr_error error = {0};
   for (long n = 0;; n++) {
-    faults.left = n;
+    memory_ends_after(n, false);
     enum hr_status status = generate(file_path("generated.csv"), &error);
-    bool reached = faults.left < 0;
-    faults.left = -1;
+    bool reached = memory_is_ample();
     CU_ASSERT_EQUAL(status, reached ? HR_NO_MEMORY : HR_OK);
     if (!reached) break;
   }
