@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Rows become columns as they come: large arrays that double. A column is made when a row first says something
- * that is not "unknown", so that a trace of four columns costs four columns. Ids are numbers as long as each one
- * is an integer in its printed form, and texts from the first on that is not.
+ * that is not "unknown", so that a trace of four columns costs four columns. Ids that count rows from 1 cost nothing;
+ * they are numbers from the first on that does not, and texts from the first on that is not an integer in its printed
+ * form.
  */
 
 #include "traces/builder.h"
@@ -186,14 +187,29 @@ static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
   return true;
 }
 
+/* The rows so far, which were counted, get their numbers written down. */
+static bool ids_to_numbers(struct hr_trace_builder *builder) {
+  struct hr__column *column = &builder->column[HR__COLUMN_ID];
+  if (!resize_column(column, builder->capacity)) return false;
+  int64_t *number = column->at;
+  for (uint32_t row = 0; row < builder->n; row++) number[row] = (int64_t)row + 1;
+  builder->last_id = builder->n;
+  builder->ids = HR__IDS_NUMBER;
+  return true;
+}
+
 static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
   if (!id.length) return true;
-  if (builder->ids == HR__IDS_NONE) {
-    if (!open_column(builder, HR__COLUMN_ID)) return false;
-    builder->ids = HR__IDS_NUMBER;
+  int64_t number = 0;
+  bool is_number = builder->ids != HR__IDS_TEXT && hr__integer_parse(id, &number);
+  if (builder->ids <= HR__IDS_COUNTED) {
+    if (is_number && number == (int64_t)builder->n + 1) {
+      builder->ids = HR__IDS_COUNTED;
+      return true;
+    }
+    if (!ids_to_numbers(builder)) return false;
   }
-  int64_t number;
-  if (builder->ids == HR__IDS_NUMBER && hr__integer_parse(id, &number)) return put_id_number(builder, number);
+  if (is_number) return put_id_number(builder, number);
   if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
   char **column = builder->column[HR__COLUMN_ID].at;
   column[builder->n] = keep_id(&builder->id_blocks, id.at, strnlen(id.at, id.length));

@@ -72,8 +72,9 @@ struct hr__column {
   uint8_t width;
 };
 
-/* What the ids are so far: column HR__COLUMN_ID holds int64_t under HR__IDS_NUMBER, char * under HR__IDS_TEXT. */
-enum hr__ids { HR__IDS_NONE, HR__IDS_NUMBER, HR__IDS_TEXT };
+/* What the ids are so far. HR__IDS_COUNTED: each is its row's number from 1, as it is for jobs without an id, and there
+   is no column; column HR__COLUMN_ID holds int64_t under HR__IDS_NUMBER, char * under HR__IDS_TEXT. */
+enum hr__ids { HR__IDS_NONE, HR__IDS_COUNTED, HR__IDS_NUMBER, HR__IDS_TEXT };
 
 struct hr__id_block; /* memory of id texts */
 

@@ -102,8 +102,8 @@ struct hr_trace {
   struct hr_names gpu_type_lists; /* each a `|` list as written, e.g. "A100-80|H100" */
   struct hr_names region_lists;   /* likewise */
 
-  /* Ids: as numbers when every id is one (id_number), as text otherwise (id_text), neither when the input
-     has none and rows are numbered from 1. Use hr_trace_job_id. */
+  /* Ids: as numbers when every id is one (id_number), as text otherwise (id_text), neither when they number the rows
+     from 1, as they do where the input has none. Use hr_trace_job_id. */
   const int64_t *id_number;
   const char *const *id_text;
 

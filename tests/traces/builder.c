@@ -62,6 +62,32 @@ static void numbers_stay_numbers_until_one_is_none(void) {
   hr_trace_destroy(trace);
 }
 
+static void ids_that_count_rows_have_no_column(void) {
+  begin();
+  CU_ASSERT_EQUAL(add("1", 0, 2), HR_OK);
+  CU_ASSERT_EQUAL(add("2", 1, 3), HR_OK);
+  struct hr_trace *trace = finish(false);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(!trace->id_number && !trace->id_text);
+  CU_ASSERT(ids_are(trace, (const char *const[]){"1", "2"}, 2));
+  hr_trace_destroy(trace);
+  static const char *const leaving[][3] = {{"1", "2", "9"}, {"1", "2", "b"}, {"1", "2", "02"}};
+  for (size_t i = 0; i < sizeof leaving / sizeof *leaving; i++) {
+    begin();
+    for (uint64_t row = 0; row < 3; row++) CU_ASSERT_EQUAL(add(leaving[i][row], (int64_t)row, row + 2), HR_OK);
+    trace = finish(false);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    CU_ASSERT(ids_are(trace, leaving[i], 3));
+    hr_trace_destroy(trace);
+  }
+  begin();
+  CU_ASSERT_EQUAL(add("1", 0, 2), HR_OK);
+  CU_ASSERT_EQUAL(add("2", 1, 3), HR_OK);
+  CU_ASSERT_EQUAL(add("1", 2, 4), HR_OK);
+  CU_ASSERT_PTR_NULL(finish(false));
+  CU_ASSERT_STRING_EQUAL(error.text, "memory:4: job id '1' is already used on line 2; ids must be distinct");
+}
+
 static void the_first_duplicate_is_named_with_both_lines(void) {
   begin();
   static const char *const ids[] = {"9", "3", "7", "3", "9", "7"};
@@ -164,7 +190,7 @@ static void sorting_is_stable(void) {
   free(rows);
 }
 
-TEST_MAIN("builder", TEST(numbers_stay_numbers_until_one_is_none), TEST(the_first_duplicate_is_named_with_both_lines),
-          TEST(lenient_duplicates_are_dropped_before_sorting), TEST(ids_are_for_all_or_none),
-          TEST(an_empty_trace_is_refused), TEST(times_out_of_range_are_refused), TEST(late_columns_are_filled_in),
-          TEST(sorting_is_stable))
+TEST_MAIN("builder", TEST(numbers_stay_numbers_until_one_is_none), TEST(ids_that_count_rows_have_no_column),
+          TEST(the_first_duplicate_is_named_with_both_lines), TEST(lenient_duplicates_are_dropped_before_sorting),
+          TEST(ids_are_for_all_or_none), TEST(an_empty_trace_is_refused), TEST(times_out_of_range_are_refused),
+          TEST(late_columns_are_filled_in), TEST(sorting_is_stable))

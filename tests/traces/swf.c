@@ -26,7 +26,8 @@ static void fields_find_their_places(void) {
     CU_ASSERT_EQUAL(trace->gpus[i], gpus[i]);
     CU_ASSERT_EQUAL(trace->limit_us[i], limits_us[i]);
     CU_ASSERT_EQUAL(trace->outcome[i], outcomes[i]);
-    CU_ASSERT_EQUAL(trace->id_number[i], (int64_t)i + 1);
+    char id[HR_JOB_ID_BUFFER], row[] = {(char)('1' + i), '\0'};
+    CU_ASSERT_STRING_EQUAL(hr_trace_job_id(trace, (hr_job){i}, id), row);
   }
   CU_ASSERT_STRING_EQUAL(trace->users.text[trace->user[2]], "7");
   CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[0]], "3");
