@@ -283,7 +283,55 @@ static void misspelt_columns_are_noted(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("csv", TEST(one_long_column_feeds_several_fields), TEST(a_mapped_column_tells_its_unit),
+/* ---- Files of many blocks --------------------------------------------------------------------------- */
+
+enum { N_MANY = 60000 };
+
+/* Rows of several kinds of line: every seventh quotes a line end, every eleventh is preceded by a blank line. Each
+   row's duration is its number from 1; row `bad`, if there is such, has none. */
+static char *many_rows(uint32_t bad, uint64_t *line_of_bad) {
+  char *text = malloc((size_t)N_MANY * 60 + 100);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+  size_t used = (size_t)sprintf(text, "submit_s,duration_s,gpus,user,model\n");
+  uint64_t line = 2;
+  for (uint32_t row = 1; row <= N_MANY; row++) {
+    if (row % 11 == 0) used += (size_t)sprintf(text + used, "\n");
+    line += row % 11 == 0;
+    if (row == bad) *line_of_bad = line;
+    used += (size_t)sprintf(text + used, "0,%.0u,1,%s\n", row == bad ? 0 : row, row % 7 == 0 ? "\"a\nb\",c" : "ab,c");
+    line += row % 7 == 0 ? 2 : 1;
+  }
+  return text;
+}
+
+static void a_file_of_many_blocks_is_read_whole(void) {
+  char *text = many_rows(0, NULL);
+  struct hr_trace *trace = trace_of(text, NULL);
+  free(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->n_jobs, N_MANY);
+  uint32_t n_right = 0;
+  for (uint32_t i = 0; i < trace->n_jobs; i++)
+    n_right += trace->work_us[i] == (int64_t)(i + 1) * HR_SECOND_US &&
+               strcmp(trace->users.text[trace->user[i]], (i + 1) % 7 == 0 ? "a\nb" : "ab") == 0;
+  CU_ASSERT_EQUAL(n_right, N_MANY);
+  hr_trace_destroy(trace);
+}
+
+/* Early, while blocks are still being made, and late; in rows of one line and of two. */
+static void a_bad_row_of_many_is_named_by_its_line(void) {
+  static const uint32_t bad_rows[] = {1, 14, 30001, 30002, N_MANY - 4, N_MANY};
+  for (size_t i = 0; i < sizeof bad_rows / sizeof *bad_rows; i++) {
+    uint64_t line = 0;
+    char *text = many_rows(bad_rows[i], &line), start[80];
+    sprintf(start, "jobs.csv:%u: column 'duration_s' is empty", (unsigned)line);
+    CU_ASSERT(refused(text, NULL, start, ""));
+    free(text);
+  }
+}
+
+TEST_MAIN("csv", TEST(a_file_of_many_blocks_is_read_whole), TEST(a_bad_row_of_many_is_named_by_its_line),
+          TEST(one_long_column_feeds_several_fields), TEST(a_mapped_column_tells_its_unit),
           TEST(columns_come_in_any_order), TEST(every_field_has_its_column),
           TEST(rows_are_sorted_by_submit_and_file_order), TEST(dates_make_a_dated_trace), TEST(a_map_renames_columns),
           TEST(a_map_may_name_some_fields_and_one_column_twice), TEST(mapped_columns_may_tell_their_unit),
