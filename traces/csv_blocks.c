@@ -23,10 +23,10 @@ struct hr__csv_blocks {
   struct hr__input *input;
   struct csv_parser parser;
   struct hr__csv_block *making;
-  uint64_t row_line;  /* where the row began */
-  size_t row_bytes;   /* of the row's lines so far; 0 between rows */
+  uint64_t row_line;    /* where the row began */
+  size_t row_bytes;     /* of the row's lines so far; 0 between rows */
   uint32_t first_field; /* of the row */
-  bool row_ended;     /* with the line that is being fed */
+  bool row_ended;       /* with the line that is being fed */
   bool any_row;
 
   /* Of both, under the lock while there is a thread. */
