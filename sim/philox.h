@@ -18,7 +18,12 @@ enum hr__purpose {
   HR__PURPOSE_GPUS = 3,
   HR__PURPOSE_USER = 4,
   HR__PURPOSE_LIMIT = 5,
-  HR__PURPOSE_PLACEMENT = 6
+  HR__PURPOSE_PLACEMENT = 6,
+  HR__PURPOSE_SPOT_LEVEL = 7,   /* entity: the zone */
+  HR__PURPOSE_SPOT_RECLAIM = 8, /* entity: the zone */
+  HR__PURPOSE_SPOT_LIFE = 9,    /* entity: the node; one stream per launch */
+  HR__PURPOSE_BOOT = 10,        /* likewise */
+  HR__PURPOSE_SPOT_PRICE = 11   /* entity: the zone */
 };
 
 /* One block: `counter` encrypted under `key`. */

@@ -35,7 +35,7 @@ const char *hr_result_state_name(const struct hr_result *result, hr_job job) {
 
 const char *hr_event_name(enum hr_event_kind kind) {
   switch (kind) {
-#define EVENT_CASE(name, text)                                                                                         \
+#define EVENT_CASE(name, text, code)                                                                                   \
   case name:                                                                                                           \
     return text;
     HR_EVENT_TABLE(EVENT_CASE)

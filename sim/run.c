@@ -23,6 +23,15 @@ static enum hr_status out_of_memory(const struct hr__engine *engine) {
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
 
+static uint32_t event_code(enum hr_event_kind kind) {
+  static const uint8_t codes[] = {
+#define EVENT_CODE(name, text, code) code,
+      HR_EVENT_TABLE(EVENT_CODE)
+#undef EVENT_CODE
+  };
+  return codes[kind];
+}
+
 static void digest_placement(struct hr__engine *engine, const struct hr_placement *placement) {
   engine->digest = hr__digest_add(engine->digest, placement->pool.id);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
@@ -34,7 +43,7 @@ static void digest_placement(struct hr__engine *engine, const struct hr_placemen
 static void tell(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_run_config *config = engine->config;
   engine->digest = hr__digest_add(engine->digest, (uint64_t)event->at_us);
-  engine->digest = hr__digest_add(engine->digest, (uint64_t)event->kind << 32 | event->job.id);
+  engine->digest = hr__digest_add(engine->digest, (uint64_t)event_code(event->kind) << 32 | event->job.id);
   if (event->kind == HR_EVENT_START) digest_placement(engine, event->placement);
   for (uint32_t i = 0; i < config->n_folds; i++)
     if (config->folds[i].on_event) config->folds[i].on_event(config->folds[i].self, &engine->view, event);
@@ -70,7 +79,7 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   engine->view.n_running--;
   engine->state[job.id] = HR_JOB_COMPLETED;
   engine->n_completed++;
-  struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement};
+  struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
   tell(engine, &event);
   enum hr_status status = tell_policy(engine, &event);
   hr__seat_drop(engine, job);
@@ -79,7 +88,7 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
 
 /* A job that no pool could ever hold is rejected at once; the policy never hears of it. */
 static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
-  struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL};
+  struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_submitted++;
   tell(engine, &event);
   enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
@@ -98,7 +107,7 @@ static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
 }
 
 static enum hr_status fire_timer(struct hr__engine *engine) {
-  struct hr_event event = {engine->view.now_us, HR_EVENT_TIMER, HR_REASON_NONE, {HR_NONE}, NULL};
+  struct hr_event event = {engine->view.now_us, HR_EVENT_TIMER, HR_REASON_NONE, {HR_NONE}, NULL, {HR_NONE}, {HR_NONE}};
   tell(engine, &event);
   return tell_policy(engine, &event);
 }
@@ -142,7 +151,7 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time passes 146,000 years: the jobs are too long",
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
-  struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement};
+  struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
   tell(engine, &event);
   struct hr__pending end = hr__pending(now_us + work_us, HR_EVENT_END, move->job.id);
   return hr__event_heap_push(&engine->heap, end) == HR_OK ? HR_OK : out_of_memory(engine);
@@ -153,7 +162,7 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
   case HR__MOVE_START:
     return commit_start(engine, move);
   case HR__MOVE_REJECT: {
-    struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, move->reason, move->job, NULL};
+    struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, move->reason, move->job, NULL, {HR_NONE}, {HR_NONE}};
     engine->n_rejected++;
     tell(engine, &event);
     return HR_OK;

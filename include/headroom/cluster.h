@@ -5,6 +5,7 @@
 /* What a cluster is made of: pools of identical nodes. */
 
 #include "headroom/base.h"
+#include "headroom/market.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,6 +17,8 @@ struct hr_pool_spec {
   uint32_t nodes, gpus_per_node;
   uint32_t cpu_milli_per_node; /* 0: unknown */
   uint64_t mem_mib_per_node;   /* 0: unknown */
+  uint64_t storage_mib_s;      /* bandwidth that the writers of checkpoints share; 0: unknown */
+  struct hr_market_spec market;
 };
 
 struct hr_cluster_spec {
@@ -28,7 +31,7 @@ struct hr_cluster_spec {
 #define HR_MAX_GPUS UINT32_C(4000000)
 #define HR_MAX_POOLS 1024u
 
-/* Appends a pool; strings are copied. */
+/* Appends a pool; strings are copied; prices and levels of its market, from malloc, are taken over on success. */
 HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr_pool_spec *pool,
                                           struct hr_error *error);
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);

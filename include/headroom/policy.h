@@ -24,29 +24,42 @@ extern "C" {
 
 #define HR_POLICY_ABI 1u
 
-/* What happens to a job or to capacity. The order is the order in which things at one instant are applied:
-   all that frees capacity comes before all that asks for it; moves come last. */
+/* What happens to a job or to capacity. The order is the order in which things at one instant are applied: all that
+   frees capacity or takes it away comes before all that asks for it; moves come last. The last column is the event's
+   number in digests, which never changes. */
 #define HR_EVENT_TABLE(X)                                                                                              \
-  X(HR_EVENT_END, "end")       /* a job's work is done */                                                              \
-  X(HR_EVENT_SUBMIT, "submit") /* a job arrives and waits */                                                           \
-  X(HR_EVENT_TIMER, "timer")   /* a time that the policy asked to be woken at */                                       \
-  X(HR_EVENT_START, "start")   /* a move: the job runs now */                                                          \
-  X(HR_EVENT_REJECT, "reject") /* the job will never run */
+  X(HR_EVENT_END, "end", 0)             /* a job's work is done */                                                     \
+  X(HR_EVENT_SAVED, "saved", 5)         /* a job's work so far is safe in a checkpoint */                              \
+  X(HR_EVENT_INTERRUPT, "interrupt", 6) /* a running job loses its place and waits again */                            \
+  X(HR_EVENT_NODE_DOWN, "node-down", 7) /* a node is gone; its jobs were interrupted before */                         \
+  X(HR_EVENT_NOTICE, "notice", 8)       /* a node will be gone soon; nothing more starts on it */                      \
+  X(HR_EVENT_OFFER, "offer", 9)         /* more or fewer nodes of a pool can be had than before */                     \
+  X(HR_EVENT_NODE_UP, "node-up", 10)    /* a node that was asked for is there */                                       \
+  X(HR_EVENT_SUBMIT, "submit", 1)       /* a job arrives and waits */                                                  \
+  X(HR_EVENT_TIMER, "timer", 2)         /* a time that the policy asked to be woken at */                              \
+  X(HR_EVENT_START, "start", 3)         /* a move: the job runs now */                                                 \
+  X(HR_EVENT_REJECT, "reject", 4)       /* the job will never run */                                                   \
+  X(HR_EVENT_PREEMPT, "preempt", 11)    /* a move: the job stops, its work kept, and waits again */                    \
+  X(HR_EVENT_ACQUIRE, "acquire", 12)    /* a move: a node is asked for, and paid for from now on */                    \
+  X(HR_EVENT_RELEASE, "release", 13)    /* a move: a node is given back */
 
 enum hr_event_kind {
-#define HR_EVENT_NAME(name, text) name,
+#define HR_EVENT_NAME(name, text, code) name,
   HR_EVENT_TABLE(HR_EVENT_NAME)
 #undef HR_EVENT_NAME
 };
 
-/* Why a job was started or rejected. */
+/* Why a job was started, rejected or stopped, or why a node is gone. */
 #define HR_REASON_TABLE(X)                                                                                             \
   X(HR_REASON_NONE, "")                                                                                                \
-  X(HR_REASON_IN_ORDER, "in-order")            /* its turn, and it fits */                                             \
-  X(HR_REASON_BACKFILL, "backfill")            /* ahead of a job that is before it in order */                         \
-  X(HR_REASON_TOO_LARGE, "too-large")          /* more GPUs than any acceptable pool has */                            \
-  X(HR_REASON_NO_GPU_TYPE, "no-such-gpu-type") /* no pool has an acceptable GPU type */                                \
-  X(HR_REASON_POLICY, "policy")                /* the policy refuses it */
+  X(HR_REASON_IN_ORDER, "in-order")               /* its turn, and it fits */                                          \
+  X(HR_REASON_BACKFILL, "backfill")               /* ahead of a job that is before it in order */                      \
+  X(HR_REASON_TOO_LARGE, "too-large")             /* more GPUs than any acceptable pool has */                         \
+  X(HR_REASON_NO_GPU_TYPE, "no-such-gpu-type")    /* no pool has an acceptable GPU type */                             \
+  X(HR_REASON_POLICY, "policy")                   /* the policy refuses it, or stops it */                             \
+  X(HR_REASON_RECLAIMED, "reclaimed")             /* the market took the node */                                       \
+  X(HR_REASON_SAVED, "saved")                     /* the job left a node that is to be reclaimed, its work saved */    \
+  X(HR_REASON_RESERVATION_END, "reservation-end") /* the time that the node was reserved for is over */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,
@@ -80,9 +93,11 @@ struct hr_placement {
 struct hr_event {
   int64_t at_us;
   enum hr_event_kind kind;
-  enum hr_reason reason;                /* of moves */
-  hr_job job;                           /* HR_NONE for a timer */
-  const struct hr_placement *placement; /* of starts and ends, else NULL */
+  enum hr_reason reason;                /* of moves, interruptions and lost nodes */
+  hr_job job;                           /* HR_NONE for what happens to no job */
+  const struct hr_placement *placement; /* of what starts, ends or stops a job, else NULL */
+  hr_pool pool;                         /* of offers and of what happens to a node, else HR_NONE */
+  hr_node node;                         /* of what happens to a node, else HR_NONE */
 };
 
 /* Memory that lives as long as the run. */
@@ -125,6 +140,21 @@ HR_API const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster
 HR_API uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job);
 HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool);
 
+/* ---- Markets ---------------------------------------------------------------------------------------- */
+
+/* Nodes of elastic pools (on-demand, spot) are off until they are asked for, then boot, then are up; a node that has
+   notice is closing. The nodes of other pools are up while the pool exists. */
+enum hr_node_state { HR_NODE_UP, HR_NODE_OFF, HR_NODE_BOOTING, HR_NODE_CLOSING };
+HR_API enum hr_node_state hr_cluster_node_state(const struct hr_cluster *cluster, hr_node node);
+/* When the node was asked for; 0 for one that was always there. */
+HR_API int64_t hr_cluster_node_since_us(const struct hr_cluster *cluster, hr_node node);
+/* Nodes of a pool in a state. */
+HR_API uint32_t hr_cluster_nodes_in(const struct hr_cluster *cluster, hr_pool pool, enum hr_node_state state);
+/* How many more nodes of the pool can be asked for now. */
+HR_API uint32_t hr_cluster_offer(const struct hr_cluster *cluster, hr_pool pool);
+/* The price of a GPU-hour of the pool now, in micro-dollars. */
+HR_API int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool pool, int64_t now_us);
+
 /* ---- View and plan ---------------------------------------------------------------------------------- */
 
 struct hr_view {
@@ -135,7 +165,9 @@ struct hr_view {
   const struct hr_cluster *cluster;
   const uint8_t *state;                  /* enum hr_job_state, by job */
   const int64_t *start_us;               /* by job; HR_NEVER_US until it starts */
-  uint64_t allocated_milli, total_milli; /* GPUs of the whole cluster */
+  uint64_t allocated_milli, total_milli; /* GPUs of the whole cluster; in total: of the nodes that are up */
+  const int64_t *attempt_us;             /* by job; when its present or last attempt began */
+  const int64_t *kept_us;                /* by job; work that an interruption would not lose; NULL: nothing is kept */
 };
 
 struct hr_plan;
@@ -146,6 +178,14 @@ HR_API enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const stru
 HR_API enum hr_status hr_plan_reject(struct hr_plan *plan, hr_job job, enum hr_reason reason);
 /* Asks for a pass at a later time even if nothing happens then. */
 HR_API enum hr_status hr_plan_wake_at(struct hr_plan *plan, int64_t at_us);
+/* Stops a running job, which waits again with its work kept; what it takes to save and load it is its class's restart
+   time. Its capacity is free at once. */
+HR_API enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason reason);
+/* Asks for `nodes` more nodes of an elastic pool, at most hr_cluster_offer. Those that boot in no time are up at once.
+ */
+HR_API enum hr_status hr_plan_acquire(struct hr_plan *plan, hr_pool pool, uint32_t nodes);
+/* Gives a node of an elastic pool back that is booting, or up without a job. */
+HR_API enum hr_status hr_plan_release(struct hr_plan *plan, hr_node node);
 /* Moves made since the mark are undone, last first, as if they had not been made. */
 HR_API uint32_t hr_plan_mark(const struct hr_plan *plan);
 HR_API void hr_plan_rollback(struct hr_plan *plan, uint32_t mark);
@@ -191,6 +231,9 @@ struct hr_policy_ops {
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
   /* Once per instant, after all events of that instant. */
   enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_plan *plan);
+  /* Whether this policy asks for nodes and gives them back; asked once, after `create`. NULL or false: the engine asks
+     for all nodes that can be had, as soon as they can be had. */
+  bool (*manages_capacity)(void *self);
 };
 
 #ifdef __cplusplus

@@ -35,19 +35,41 @@ struct hr_run_config {
   const struct hr_policy_ops *policy;
   const struct hr_param_value *params; /* one for each entry of policy->params */
   uint64_t seed;
-  int64_t horizon_us; /* HR_NEVER_US: until all is done. Events at the horizon itself still happen. */
-  bool check;         /* verify the whole state while it runs */
+  int64_t horizon_us;                  /* HR_NEVER_US: until all is done. Events at the horizon itself still happen. */
+  bool check;                          /* verify the whole state while it runs */
+  const struct hr_class_spec *classes; /* [HR_N_CLASSES]: how jobs stand interruptions; NULL: they begin anew */
   const struct hr_fold *folds;
   uint32_t n_folds;
   struct hr_progress progress;
 };
 
+/* What a job went through, in runs where one may be interrupted; times are per job, not per GPU. The time that a job
+   held GPUs is kept + lost + saving + restarting. */
+struct hr_job_fate {
+  uint32_t attempts; /* starts */
+  int64_t end_us;    /* HR_NEVER_US unless it completed */
+  int64_t kept_us;   /* work done that counts: all of it when completed */
+  int64_t lost_us;   /* work done that was lost */
+  int64_t saving_us, restarting_us;
+  int64_t held_us; /* GPUs held, all attempts */
+};
+
+/* What happened to a pool of nodes that come and go. */
+struct hr_pool_fate {
+  uint64_t launches, notices, reclaims, interruptions; /* nodes; jobs */
+  hr_amount up_us;                                     /* nodes x microseconds, booting and closing included */
+  hr_amount offered_us;                                /* nodes that could be had or were up x microseconds */
+};
+
 struct hr_result {
   const struct hr_trace *trace; /* borrowed */
   uint32_t n_jobs;
-  uint8_t *state;    /* enum hr_job_state at the end, by job */
-  int64_t *start_us; /* HR_NEVER_US for what never ran */
-  uint8_t *reason;   /* enum hr_reason of the last start or rejection */
+  uint8_t *state;             /* enum hr_job_state at the end, by job */
+  int64_t *start_us;          /* of the first attempt; HR_NEVER_US for what never ran */
+  uint8_t *reason;            /* enum hr_reason of the last start or rejection */
+  struct hr_job_fate *fate;   /* by job; NULL where no job could be interrupted */
+  struct hr_pool_fate *pools; /* [n_pools] */
+  uint32_t n_pools;
   uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
   uint64_t n_events, n_passes, n_backfilled;
   int64_t end_us;  /* the last instant of the run; the horizon where that cut it */
@@ -58,7 +80,7 @@ struct hr_result {
 HR_API enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error);
 HR_API void hr_result_destroy(struct hr_result *result);
 
-/* A job's end: start + work when it completed, HR_NEVER_US otherwise. */
+/* When a job completed, HR_NEVER_US otherwise. */
 HR_API int64_t hr_result_end_us(const struct hr_result *result, hr_job job);
 /* "completed", "rejected", "unfinished" (waiting or running at the horizon) or "unsubmitted" (beyond it). */
 HR_API const char *hr_result_state_name(const struct hr_result *result, hr_job job);

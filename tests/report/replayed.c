@@ -81,7 +81,8 @@ static void tell(struct teller *teller, enum hr_event_kind kind, uint32_t job) {
   static const struct hr_placement by_count = {.n_slices = 0};
   bool placed = kind == HR_EVENT_START || kind == HR_EVENT_END;
   const struct hr_placement *placement = teller->placements ? &teller->placements[job] : &by_count;
-  struct hr_event event = {teller->view.now_us, kind, HR_REASON_NONE, {job}, placed ? placement : NULL};
+  struct hr_event event = {teller->view.now_us,       kind,      HR_REASON_NONE, {job},
+                           placed ? placement : NULL, {HR_NONE}, {HR_NONE}};
   for (uint32_t i = 0; i < teller->n_folds; i++)
     if (teller->folds[i].on_event) teller->folds[i].on_event(teller->folds[i].self, &teller->view, &event);
 }
