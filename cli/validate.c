@@ -17,7 +17,70 @@ static const char details[] = "The trace is read and checked too if the scenario
                               "Example:\n"
                               "  headroom validate scenarios/demo.json --set policy.order=sjf\n";
 
-static void print_cluster(const struct hr_cluster_spec *cluster) {
+static double seconds(int64_t us) {
+  return (double)us / (double)HR_SECOND_US;
+}
+
+static void print_duration(const char *name, const struct hr_duration *duration) {
+  switch (duration->kind) {
+  case HR_DURATION_FIXED:
+    printf(", %s %.10g s", name, duration->a);
+    return;
+  case HR_DURATION_EXPONENTIAL:
+    printf(", %s exponential with mean %.10g s", name, duration->a);
+    return;
+  case HR_DURATION_LOG_NORMAL:
+    printf(", %s log-normal (mu %.10g, sigma %.10g)", name, duration->a, duration->b);
+    return;
+  case HR_DURATION_WEIBULL:
+    printf(", %s Weibull (shape %.10g, scale %.10g s)", name, duration->a, duration->b);
+    return;
+  }
+}
+
+static void print_spot(const struct hr_spot_spec *spot) {
+  printf("            reclaimed: %s", hr_spot_model_name(spot->model));
+  if (spot->model == HR_SPOT_ON_OFF) {
+    print_duration("up", &spot->up);
+    print_duration("down", &spot->down);
+  }
+  if (spot->model == HR_SPOT_EXPONENTIAL || spot->model == HR_SPOT_ADVISOR) {
+    printf(", %.4g per node and hour", spot->rate_per_h);
+    if (spot->batch_mean > 1) printf(", %.4g at a time", spot->batch_mean);
+  }
+  if (spot->model == HR_SPOT_BATHTUB) printf(", at the latest after %.10g h", spot->bathtub.last_h);
+  if (spot->model != HR_SPOT_NONE) printf(", notice %.10g s", seconds(spot->notice_us));
+  putchar('\n');
+}
+
+static void print_place(const struct hr_pool_source *source) {
+  const char *const parts[] = {source->provider, source->region, source->zone};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (parts[i]) printf(" %s", parts[i]);
+}
+
+/* Market, place, price and where that comes from. */
+static void print_market(const struct hr_market_spec *market, const struct hr_pool_source *source) {
+  printf("            %s", hr_market_name(market->market));
+  print_place(source);
+  printf(", %.15g $ per GPU-hour (%s%s%s: %s)\n", (double)market->price_uusd_h / 1e6, source->status,
+         source->as_of ? ", as of " : "", source->as_of ? source->as_of : "", source->source);
+  if (market->from_us > 0 || market->to_us != HR_NEVER_US) {
+    printf("            from %.10g s", seconds(market->from_us));
+    if (market->to_us != HR_NEVER_US) printf(" to %.10g s", seconds(market->to_us));
+    putchar('\n');
+  }
+  if (hr_market_is_elastic(market->market)) {
+    printf("            billed by %.10g s, at least %.10g s", seconds(market->billing.granularity_us),
+           seconds(market->billing.minimum_us));
+    print_duration("boots in", &market->boot);
+    putchar('\n');
+  }
+  if (market->market == HR_MARKET_SPOT) print_spot(&market->spot);
+}
+
+static void print_cluster(const struct hr_scenario *scenario) {
+  const struct hr_cluster_spec *cluster = &scenario->cluster;
   uint64_t nodes = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) nodes += cluster->pools[i].nodes;
   printf("cluster   %" PRIu64 " GPUs on %" PRIu64 " nodes in %" PRIu32 " pool%s\n", hr_cluster_spec_gpus(cluster),
@@ -29,6 +92,7 @@ static void print_cluster(const struct hr_cluster_spec *cluster) {
     if (pool->mem_mib_per_node) printf(", %.10g GB", (double)pool->mem_mib_per_node / 1024);
     if (pool->cpu_milli_per_node || pool->mem_mib_per_node) printf(" a node");
     putchar('\n');
+    if (pool->market.market != HR_MARKET_NONE) print_market(&pool->market, &scenario->pool_sources[i]);
   }
 }
 
@@ -47,7 +111,7 @@ static void print_scenario(const struct hr_scenario *scenario) {
     printf("          ");
     print_wrapped(stdout, scenario->description, 10, 10);
   }
-  print_cluster(&scenario->cluster);
+  print_cluster(scenario);
   print_policy(&scenario->policy);
   printf("seed      %" PRIu64 "\n", scenario->seed);
   if (scenario->horizon_us != HR_NEVER_US)

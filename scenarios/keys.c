@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of keys. A new key is one line here, one in docs/scenario.schema.json, and its use in scenario.c. */
+/* The table of keys. A new key is one line here, one in docs/scenario.schema.json, and its use where its part of the
+   scenario is built. */
 
 #include "scenarios/keys.h"
 
@@ -16,34 +17,126 @@
 #define MAX_SECONDS ((double)(HR_MAX_INPUT_US / HR_SECOND_US))
 #define MAX_CPUS 4294967.0 /* as milli-CPUs in 32 bits */
 #define MAX_TEXT 10000.0
+#define MAX_NAME 200.0
 #define MAX_MEMBERS 1000.0
+#define MAX_USD 1e9      /* as micro-dollars exact in a double, and times GPUs and time in 128 bits */
+#define MAX_LOG_S 25.0   /* e^25 s are 2,283 years */
+#define LEAST_SCALE 1e-6 /* of what must be above zero */
 
-static const struct hr__key keys[] = {{"", HR__KEY_OBJECT, true, 0, MAX_MEMBERS},
-                                      {"$schema", HR__KEY_TEXT, false, 0, MAX_TEXT},
-                                      {"name", HR__KEY_TEXT, false, 1, 200},
-                                      {"description", HR__KEY_TEXT, false, 0, MAX_TEXT},
-                                      {"trace", HR__KEY_OBJECT, false, 0, MAX_MEMBERS},
-                                      {"trace.file", HR__KEY_TEXT, false, 1, MAX_TEXT},
-                                      {"trace.format", HR__KEY_TEXT, false, 1, MAX_TEXT},
-                                      {"trace.columns", HR__KEY_OBJECT, false, 0, MAX_MEMBERS},
-                                      {"trace.columns.*", HR__KEY_TEXT, false, 1, MAX_TEXT},
-                                      {"trace.lenient", HR__KEY_BOOLEAN, false, 0, 0},
-                                      {"cluster", HR__KEY_OBJECT, true, 0, MAX_MEMBERS},
-                                      {"cluster.pools", HR__KEY_LIST, false, 1, HR_MAX_POOLS},
-                                      {"cluster.pools.*", HR__KEY_OBJECT, false, 0, MAX_MEMBERS},
-                                      {"cluster.pools.*.name", HR__KEY_TEXT, true, 1, 200},
-                                      {"cluster.pools.*.gpu", HR__KEY_TEXT, true, 1, 200},
-                                      {"cluster.pools.*.nodes", HR__KEY_WHOLE, true, 1, HR_MAX_NODES},
-                                      {"cluster.pools.*.gpus_per_node", HR__KEY_WHOLE, true, 1, HR_MAX_GPUS},
-                                      {"cluster.pools.*.cpu_per_node", HR__KEY_REAL, false, 0, MAX_CPUS},
-                                      {"cluster.pools.*.mem_gb_per_node", HR__KEY_REAL, false, 0, 1e9},
-                                      {"cluster.nodes_file", HR__KEY_TEXT, false, 1, MAX_TEXT},
-                                      {"policy", HR__KEY_OBJECT, true, 0, MAX_MEMBERS},
-                                      {"policy.name", HR__KEY_TEXT, true, 1, MAX_TEXT},
-                                      {"policy.*", HR__KEY_SCALAR, false, 0, 0},
-                                      {"seed", HR__KEY_SEED, false, 0, MAX_EXACT},
-                                      {"horizon_s", HR__KEY_REAL, false, 1e-6, MAX_SECONDS},
-                                      {NULL, HR__KEY_OBJECT, false, 0, 0}};
+#define WORD(name, text) text,
+static const char *const every_market[] = {HR_MARKET_TABLE(WORD) NULL};
+static const char *const spot_models[] = {"none", "on-off", "exponential", "bathtub", "advisor", NULL};
+static const char *const checkpoints[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
+static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
+
+#define OBJECT(path)                                                                                                   \
+  { path, HR__KEY_OBJECT, false, 0, MAX_MEMBERS, NULL }
+#define LIST(path, least, most)                                                                                        \
+  { path, HR__KEY_LIST, false, least, most, NULL }
+#define TEXT(path, least, most)                                                                                        \
+  { path, HR__KEY_TEXT, false, least, most, NULL }
+#define WHOLE(path, least, most)                                                                                       \
+  { path, HR__KEY_WHOLE, false, least, most, NULL }
+#define REAL(path, least, most)                                                                                        \
+  { path, HR__KEY_REAL, false, least, most, NULL }
+#define BOOLEAN(path)                                                                                                  \
+  { path, HR__KEY_BOOLEAN, false, 0, 0, NULL }
+#define CHOICE(path, words)                                                                                            \
+  { path, HR__KEY_CHOICE, false, 0, 0, words }
+#define SCALAR(path)                                                                                                   \
+  { path, HR__KEY_SCALAR, false, 0, 0, NULL }
+#define REQUIRED_OBJECT(path)                                                                                          \
+  { path, HR__KEY_OBJECT, true, 0, MAX_MEMBERS, NULL }
+#define REQUIRED_TEXT(path, most)                                                                                      \
+  { path, HR__KEY_TEXT, true, 1, most, NULL }
+#define REQUIRED_WHOLE(path, least, most)                                                                              \
+  { path, HR__KEY_WHOLE, true, least, most, NULL }
+#define REQUIRED_REAL(path, least, most)                                                                               \
+  { path, HR__KEY_REAL, true, least, most, NULL }
+
+/* A length of time that is drawn. */
+#define DURATION(path)                                                                                                 \
+  {path, HR__KEY_OBJECT, false, 0, MAX_MEMBERS, NULL},                                                                 \
+      {path ".distribution", HR__KEY_CHOICE, true, 0, 0, distributions},                                               \
+      REAL(path ".mean_s", LEAST_SCALE, MAX_SECONDS), REAL(path ".mu", -MAX_LOG_S, MAX_LOG_S),                         \
+      REAL(path ".sigma", 0, 10), REAL(path ".shape", 0.01, 100), REAL(path ".scale_s", LEAST_SCALE, MAX_SECONDS)
+
+#define POOL(key) "cluster.pools.*" key
+
+static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
+                                      TEXT("$schema", 0, MAX_TEXT),
+                                      TEXT("name", 1, MAX_NAME),
+                                      TEXT("description", 0, MAX_TEXT),
+                                      OBJECT("trace"),
+                                      TEXT("trace.file", 1, MAX_TEXT),
+                                      TEXT("trace.format", 1, MAX_TEXT),
+                                      OBJECT("trace.columns"),
+                                      TEXT("trace.columns.*", 1, MAX_TEXT),
+                                      BOOLEAN("trace.lenient"),
+                                      REQUIRED_OBJECT("cluster"),
+                                      LIST("cluster.pools", 1, HR_MAX_POOLS),
+                                      OBJECT(POOL("")),
+                                      REQUIRED_TEXT(POOL(".name"), MAX_NAME),
+                                      REQUIRED_TEXT(POOL(".gpu"), MAX_NAME),
+                                      REQUIRED_WHOLE(POOL(".nodes"), 1, HR_MAX_NODES),
+                                      REQUIRED_WHOLE(POOL(".gpus_per_node"), 1, HR_MAX_GPUS),
+                                      REAL(POOL(".cpu_per_node"), 0, MAX_CPUS),
+                                      REAL(POOL(".mem_gb_per_node"), 0, 1e9),
+                                      REAL(POOL(".storage_gb_s"), 0, 1e9),
+                                      CHOICE(POOL(".market"), every_market + 1),
+                                      TEXT(POOL(".provider"), 1, MAX_NAME),
+                                      TEXT(POOL(".region"), 1, MAX_NAME),
+                                      TEXT(POOL(".zone"), 1, MAX_NAME),
+                                      REAL(POOL(".usd_per_gpu_hour"), 0, MAX_USD),
+                                      REAL(POOL(".usd_per_node_hour"), 0, MAX_USD),
+                                      REAL(POOL(".on_demand_usd_per_gpu_hour"), 0, MAX_USD),
+                                      REAL(POOL(".discount"), 0, 1),
+                                      REAL(POOL(".from_s"), 0, MAX_SECONDS),
+                                      REAL(POOL(".to_s"), 0, MAX_SECONDS),
+                                      OBJECT(POOL(".billing")),
+                                      REAL(POOL(".billing.granularity_s"), 0, MAX_SECONDS),
+                                      REAL(POOL(".billing.minimum_s"), 0, MAX_SECONDS),
+                                      REAL(POOL(".billing.free_if_reclaimed_s"), 0, MAX_SECONDS),
+                                      REAL(POOL(".boot_s"), 0, MAX_SECONDS),
+                                      DURATION(POOL(".boot")),
+                                      OBJECT(POOL(".owned")),
+                                      REQUIRED_REAL(POOL(".owned.capex_usd_per_node"), 0, MAX_USD),
+                                      REQUIRED_REAL(POOL(".owned.lifetime_years"), 0.01, 100),
+                                      REAL(POOL(".owned.power_kw_per_node"), 0, 1e6),
+                                      REAL(POOL(".owned.pue"), 1, 10),
+                                      REAL(POOL(".owned.usd_per_kwh"), 0, 1e6),
+                                      REAL(POOL(".owned.colocation_usd_per_kw_month"), 0, MAX_USD),
+                                      REAL(POOL(".owned.staff_share"), 0, 10),
+                                      OBJECT(POOL(".spot")),
+                                      CHOICE(POOL(".spot.model"), spot_models),
+                                      REAL(POOL(".spot.notice_s"), 0, MAX_SECONDS),
+                                      DURATION(POOL(".spot.up")),
+                                      DURATION(POOL(".spot.down")),
+                                      REAL(POOL(".spot.rate_per_h"), 0, 3600),
+                                      REAL(POOL(".spot.batch_mean"), 1, HR_MAX_NODES),
+                                      REAL(POOL(".spot.monthly_interruption"), 0, 0.999),
+                                      OBJECT(POOL(".spot.bathtub")),
+                                      REQUIRED_REAL(POOL(".spot.bathtub.a"), 0, 1),
+                                      REQUIRED_REAL(POOL(".spot.bathtub.tau1_h"), LEAST_SCALE, 1e6),
+                                      REQUIRED_REAL(POOL(".spot.bathtub.tau2_h"), LEAST_SCALE, 1e6),
+                                      REQUIRED_REAL(POOL(".spot.bathtub.b_h"), 0, 1e6),
+                                      REQUIRED_REAL(POOL(".spot.bathtub.last_h"), LEAST_SCALE, 1e6),
+                                      TEXT("cluster.nodes_file", 1, MAX_TEXT),
+                                      OBJECT("classes"),
+                                      OBJECT("classes.*"),
+                                      BOOLEAN("classes.*.spot"),
+                                      OBJECT("classes.*.checkpoint"),
+                                      {"classes.*.checkpoint.policy", HR__KEY_CHOICE, true, 0, 0, checkpoints},
+                                      REAL("classes.*.checkpoint.interval_s", LEAST_SCALE, MAX_SECONDS),
+                                      REAL("classes.*.checkpoint.gb", 0, 1e9),
+                                      REAL("classes.*.checkpoint.write_s", 0, MAX_SECONDS),
+                                      REAL("classes.*.restart_s", 0, MAX_SECONDS),
+                                      REQUIRED_OBJECT("policy"),
+                                      REQUIRED_TEXT("policy.name", MAX_TEXT),
+                                      SCALAR("policy.*"),
+                                      {"seed", HR__KEY_SEED, false, 0, MAX_EXACT, NULL},
+                                      REAL("horizon_s", 1e-6, MAX_SECONDS),
+                                      {NULL, HR__KEY_OBJECT, false, 0, 0, NULL}};
 
 const struct hr__key *hr__scenario_keys(void) {
   return keys;
@@ -98,6 +191,12 @@ static bool within(const struct hr__key *key, double number) {
   return number >= key->min && number <= key->max;
 }
 
+static bool is_one_of(const char *const *choices, const cJSON *value) {
+  for (size_t i = 0; cJSON_IsString(value) && choices[i]; i++)
+    if (strcmp(choices[i], value->valuestring) == 0) return true;
+  return false;
+}
+
 bool hr__key_fits(const struct hr__key *key, const cJSON *value) {
   switch (key->type) {
   case HR__KEY_OBJECT:
@@ -112,6 +211,8 @@ bool hr__key_fits(const struct hr__key *key, const cJSON *value) {
     return cJSON_IsNumber(value) && within(key, value->valuedouble);
   case HR__KEY_BOOLEAN:
     return cJSON_IsBool(value);
+  case HR__KEY_CHOICE:
+    return is_one_of(key->choices, value);
   case HR__KEY_SEED:
     return (is_whole(value) && within(key, value->valuedouble)) || is_digits(value);
   case HR__KEY_SCALAR:
@@ -137,6 +238,12 @@ void hr__key_found(const cJSON *value, char *text, size_t size) {
     snprintf(text, size, "%s", cJSON_IsTrue(value) ? "true" : cJSON_IsFalse(value) ? "false" : "null");
 }
 
+static void choices_wanted(const struct hr__key *key, char *text, size_t size) {
+  size_t used = (size_t)snprintf(text, size, "one of");
+  for (size_t i = 0; key->choices[i] && used < size; i++)
+    used += (size_t)snprintf(text + used, size - used, "%s %s", i ? "," : "", key->choices[i]);
+}
+
 void hr__key_wanted(const struct hr__key *key, char *text, size_t size) {
   switch (key->type) {
   case HR__KEY_OBJECT:
@@ -156,6 +263,9 @@ void hr__key_wanted(const struct hr__key *key, char *text, size_t size) {
     return;
   case HR__KEY_BOOLEAN:
     snprintf(text, size, "true or false");
+    return;
+  case HR__KEY_CHOICE:
+    choices_wanted(key, text, size);
     return;
   case HR__KEY_SEED:
     snprintf(text, size, "a whole number from 0 to %.0f, or the digits of one up to %" PRIu64 " as text,", key->max,

@@ -15,15 +15,17 @@ enum hr__key_type {
   HR__KEY_WHOLE,
   HR__KEY_REAL,
   HR__KEY_BOOLEAN,
-  HR__KEY_SEED,  /* a whole number, or its digits as text beyond 2^53 */
-  HR__KEY_SCALAR /* text, number, true or false */
+  HR__KEY_CHOICE, /* one of a few words */
+  HR__KEY_SEED,   /* a whole number, or its digits as text beyond 2^53 */
+  HR__KEY_SCALAR  /* text, number, true or false */
 };
 
 struct hr__key {
   const char *path; /* dotted, from the outermost object; "*" stands for any name, or any index of a list */
   enum hr__key_type type;
   bool required;
-  double min, max; /* of numbers; of a text's and a list's length */
+  double min, max;            /* of numbers; of a text's and a list's length */
+  const char *const *choices; /* NULL-terminated */
 };
 
 /* The outermost object; the table goes on after it and ends with a NULL path. */
@@ -43,7 +45,7 @@ void hr__key_wanted(const struct hr__key *key, char *text, size_t size);
 /* "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)". `path` is the parent's. */
 void hr__key_unknown(const char *path, const char *name, const char *const *known, char *text, size_t size);
 /* The names of a key's children for hr__key_unknown, ended by NULL. */
-enum { HR__MOST_CHILDREN = 16 };
+enum { HR__MOST_CHILDREN = 40 };
 void hr__key_children(const struct hr__key *parent, const char *names[HR__MOST_CHILDREN + 1]);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "scenarios/source.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct walk {
@@ -58,12 +59,15 @@ static enum hr_status check_required(struct walk *walk, const struct hr__key *pa
 
 static enum hr_status check_type(struct walk *walk, const struct hr__key *key, const cJSON *value) {
   if (hr__key_fits(key, value)) return HR_OK;
-  char path[300], found[100], wanted[200];
+  char path[300], found[100], wanted[200], slip[100] = "";
   hr__place_text(&walk->place, path, sizeof path);
   hr__key_found(value, found, sizeof found);
   hr__key_wanted(key, wanted, sizeof wanted);
-  return hr__source_fail(walk->source, &walk->place, false, walk->error, "%s%s%s is %s; %s is wanted",
-                         path[0] ? "'" : "", path[0] ? path : "the scenario", path[0] ? "'" : "", found, wanted);
+  const char *nearest =
+      key->choices && cJSON_IsString(value) ? hr_nearest_word(value->valuestring, key->choices) : NULL;
+  if (nearest) snprintf(slip, sizeof slip, "; did you mean '%s'?", nearest);
+  return hr__source_fail(walk->source, &walk->place, false, walk->error, "%s%s%s is %s; %s is wanted%s",
+                         path[0] ? "'" : "", path[0] ? path : "the scenario", path[0] ? "'" : "", found, wanted, slip);
 }
 
 static enum hr_status check(struct walk *walk, const struct hr__key *key, const cJSON *value) {

@@ -13,6 +13,14 @@
 extern "C" {
 #endif
 
+/* Where a pool's nodes and their price come from. */
+struct hr_pool_source {
+  char *provider, *region, *zone; /* NULL where the scenario does not say */
+  char *as_of;  /* of the price: a date; NULL where the scenario states the price, or what it follows from */
+  char *status; /* of the price: "stated" in the scenario, or "quoted", "derived" or "assumed"; NULL: no price */
+  char *source; /* what the price was read or computed from; NULL likewise */
+};
+
 struct hr_scenario {
   char *path; /* as given */
   char *name, *description;
@@ -21,6 +29,8 @@ struct hr_scenario {
   struct hr_column_map columns;
   bool lenient;
   struct hr_cluster_spec cluster;
+  struct hr_pool_source *pool_sources; /* [cluster.n_pools]; NULL when the pools were read from a list of nodes */
+  struct hr_class_spec classes[HR_N_CLASSES];
   struct hr_policy_choice policy;
   uint64_t seed;
   int64_t horizon_us; /* HR_NEVER_US: none */

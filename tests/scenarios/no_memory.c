@@ -30,7 +30,12 @@ static void loading(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
   fputs("{\"trace\":{\"file\":\"t.csv\",\"columns\":{\"submit\":\"s\"}},"
         "\"cluster\":{\"pools\":[{\"name\":\"a\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1},"
-        "{\"name\":\"b\",\"gpu\":\"L4\",\"nodes\":2,\"gpus_per_node\":4}]},"
+        "{\"name\":\"b\",\"gpu\":\"L4\",\"nodes\":2,\"gpus_per_node\":4,\"market\":\"owned\",\"owned\":"
+        "{\"capex_usd_per_node\":1,\"lifetime_years\":1,\"usd_per_kwh\":0.1}},"
+        "{\"name\":\"c\",\"gpu\":\"T4\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"spot\",\"provider\":\"aws\","
+        "\"region\":\"r\",\"zone\":\"z\",\"usd_per_gpu_hour\":2,\"on_demand_usd_per_gpu_hour\":1,"
+        "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}}]},"
+        "\"classes\":{\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}},"
         "\"policy\":{\"name\":\"queue\",\"backfill\":\"easy\"}}",
         file);
   fclose(file);

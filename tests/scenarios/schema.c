@@ -16,6 +16,15 @@ static const cJSON *get(const cJSON *object, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
+/* "#/$defs/NAME" stands for what is defined there. */
+static const cJSON *followed(const cJSON *said) {
+  static const char definitions[] = "#/$defs/";
+  const cJSON *reference = get(said, "$ref");
+  if (!reference) return said;
+  CU_ASSERT_EQUAL_FATAL(strncmp(reference->valuestring, definitions, sizeof definitions - 1), 0);
+  return get(get(schema.tree, "$defs"), reference->valuestring + sizeof definitions - 1);
+}
+
 /* What the schema says about the value at a key's path; NULL for nothing. */
 static const cJSON *schema_of(const char *path) {
   const cJSON *at = schema.tree;
@@ -28,6 +37,7 @@ static const cJSON *schema_of(const char *path) {
       at = get(at, "items") ? get(at, "items") : get(at, "additionalProperties");
     else
       at = get(get(at, "properties"), name);
+    at = followed(at);
   }
   return cJSON_IsObject(at) ? at : NULL;
 }
@@ -39,7 +49,8 @@ static bool is_policy_param(const struct hr__key *key) {
 static const char *type_word(enum hr__key_type type) {
   static const char *const words[] = {
       [HR__KEY_OBJECT] = "object", [HR__KEY_LIST] = "array",  [HR__KEY_TEXT] = "string",
-      [HR__KEY_WHOLE] = "integer", [HR__KEY_REAL] = "number", [HR__KEY_BOOLEAN] = "boolean"};
+      [HR__KEY_WHOLE] = "integer", [HR__KEY_REAL] = "number", [HR__KEY_BOOLEAN] = "boolean",
+      [HR__KEY_CHOICE] = "string"};
   return words[type];
 }
 
@@ -48,6 +59,18 @@ static void expect_bound(const struct hr__key *key, const cJSON *said, const cha
   double stated = value ? value->valuedouble : 0;
   if (stated != bound) printf("\n  %s: %s is %g in the schema, %g in the table\n", key->path, name, stated, bound);
   CU_ASSERT_TRUE(stated == bound);
+}
+
+static bool list_has(const cJSON *list, const char *text) {
+  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
+    if (cJSON_IsString(entry) && strcmp(entry->valuestring, text) == 0) return true;
+  return false;
+}
+
+static void expect_choices(const struct hr__key *key, const cJSON *said) {
+  int count = 0;
+  for (; key->choices[count]; count++) CU_ASSERT_TRUE(list_has(get(said, "enum"), key->choices[count]));
+  CU_ASSERT_EQUAL(cJSON_GetArraySize(get(said, "enum")), count);
 }
 
 static void expect_same(const struct hr__key *key, const cJSON *said) {
@@ -71,17 +94,14 @@ static void expect_same(const struct hr__key *key, const cJSON *said) {
     expect_bound(key, said, "minimum", key->min);
     expect_bound(key, said, "maximum", key->max);
     break;
+  case HR__KEY_CHOICE:
+    expect_choices(key, said);
+    break;
   case HR__KEY_OBJECT:
   case HR__KEY_BOOLEAN:
   case HR__KEY_SCALAR:
     break;
   }
-}
-
-static bool list_has(const cJSON *list, const char *text) {
-  for (const cJSON *entry = list ? list->child : NULL; entry; entry = entry->next)
-    if (cJSON_IsString(entry) && strcmp(entry->valuestring, text) == 0) return true;
-  return false;
 }
 
 static void expect_required(const struct hr__key *parent, const cJSON *said) {

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SCENARIOS_BUILDER_H
+#define HR_SCENARIOS_BUILDER_H
+
+/*
+ * From a validated tree to a scenario, part by part. What the table of keys cannot say (names that must be known, sums,
+ * keys that exclude each other) is checked where a part is built.
+ */
+
+#include "headroom/scenario.h"
+#include "scenarios/source.h"
+
+struct hr__builder {
+  struct hr__source source;
+  struct hr_scenario *scenario;
+  struct hr_error *error;
+  struct hr__place place; /* of the value at hand */
+};
+
+/* ---- Parts, in the order in which they are built ---------------------------------------------------- */
+
+enum hr_status hr__build_cluster(struct hr__builder *builder);
+enum hr_status hr__build_classes(struct hr__builder *builder);
+
+void hr__pool_source_finish(struct hr_pool_source *source);
+
+/* ---- For all parts ---------------------------------------------------------------------------------- */
+
+enum hr_status hr__build_no_memory(const struct hr__builder *builder);
+/* The value at hand (with `at_key`: its key) is wrong: HR_BAD_INPUT. */
+enum hr_status hr__build_fail(const struct hr__builder *builder, bool at_key, const char *format, ...) HR_PRINTF(3, 4);
+/* Likewise for the member `name` of the object at hand; for the object itself where it has none. */
+enum hr_status hr__build_fail_at(struct hr__builder *builder, const cJSON *object, const char *name, const char *format,
+                                 ...) HR_PRINTF(4, 5);
+/* Passes on what a lower layer found wrong with the value at hand. */
+enum hr_status hr__build_wrap(const struct hr__builder *builder, bool at_key, enum hr_status status,
+                              const struct hr_error *inner);
+
+/* The member `name`, with the builder's place moved to it; NULL, and the place unmoved, if there is none. */
+const cJSON *hr__build_enter(struct hr__builder *builder, const cJSON *object, const char *name);
+void hr__build_leave(struct hr__builder *builder);
+
+bool hr__has(const cJSON *object, const char *name);
+const char *hr__text_of(const cJSON *object, const char *name, const char *fallback);
+double hr__number_of(const cJSON *object, const char *name, double fallback);
+/* Seconds to microseconds; `fallback` where there is no such member. */
+int64_t hr__span_of(const cJSON *object, const char *name, int64_t fallback);
+/* Dollars to whole micro-dollars, shares to millionths: the shortest decimal that reads as the same number, rounded
+   half up at its sixth digit. */
+int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback);
+/* The index of a choice's word in `words`, which the table of keys made sure of; `fallback` where there is none. */
+size_t hr__choice_of(const cJSON *object, const char *name, const char *const *words, size_t fallback);
+
+/* A number as the shortest text that reads back as the same number; other scalars as they are written. */
+const char *hr__scalar_text(const cJSON *value, char buffer[32]);
+
+/* `file` as named in the scenario: relative to its folder. "a/../b" becomes "b" for a person's eyes. */
+char *hr__resolve(const struct hr__builder *builder, const char *file);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a pool's GPU-hour costs. What the scenario states goes before what follows from other prices. */
+
+#include "scenarios/pools.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MILLION INT64_C(1000000)
+
+int64_t hr__money_scale(int64_t a, int64_t b, int64_t c) {
+  return (int64_t)(((hr_amount)a * b * 2 + c) / ((hr_amount)c * 2));
+}
+
+enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
+                                    const char *status, const char *as_of, const char *origin) {
+  source->status = strdup(status);
+  source->as_of = as_of ? strdup(as_of) : NULL;
+  source->source = strdup(origin);
+  bool done = source->status && source->source && (source->as_of || !as_of);
+  return done ? HR_OK : hr__build_no_memory(builder);
+}
+
+static bool is_stated(const cJSON *entry) {
+  return hr__has(entry, "usd_per_gpu_hour") || hr__has(entry, "usd_per_node_hour");
+}
+
+static int64_t stated_price(const struct hr__draft *draft) {
+  int64_t gpu = hr__micros_of(draft->entry, "usd_per_gpu_hour", HR_UNKNOWN_US);
+  if (gpu != HR_UNKNOWN_US) return gpu;
+  return hr__money_scale(hr__micros_of(draft->entry, "usd_per_node_hour", 0), 1, draft->pool.gpus_per_node);
+}
+
+/* So much off the on-demand price. */
+static enum hr_status discounted_price(struct hr__builder *builder, struct hr__draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  int64_t millionths = hr__micros_of(draft->entry, "discount", 0);
+  if (market->on_demand_uusd_h == HR_UNKNOWN_US)
+    return hr__build_fail_at(builder, draft->entry, "discount",
+                             "'discount' is off the on-demand price, which is not known: "
+                             "'on_demand_usd_per_gpu_hour' is wanted");
+  market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
+  return hr__price_source_set(builder, draft->source, "derived", NULL, "discount off the on-demand price");
+}
+
+static enum hr_status missing_price(const struct hr__builder *builder, const struct hr__draft *draft) {
+  static const char *const ways[HR_N_MARKETS] = {
+      [HR_MARKET_OWNED] = "'owned' (purchase, lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_RESERVED] = "'usd_per_gpu_hour', 'usd_per_node_hour' or a 'discount'",
+      [HR_MARKET_ON_DEMAND] = "'usd_per_gpu_hour' or 'usd_per_node_hour'",
+      [HR_MARKET_SPOT] = "'usd_per_gpu_hour', 'usd_per_node_hour' or a 'discount'",
+  };
+  enum hr_market market = draft->pool.market.market;
+  return hr__build_fail(builder, false, "the pool has the market %s and no price: %s is wanted", hr_market_name(market),
+                        ways[market]);
+}
+
+static enum hr_status take_price(struct hr__builder *builder, struct hr__draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  const cJSON *entry = draft->entry;
+  if (hr__has(entry, "owned")) return hr__build_owned(builder, draft);
+  if (hr__has(entry, "discount")) return discounted_price(builder, draft);
+  if (is_stated(entry))
+    market->price_uusd_h = stated_price(draft);
+  else if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h != HR_UNKNOWN_US)
+    market->price_uusd_h = market->on_demand_uusd_h;
+  else
+    return missing_price(builder, draft);
+  return hr__price_source_set(builder, draft->source, "stated", NULL, "this scenario");
+}
+
+static enum hr_status check_spot_price(const struct hr__builder *builder, const struct hr__draft *draft) {
+  const struct hr_market_spec *market = &draft->pool.market;
+  if (market->market != HR_MARKET_SPOT || market->on_demand_uusd_h == HR_UNKNOWN_US) return HR_OK;
+  if (market->price_uusd_h <= market->on_demand_uusd_h) return HR_OK;
+  return hr__pool_note(builder, draft,
+                       "warning: the spot price, %.10g $ per GPU-hour, is above the on-demand price, "
+                       "%.10g $",
+                       (double)market->price_uusd_h / 1e6, (double)market->on_demand_uusd_h / 1e6);
+}
+
+enum hr_status hr__build_price(struct hr__builder *builder, struct hr__draft *draft) {
+  struct hr_market_spec *market = &draft->pool.market;
+  market->on_demand_uusd_h = hr__micros_of(draft->entry, "on_demand_usd_per_gpu_hour", HR_UNKNOWN_US);
+  enum hr_status status = take_price(builder, draft);
+  if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h == HR_UNKNOWN_US)
+    market->on_demand_uusd_h = market->price_uusd_h;
+  return status == HR_OK ? check_spot_price(builder, draft) : status;
+}

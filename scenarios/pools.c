@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The cluster: pools that the scenario describes, or nodes that a file lists. */
+
+#include "scenarios/pools.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__draft *draft, const char *format,
+                             ...) {
+  char text[700];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  enum hr_status status = hr_notes_add(&builder->scenario->notes, "pool '%s': %s", draft->pool.name, text);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
+/* ---- Shape ------------------------------------------------------------------------------------------ */
+
+static enum hr_status check_name(struct hr__builder *builder, const cJSON *entry, const char *name) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (strcmp(cluster->pools[i].name, name) == 0)
+      return hr__build_fail_at(builder, entry, "name", "there already is a pool '%.60s'; each pool has its own name",
+                               name);
+  return HR_OK;
+}
+
+static void take_shape(struct hr__draft *draft) {
+  const cJSON *entry = draft->entry;
+  draft->pool = (struct hr_pool_spec){
+      .name = cJSON_GetObjectItemCaseSensitive(entry, "name")->valuestring,
+      .gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu")->valuestring,
+      .nodes = (uint32_t)hr__number_of(entry, "nodes", 0),
+      .gpus_per_node = (uint32_t)hr__number_of(entry, "gpus_per_node", 0),
+      .cpu_milli_per_node = (uint32_t)lround(hr__number_of(entry, "cpu_per_node", 0) * 1000),
+      .mem_mib_per_node = (uint64_t)llround(hr__number_of(entry, "mem_gb_per_node", 0) * 1024),
+      .storage_mib_s = (uint64_t)llround(hr__number_of(entry, "storage_gb_s", 0) * 1024),
+  };
+}
+
+/* ---- Where it stands -------------------------------------------------------------------------------- */
+
+static bool copy_text(const cJSON *entry, const char *name, char **copy) {
+  const char *text = hr__text_of(entry, name, NULL);
+  if (text) *copy = strdup(text);
+  return !text || *copy;
+}
+
+static bool take_source(const cJSON *entry, struct hr_pool_source *source) {
+  return copy_text(entry, "provider", &source->provider) && copy_text(entry, "region", &source->region) &&
+         copy_text(entry, "zone", &source->zone);
+}
+
+void hr__pool_source_finish(struct hr_pool_source *source) {
+  free(source->provider);
+  free(source->region);
+  free(source->zone);
+  free(source->as_of);
+  free(source->status);
+  free(source->source);
+}
+
+static bool same_text(const char *a, const char *b) {
+  return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool share_fate(const struct hr_scenario *scenario, uint32_t a, const struct hr__draft *draft) {
+  const struct hr_pool_source *one = &scenario->pool_sources[a], *other = draft->source;
+  return strcasecmp(scenario->cluster.pools[a].gpu, draft->pool.gpu) == 0 &&
+         same_text(one->provider, other->provider) && same_text(one->region, other->region) &&
+         same_text(one->zone, other->zone);
+}
+
+/* Spot pools of one GPU type in one zone have one number; the numbers count from 0 in order of first appearance. */
+static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr__draft *draft) {
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
+    const struct hr_market_spec *market = &scenario->cluster.pools[i].market;
+    if (market->market != HR_MARKET_SPOT) continue;
+    if (share_fate(scenario, i, draft)) return market->spot.zone;
+    if (market->spot.zone >= next) next = market->spot.zone + 1;
+  }
+  return next;
+}
+
+/* ---- Pools ------------------------------------------------------------------------------------------ */
+
+static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) {
+  struct hr_scenario *scenario = builder->scenario;
+  struct hr__draft draft = {.entry = entry, .source = &scenario->pool_sources[scenario->cluster.n_pools]};
+  take_shape(&draft);
+  enum hr_status status = check_name(builder, entry, draft.pool.name);
+  if (status == HR_OK && !take_source(entry, draft.source)) status = hr__build_no_memory(builder);
+  if (status == HR_OK) status = hr__build_market(builder, &draft);
+  draft.pool.market.spot.zone = zone_number(scenario, &draft);
+  if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
+  if (status == HR_OK) return HR_OK;
+  hr__pool_source_finish(draft.source);
+  free(draft.pool.market.prices);
+  free(draft.pool.market.spot.levels);
+  return status;
+}
+
+static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pools) {
+  uint32_t ordinal = 0;
+  builder->scenario->pool_sources = calloc((size_t)cJSON_GetArraySize(pools), sizeof *builder->scenario->pool_sources);
+  if (!builder->scenario->pool_sources) return hr__build_no_memory(builder);
+  for (const cJSON *entry = pools->child; entry; entry = entry->next) {
+    hr__place_enter(&builder->place, ordinal++, NULL);
+    enum hr_status status = add_pool(builder, entry);
+    if (status != HR_OK) return status;
+    hr__build_leave(builder);
+  }
+  return HR_OK;
+}
+
+/* ---- The cluster ------------------------------------------------------------------------------------ */
+
+/* Sums stay within the engine's bounds too. */
+static enum hr_status check_totals(struct hr__builder *builder) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  uint64_t nodes = 0, gpus = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    nodes += cluster->pools[i].nodes;
+    gpus += (uint64_t)cluster->pools[i].nodes * cluster->pools[i].gpus_per_node;
+  }
+  if (nodes <= HR_MAX_NODES && gpus <= HR_MAX_GPUS) return HR_OK;
+  return hr__build_fail(builder, false,
+                        "a cluster of %" PRIu64 " nodes and %" PRIu64 " GPUs is too large; at most %" PRIu32
+                        " nodes and %" PRIu32 " GPUs",
+                        nodes, gpus, HR_MAX_NODES, HR_MAX_GPUS);
+}
+
+/* A pool that no market is known of: always there, and costing nothing. */
+static const struct hr_market_spec no_market = {.on_demand_uusd_h = HR_UNKNOWN_US, .to_us = HR_NEVER_US};
+
+static enum hr_status read_nodes(struct hr__builder *builder, const char *file) {
+  char *path = hr__resolve(builder, file);
+  if (!path) return hr__build_no_memory(builder);
+  struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  enum hr_status status = hr_nodes_read(path, cluster, &builder->scenario->notes, builder->error);
+  for (uint32_t i = 0; i < cluster->n_pools; i++) cluster->pools[i].market = no_market;
+  free(path);
+  return status;
+}
+
+enum hr_status hr__build_cluster(struct hr__builder *builder) {
+  const cJSON *cluster = hr__build_enter(builder, builder->source.file.tree, "cluster");
+  bool has_file = hr__has(cluster, "nodes_file"), has_pools = hr__has(cluster, "pools");
+  if (has_pools == has_file)
+    return hr__build_fail(builder, false, "%s",
+                          has_pools ? "'cluster' has both 'pools' and 'nodes_file'; one of them is wanted"
+                                    : "'cluster' lacks 'pools' (or 'nodes_file', a file that lists the nodes)");
+  enum hr_status status;
+  if (has_pools)
+    status = build_pools(builder, hr__build_enter(builder, cluster, "pools"));
+  else
+    status = read_nodes(builder, hr__build_enter(builder, cluster, "nodes_file")->valuestring);
+  if (status == HR_OK) status = check_totals(builder);
+  builder->place.depth = 0;
+  return status;
+}

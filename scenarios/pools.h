@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SCENARIOS_POOLS_H
+#define HR_SCENARIOS_POOLS_H
+
+/* A pool in the making: its shape, its market, its price, how spot is taken away. The builder's place is the pool's
+   entry; each step leaves it there. */
+
+#include "scenarios/builder.h"
+
+struct hr__draft {
+  const cJSON *entry;
+  struct hr_pool_spec pool;      /* texts are the tree's or the catalogue's */
+  struct hr_pool_source *source; /* the scenario's: what is stored here is freed with it */
+};
+
+/* Market, time bounds, billing, boot and price; for spot also how it is taken away. */
+enum hr_status hr__build_market(struct hr__builder *builder, struct hr__draft *draft);
+/* The model by which spot nodes are reclaimed, and their notice. */
+enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft);
+enum hr_status hr__build_price(struct hr__builder *builder, struct hr__draft *draft);
+/* The price, from what it costs to own the nodes. */
+enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *draft);
+
+/* The member `name` as a length of time that is drawn; `duration` stays as it is where there is none. */
+enum hr_status hr__build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
+                                  struct hr_duration *duration);
+
+/* Remembers where a price comes from; no `as_of`: NULL. */
+enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
+                                    const char *status, const char *as_of, const char *origin);
+/* Adds a note on a pool: "pool 'NAME': ...". */
+enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__draft *draft, const char *format, ...)
+    HR_PRINTF(3, 4);
+
+/* a x b / c, rounded half up: of money, not negative. */
+int64_t hr__money_scale(int64_t a, int64_t b, int64_t c);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How a pool's spot nodes are taken away: a model and its parameters. */
+
+#include "scenarios/pools.h"
+
+#include <math.h>
+#include <string.h>
+
+#define HOURS_PER_MONTH 730.0
+
+enum {
+  ON_OFF = 1 << HR_SPOT_ON_OFF,
+  EXPONENTIAL = 1 << HR_SPOT_EXPONENTIAL,
+  BATHTUB = 1 << HR_SPOT_BATHTUB,
+  ADVISOR = 1 << HR_SPOT_ADVISOR
+};
+
+static const struct parameter {
+  const char *key;
+  int models; /* that it belongs to */
+  bool required;
+} parameters[] = {{"up", ON_OFF, true},
+                  {"down", ON_OFF, true},
+                  {"rate_per_h", EXPONENTIAL, true},
+                  {"monthly_interruption", ADVISOR, true},
+                  {"batch_mean", EXPONENTIAL | ADVISOR, false},
+                  {"bathtub", BATHTUB, true}};
+
+/* ---- Which model ------------------------------------------------------------------------------------ */
+
+static enum hr_status take_model(struct hr__builder *builder, const cJSON *spot, struct hr_spot_spec *spec) {
+#define WORD(name, text) text,
+  static const char *const models[] = {HR_SPOT_MODEL_TABLE(WORD) NULL};
+#undef WORD
+  if (!hr__has(spot, "model"))
+    return hr__build_fail(builder, false,
+                          "'spot' needs a 'model'; the model 'none' is for nodes that are never reclaimed");
+  spec->model = (enum hr_spot_model)hr__choice_of(spot, "model", models, HR_SPOT_NONE);
+  return HR_OK;
+}
+
+static enum hr_status check_parameters(struct hr__builder *builder, const cJSON *spot, enum hr_spot_model model) {
+  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
+    const struct parameter *parameter = &parameters[i];
+    bool belongs = parameter->models & 1 << model, stated = hr__has(spot, parameter->key);
+    if (stated && !belongs)
+      return hr__build_fail_at(builder, spot, parameter->key, "'%s' is no parameter of the spot model '%s'",
+                               parameter->key, hr_spot_model_name(model));
+    if (belongs && parameter->required && !stated)
+      return hr__build_fail(builder, false, "the spot model '%s' needs '%s'", hr_spot_model_name(model),
+                            parameter->key);
+  }
+  return HR_OK;
+}
+
+/* ---- Parameters ------------------------------------------------------------------------------------- */
+
+static void take_bathtub(const cJSON *spot, struct hr_spot_spec *spec) {
+  const cJSON *bathtub = cJSON_GetObjectItemCaseSensitive(spot, "bathtub");
+  if (!bathtub) return;
+  spec->bathtub = (struct hr_bathtub){.a = hr__number_of(bathtub, "a", 0),
+                                      .tau1_h = hr__number_of(bathtub, "tau1_h", 1),
+                                      .tau2_h = hr__number_of(bathtub, "tau2_h", 1),
+                                      .b_h = hr__number_of(bathtub, "b_h", 0),
+                                      .last_h = hr__number_of(bathtub, "last_h", 1)};
+}
+
+static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *spot, struct hr_spot_spec *spec) {
+  spec->rate_per_h = hr__number_of(spot, "rate_per_h", 0);
+  if (hr__has(spot, "monthly_interruption"))
+    spec->rate_per_h = -log1p(-hr__number_of(spot, "monthly_interruption", 0)) / HOURS_PER_MONTH;
+  spec->batch_mean = hr__number_of(spot, "batch_mean", 1);
+  take_bathtub(spot, spec);
+  enum hr_status status = hr__build_duration(builder, spot, "up", &spec->up);
+  if (status == HR_OK) status = hr__build_duration(builder, spot, "down", &spec->down);
+  return status;
+}
+
+/* ---- Notice ----------------------------------------------------------------------------------------- */
+
+/* What providers promise: two minutes on AWS, half a minute on Google's and Microsoft's clouds. */
+static enum hr_status assume_notice(struct hr__builder *builder, struct hr__draft *draft) {
+  const char *provider = draft->source->provider;
+  int64_t notice_s = !provider ? 0 : strcmp(provider, "aws") == 0 ? 120 : 30;
+  draft->pool.market.spot.notice_us = notice_s * HR_SECOND_US;
+  return hr__pool_note(builder, draft, "assumed a notice of %d s before a spot node is reclaimed%s%s", (int)notice_s,
+                       provider ? ", as for " : "", provider ? provider : "");
+}
+
+static enum hr_status take_notice(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
+  struct hr_spot_spec *spec = &draft->pool.market.spot;
+  spec->notice_us = hr__span_of(spot, "notice_s", 0);
+  if (spec->model == HR_SPOT_NONE) return HR_OK;
+  return hr__has(spot, "notice_s") ? HR_OK : assume_notice(builder, draft);
+}
+
+enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft) {
+  const cJSON *spot = hr__build_enter(builder, draft->entry, "spot");
+  if (!spot) return hr__build_fail(builder, false, "a spot pool needs 'spot', which says how nodes are reclaimed");
+  struct hr_spot_spec *spec = &draft->pool.market.spot;
+  enum hr_status status = take_model(builder, spot, spec);
+  if (status == HR_OK) status = check_parameters(builder, spot, spec->model);
+  if (status == HR_OK) status = take_parameters(builder, spot, spec);
+  if (status == HR_OK) status = take_notice(builder, spot, draft);
+  if (status == HR_OK) hr__build_leave(builder);
+  return status;
+}

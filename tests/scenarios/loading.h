@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_SCENARIOS_LOADING_H
+#define HR_TESTS_SCENARIOS_LOADING_H
+
+/* A scenario as text, loaded from a file in a folder of the test's own. */
+
+#include "harness.h"
+
+#include "headroom/scenario.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char file_name[] = "s.json";
+
+static inline void write_bytes(const char *bytes, size_t length) {
+  FILE *file = fopen(file_name, "wb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  CU_ASSERT_EQUAL(fwrite(bytes, 1, length, file), length);
+  fclose(file);
+}
+
+static inline void write_text(const char *text) {
+  write_bytes(text, strlen(text));
+}
+
+static inline void expect_error(const char *const *overrides, size_t n_overrides, const char *expected) {
+  struct hr_scenario *scenario;
+  struct hr_error error = {0};
+  enum hr_status status = hr_scenario_load(file_name, overrides, n_overrides, &scenario, &error);
+  CU_ASSERT_EQUAL(status, HR_BAD_INPUT);
+  CU_ASSERT_PTR_NULL(scenario);
+  bool same = strcmp(error.text, expected) == 0;
+  if (!same) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
+  CU_ASSERT_TRUE(same);
+  hr_scenario_destroy(scenario);
+}
+
+static inline struct hr_scenario *load(const char *const *overrides, size_t n_overrides) {
+  struct hr_scenario *scenario;
+  struct hr_error error = {0};
+  enum hr_status status = hr_scenario_load(file_name, overrides, n_overrides, &scenario, &error);
+  if (status != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  return scenario;
+}
+
+static inline void starts_in_a_folder_of_its_own(void) {
+  char folder[] = "/tmp/headroom-scenario-XXXXXX";
+  CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+  CU_ASSERT_EQUAL_FATAL(chdir(folder), 0);
+}
+
+#endif

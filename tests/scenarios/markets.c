@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where a pool's nodes come from: what each key becomes, and the exact words for each way to be wrong. */
+
+#include "loading.h"
+
+#include <math.h>
+
+#define POLICY "\"policy\":{\"name\":\"queue\"}"
+#define SHAPE "\"gpu\":\"A100-80\",\"nodes\":4,\"gpus_per_node\":8,"
+#define TEXT_OF_POOLS(pools) "{" POLICY ",\"cluster\":{\"pools\":[\n" pools "]}}"
+/* The members begin at the start of the third line. */
+#define WITH(members) TEXT_OF_POOLS("{\"name\":\"p\"," SHAPE "\n" members "}")
+
+static struct hr_scenario *load_text(const char *text) {
+  write_text(text);
+  return load(NULL, 0);
+}
+
+static const struct hr_market_spec *market_of(const struct hr_scenario *scenario, uint32_t pool) {
+  CU_ASSERT_FATAL(pool < scenario->cluster.n_pools);
+  return &scenario->cluster.pools[pool].market;
+}
+
+static bool has_note(const struct hr_scenario *scenario, const char *text) {
+  for (size_t i = 0; i < scenario->notes.count; i++)
+    if (strcmp(scenario->notes.text[i], text) == 0) return true;
+  printf("\n  no note: %s\n", text);
+  for (size_t i = 0; i < scenario->notes.count; i++) printf("  but: %s\n", scenario->notes.text[i]);
+  return false;
+}
+
+static void expect_errors(const char *const (*cases)[2], size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    write_text(cases[i][0]);
+    expect_error(NULL, 0, cases[i][1]);
+  }
+}
+#define EXPECT_ERRORS(cases) expect_errors(cases, sizeof(cases) / sizeof *(cases))
+
+/* ---- Prices ----------------------------------------------------------------------------------------- */
+
+static void expect_price(const char *text, int64_t uusd_h, int64_t on_demand_uusd_h) {
+  struct hr_scenario *scenario = load_text(text);
+  const struct hr_market_spec *market = market_of(scenario, 0);
+  if (market->price_uusd_h != uusd_h) printf("\n  %s: %lld\n", text, (long long)market->price_uusd_h);
+  CU_ASSERT_EQUAL(market->price_uusd_h, uusd_h);
+  CU_ASSERT_EQUAL(market->on_demand_uusd_h, on_demand_uusd_h);
+  CU_ASSERT_EQUAL(market->n_prices, 0);
+  hr_scenario_destroy(scenario);
+}
+
+static void no_market_costs_nothing(void) {
+  struct hr_scenario *scenario = load_text(WITH("\"storage_gb_s\":2.5"));
+  const struct hr_market_spec *market = market_of(scenario, 0);
+  CU_ASSERT_EQUAL(market->market, HR_MARKET_NONE);
+  CU_ASSERT_EQUAL(market->price_uusd_h, 0);
+  CU_ASSERT_EQUAL(market->on_demand_uusd_h, HR_UNKNOWN_US);
+  CU_ASSERT_EQUAL(market->from_us, 0);
+  CU_ASSERT_EQUAL(market->to_us, HR_NEVER_US);
+  CU_ASSERT_EQUAL(scenario->cluster.pools[0].storage_mib_s, 2560);
+  CU_ASSERT_PTR_NULL(scenario->pool_sources[0].status);
+  CU_ASSERT_EQUAL(scenario->notes.count, 0);
+  hr_scenario_destroy(scenario);
+}
+
+#define OD "\"market\":\"on-demand\",\"boot_s\":0,"
+#define RESERVED "\"market\":\"reserved\","
+
+static void stated_prices_are_exact(void) {
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":3.4308"), 3430800, 3430800);
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":0.1"), 100000, 100000);
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":0.0000005"), 1, 1);
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":4.999999e-7"), 0, 0);
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":1.0000015"), 1000002, 1000002); /* as a double it is below that */
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":1e9"), INT64_C(1000000000000000), INT64_C(1000000000000000));
+  expect_price(WITH(OD "\"usd_per_node_hour\":27.447"), 3430875, 3430875);
+  expect_price(WITH(OD "\"usd_per_node_hour\":0.000004"), 1, 1);
+  expect_price(WITH(OD "\"on_demand_usd_per_gpu_hour\":2"), 2000000, 2000000);
+  expect_price(WITH(RESERVED "\"usd_per_gpu_hour\":2.1,\"on_demand_usd_per_gpu_hour\":3.43"), 2100000, 3430000);
+  expect_price(WITH("\"market\":\"owned\",\"usd_per_gpu_hour\":0.9"), 900000, HR_UNKNOWN_US);
+}
+
+static void discounts_are_off_the_on_demand_price(void) {
+  expect_price(WITH(RESERVED "\"on_demand_usd_per_gpu_hour\":3.43,\"discount\":0.35"), 2229500, 3430000);
+  expect_price(WITH(RESERVED "\"on_demand_usd_per_gpu_hour\":3.43,\"discount\":0"), 3430000, 3430000);
+  expect_price(WITH(RESERVED "\"on_demand_usd_per_gpu_hour\":3.43,\"discount\":1"), 0, 3430000);
+  expect_price(WITH(RESERVED "\"on_demand_usd_per_gpu_hour\":0.000003,\"discount\":0.5"), 2, 3);
+}
+
+static void price_has_a_source(void) {
+  struct hr_scenario *scenario = load_text(WITH(OD "\"provider\":\"aws\",\"region\":\"r\",\"zone\":\"z\","
+                                                   "\"usd_per_gpu_hour\":1"));
+  const struct hr_pool_source *source = &scenario->pool_sources[0];
+  CU_ASSERT_STRING_EQUAL(source->provider, "aws");
+  CU_ASSERT_STRING_EQUAL(source->region, "r");
+  CU_ASSERT_STRING_EQUAL(source->zone, "z");
+  CU_ASSERT_STRING_EQUAL(source->status, "stated");
+  CU_ASSERT_PTR_NULL(source->as_of);
+  hr_scenario_destroy(scenario);
+}
+
+static void bad_prices_are_told(void) {
+  static const char *const cases[][2] = {
+      {WITH(OD "\"usd_per_gpu_hour\":-1"), "s.json:3:52: 'cluster.pools.0.usd_per_gpu_hour' is the number -1; a number "
+                                           "from 0 to 1000000000 is wanted"},
+      {WITH(OD "\"usd_per_gpu_hour\":\"1\""), "s.json:3:52: 'cluster.pools.0.usd_per_gpu_hour' is the text \"1\"; a "
+                                              "number from 0 to 1000000000 is wanted"},
+      {WITH(OD "\"usd_per_gpu_hour\":1,\n\"usd_per_node_hour\":8"),
+       "s.json:4:21: 'usd_per_gpu_hour' and 'usd_per_node_hour' exclude each other; keep one"},
+      {WITH(RESERVED "\"usd_per_gpu_hour\":1,\n\"discount\":0.1"),
+       "s.json:4:12: 'usd_per_gpu_hour' and 'discount' exclude each other; keep one"},
+      {WITH(RESERVED "\n\"discount\":1.01"),
+       "s.json:4:12: 'cluster.pools.0.discount' is the number 1.01; a number from 0 to 1 is wanted"},
+      {WITH(RESERVED "\n\"discount\":-0.1"),
+       "s.json:4:12: 'cluster.pools.0.discount' is the number -0.1; a number from 0 to 1 is wanted"},
+      {WITH(RESERVED "\n\"discount\":0.1"), "s.json:4:12: 'discount' is off the on-demand price, which is not known: "
+                                            "'on_demand_usd_per_gpu_hour' is wanted"},
+      {WITH(OD "\n\"discount\":0.1"),
+       "s.json:4:12: 'discount' goes with the market reserved or spot; this pool's is on-demand"},
+      {WITH("\"usd_per_gpu_hour\":1"), "s.json:3:20: 'usd_per_gpu_hour' needs the pool's 'market' to be said: owned or "
+                                       "reserved or on-demand or spot"},
+      {WITH("\"market\":\"on-demand\",\"boot_s\":1"),
+       "s.json:2:1: the pool has the market on-demand and no price: 'usd_per_gpu_hour' or 'usd_per_node_hour' is "
+       "wanted"},
+      {WITH("\"market\":\"owned\""), "s.json:2:1: the pool has the market owned and no price: 'owned' (purchase, "
+                                     "lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour' is wanted"},
+      {WITH("\"market\":\"sopt\""), "s.json:3:10: 'cluster.pools.0.market' is the text \"sopt\"; one of owned, "
+                                    "reserved, on-demand, spot is wanted; did you mean 'spot'?"},
+      {WITH("\"market\":7"),
+       "s.json:3:10: 'cluster.pools.0.market' is the number 7; one of owned, reserved, on-demand, "
+       "spot is wanted"},
+  };
+  EXPECT_ERRORS(cases);
+}
+
+/* ---- Owned ------------------------------------------------------------------------------------------ */
+
+#define OWNED(members) WITH("\"market\":\"owned\",\"owned\":{" members "}")
+
+static void owned_nodes_amortise(void) {
+  /* 87,600 $ over 10 years of 8,760 h is 1 $ an hour, for 8 GPUs */
+  expect_price(OWNED("\"capex_usd_per_node\":87600,\"lifetime_years\":10"), 125000, HR_UNKNOWN_US);
+  /* and 10 kW at 0.1 $ x PUE 1.2, and at 73 $ a month: 1.2 $ and 1 $ */
+  expect_price(OWNED("\"capex_usd_per_node\":87600,\"lifetime_years\":10,\"power_kw_per_node\":10,\"pue\":1.2,"
+                     "\"usd_per_kwh\":0.1,\"colocation_usd_per_kw_month\":73"),
+               400000, HR_UNKNOWN_US);
+  /* and a quarter on top */
+  expect_price(OWNED("\"capex_usd_per_node\":87600,\"lifetime_years\":10,\"power_kw_per_node\":10,\"pue\":1.2,"
+                     "\"usd_per_kwh\":0.1,\"colocation_usd_per_kw_month\":73,\"staff_share\":0.25"),
+               500000, HR_UNKNOWN_US);
+}
+
+static void owned_power_follows_from_the_gpu(void) {
+  struct hr_scenario *scenario = load_text(OWNED("\"capex_usd_per_node\":0,\"lifetime_years\":1,\"usd_per_kwh\":0.1"));
+  /* 400 W x 1.3 x 1.55 x 0.1 $/kWh */
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->price_uusd_h, 80600);
+  CU_ASSERT_STRING_EQUAL(scenario->pool_sources[0].status, "derived");
+  CU_ASSERT(has_note(scenario, "pool 'p': assumed to draw 4.16 kW a node: 400 W for each GPU, and 30 % more for the "
+                               "host"));
+  CU_ASSERT(has_note(scenario, "pool 'p': assumed PUE of 1.55, about the industry's average"));
+  hr_scenario_destroy(scenario);
+}
+
+static void bad_ownership_is_told(void) {
+  static const char *const cases[][2] = {
+      {OWNED("\"lifetime_years\":1"), "s.json:3:26: 'cluster.pools.0.owned' lacks the key 'capex_usd_per_node'; a "
+                                      "number from 0 to 1000000000 is wanted"},
+      {OWNED("\"capex_usd_per_node\":1"), "s.json:3:26: 'cluster.pools.0.owned' lacks the key 'lifetime_years'; a "
+                                          "number from 0.01 to 100 is wanted"},
+      {OWNED("\"capex_usd_per_node\":1,\n\"lifetime_years\":0"),
+       "s.json:4:18: 'cluster.pools.0.owned.lifetime_years' is the number 0; a number from 0.01 to 100 is wanted"},
+      {TEXT_OF_POOLS("{\"name\":\"p\",\"gpu\":\"A100-8O\",\"nodes\":1,\"gpus_per_node\":8,\"market\":\"owned\",\n"
+                     "\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1,\"usd_per_kwh\":0.1}}"),
+       "s.json:3:9: 'power_kw_per_node' is wanted: the GPU type 'A100-8O' is not in the catalogue; did you mean "
+       "'A100-80'?"},
+      {WITH("\"market\":\"owned\",\"usd_per_gpu_hour\":1,\n\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1}"),
+       "s.json:4:9: 'usd_per_gpu_hour' and 'owned' exclude each other; keep one"},
+      {WITH(OD "\n\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1}"),
+       "s.json:4:9: 'owned' goes with the market owned; this pool's is on-demand"},
+  };
+  EXPECT_ERRORS(cases);
+}
+
+/* ---- Reservations, billing, boot -------------------------------------------------------------------- */
+
+static void reservations_have_bounds(void) {
+  struct hr_scenario *scenario = load_text(WITH(RESERVED "\"usd_per_gpu_hour\":1,\"from_s\":3600,\"to_s\":7200.5"));
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->from_us, 3600 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->to_us, INT64_C(7200500000));
+  hr_scenario_destroy(scenario);
+}
+
+static void bad_reservations_are_told(void) {
+  static const char *const cases[][2] = {
+      {WITH(RESERVED "\"usd_per_gpu_hour\":1,\"from_s\":10,\n\"to_s\":9"),
+       "s.json:4:8: the reservation would end at 9 s, not after its start at 10 s"},
+      {WITH(RESERVED "\"usd_per_gpu_hour\":1,\n\"to_s\":0"),
+       "s.json:4:8: the reservation would end at 0 s, not after its start at 0 s"},
+      {WITH(OD "\"usd_per_gpu_hour\":1,\n\"to_s\":9"),
+       "s.json:4:8: 'to_s' goes with the market reserved; this pool's is on-demand"},
+  };
+  EXPECT_ERRORS(cases);
+}
+
+static void expect_billing(const char *text, int64_t granularity_us, int64_t minimum_us) {
+  struct hr_scenario *scenario = load_text(text);
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->billing.granularity_us, granularity_us);
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->billing.minimum_us, minimum_us);
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->billing.free_if_reclaimed_us, 0);
+  hr_scenario_destroy(scenario);
+}
+
+static void billing_is_the_provider_s(void) {
+  expect_billing(WITH(OD "\"usd_per_gpu_hour\":1"), 0, 0);
+  expect_billing(WITH(OD "\"usd_per_gpu_hour\":1,\"provider\":\"lambda\""), 0, 0);
+  expect_billing(WITH(OD "\"usd_per_gpu_hour\":1,\"provider\":\"aws\""), HR_SECOND_US, 60 * HR_SECOND_US);
+  expect_billing(WITH(OD "\"usd_per_gpu_hour\":1,\"provider\":\"gcp\",\"billing\":{\"granularity_s\":3600}"),
+                 3600 * HR_SECOND_US, 60 * HR_SECOND_US);
+}
+
+static void boots_take_time(void) {
+  struct hr_scenario *scenario = load_text(WITH("\"market\":\"on-demand\",\"usd_per_gpu_hour\":1,\"boot_s\":90.5"));
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->boot.kind, HR_DURATION_FIXED);
+  CU_ASSERT(market_of(scenario, 0)->boot.a == 90.5);
+  hr_scenario_destroy(scenario);
+  scenario = load_text(WITH("\"market\":\"on-demand\",\"usd_per_gpu_hour\":1,"
+                            "\"boot\":{\"distribution\":\"log-normal\",\"mu\":4.5,\"sigma\":0.3}"));
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->boot.kind, HR_DURATION_LOG_NORMAL);
+  CU_ASSERT(market_of(scenario, 0)->boot.a == 4.5 && market_of(scenario, 0)->boot.b == 0.3);
+  hr_scenario_destroy(scenario);
+  scenario = load_text(WITH("\"market\":\"on-demand\",\"usd_per_gpu_hour\":1"));
+  CU_ASSERT(has_note(scenario, "pool 'p': assumed to boot in no time, as neither boot_s nor boot is given"));
+  hr_scenario_destroy(scenario);
+}
+
+#define BOOT(members) WITH("\"market\":\"on-demand\",\"usd_per_gpu_hour\":1,\n\"boot\":{" members "}")
+
+static void bad_boots_are_told(void) {
+  static const char *const cases[][2] = {
+      {BOOT("\"mean_s\":1"), "s.json:4:8: 'cluster.pools.0.boot' lacks the key 'distribution'; one of fixed, "
+                             "exponential, log-normal, weibull is wanted"},
+      {BOOT("\"distribution\":\"lognormal\""),
+       "s.json:4:24: 'cluster.pools.0.boot.distribution' is the text \"lognormal\"; one of fixed, exponential, "
+       "log-normal, weibull is wanted; did you mean 'log-normal'?"},
+      {BOOT("\"distribution\":\"weibull\",\"shape\":1"),
+       "s.json:4:8: a distribution 'weibull' needs 'shape' and 'scale_s'"},
+      {BOOT("\"distribution\":\"fixed\""), "s.json:4:8: a distribution 'fixed' needs 'mean_s'"},
+      {BOOT("\"distribution\":\"fixed\",\"mean_s\":1,\n\"sigma\":2"),
+       "s.json:5:9: 'sigma' is no parameter of the distribution 'fixed'; 'mean_s' is wanted"},
+      {BOOT("\"distribution\":\"log-normal\",\"mu\":1,\"sigma\":1,\n\"mean_s\":2"),
+       "s.json:5:10: 'mean_s' is no parameter of the distribution 'log-normal'; 'mu' and 'sigma' are wanted"},
+      {BOOT("\"distribution\":\"exponential\",\"mean_s\":1},\n\"boot_s\":1,\"billing\":{"),
+       "s.json:4:8: 'boot_s' and 'boot' exclude each other; keep one"},
+      {WITH(OD "\"usd_per_gpu_hour\":1,\"billing\":{\n\"free_if_reclaimed_s\":3600}"),
+       "s.json:4:23: 'free_if_reclaimed_s' goes with the market spot: other nodes are not reclaimed"},
+  };
+  EXPECT_ERRORS(cases);
+}
+
+/* ---- Spot ------------------------------------------------------------------------------------------- */
+
+#define SPOT_POOL(members)                                                                                             \
+  WITH("\"market\":\"spot\",\"boot_s\":0,\"usd_per_gpu_hour\":1,\"on_demand_usd_per_gpu_hour\":3,\n"                   \
+       "\"spot\":{" members "}")
+
+static void every_model_is_read(void) {
+  struct hr_scenario *scenario = load_text(SPOT_POOL("\"model\":\"none\""));
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->spot.model, HR_SPOT_NONE);
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->spot.notice_us, 0);
+  CU_ASSERT_EQUAL(scenario->notes.count, 0);
+  hr_scenario_destroy(scenario);
+
+  scenario = load_text(SPOT_POOL("\"model\":\"on-off\",\"notice_s\":120,"
+                                 "\"up\":{\"distribution\":\"weibull\",\"shape\":0.588,\"scale_s\":6444},"
+                                 "\"down\":{\"distribution\":\"exponential\",\"mean_s\":6480}"));
+  const struct hr_spot_spec *spot = &market_of(scenario, 0)->spot;
+  CU_ASSERT_EQUAL(spot->model, HR_SPOT_ON_OFF);
+  CU_ASSERT_EQUAL(spot->notice_us, 120 * HR_SECOND_US);
+  CU_ASSERT(spot->up.kind == HR_DURATION_WEIBULL && spot->up.a == 0.588 && spot->up.b == 6444);
+  CU_ASSERT(spot->down.kind == HR_DURATION_EXPONENTIAL && spot->down.a == 6480);
+  hr_scenario_destroy(scenario);
+
+  scenario = load_text(SPOT_POOL("\"model\":\"exponential\",\"notice_s\":30,\"rate_per_h\":0.28,\"batch_mean\":2.1"));
+  spot = &market_of(scenario, 0)->spot;
+  CU_ASSERT_EQUAL(spot->model, HR_SPOT_EXPONENTIAL);
+  CU_ASSERT(spot->rate_per_h == 0.28 && spot->batch_mean == 2.1);
+  hr_scenario_destroy(scenario);
+
+  scenario = load_text(SPOT_POOL("\"model\":\"advisor\",\"notice_s\":30,\"monthly_interruption\":0.05"));
+  spot = &market_of(scenario, 0)->spot;
+  CU_ASSERT_EQUAL(spot->model, HR_SPOT_ADVISOR);
+  CU_ASSERT_DOUBLE_EQUAL(exp(-730 * spot->rate_per_h), 0.95, 1e-12);
+  CU_ASSERT(spot->batch_mean == 1);
+  hr_scenario_destroy(scenario);
+
+  scenario = load_text(SPOT_POOL("\"model\":\"bathtub\",\"notice_s\":30,\"bathtub\":{\"a\":0.45,\"tau1_h\":1,"
+                                 "\"tau2_h\":0.8,\"b_h\":24,\"last_h\":24}"));
+  spot = &market_of(scenario, 0)->spot;
+  CU_ASSERT_EQUAL(spot->model, HR_SPOT_BATHTUB);
+  CU_ASSERT(spot->bathtub.a == 0.45 && spot->bathtub.tau1_h == 1 && spot->bathtub.tau2_h == 0.8);
+  CU_ASSERT(spot->bathtub.b_h == 24 && spot->bathtub.last_h == 24);
+  hr_scenario_destroy(scenario);
+}
+
+static void expect_notice(const char *text, int64_t notice_s, const char *note) {
+  struct hr_scenario *scenario = load_text(text);
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->spot.notice_us, notice_s * HR_SECOND_US);
+  CU_ASSERT(has_note(scenario, note));
+  hr_scenario_destroy(scenario);
+}
+
+#define RATE "\"model\":\"exponential\",\"rate_per_h\":0.1"
+
+static void notice_is_the_provider_s(void) {
+  expect_notice(SPOT_POOL(RATE "},\"provider\":\"aws\",\"billing\":{"), 120,
+                "pool 'p': assumed a notice of 120 s before a spot node is reclaimed, as for aws");
+  expect_notice(SPOT_POOL(RATE "},\"provider\":\"gcp\",\"billing\":{"), 30,
+                "pool 'p': assumed a notice of 30 s before a spot node is reclaimed, as for gcp");
+  expect_notice(SPOT_POOL(RATE), 0, "pool 'p': assumed a notice of 0 s before a spot node is reclaimed");
+}
+
+static void spot_above_on_demand_is_noted(void) {
+  struct hr_scenario *scenario =
+      load_text(WITH("\"market\":\"spot\",\"boot_s\":0,\"usd_per_gpu_hour\":3.5,\"on_demand_usd_per_gpu_hour\":3,"
+                     "\"spot\":{\"model\":\"none\"}"));
+  CU_ASSERT(has_note(scenario, "pool 'p': warning: the spot price, 3.5 $ per GPU-hour, is above the on-demand price, "
+                               "3 $"));
+  hr_scenario_destroy(scenario);
+}
+
+static void spot_discount_and_free_hour(void) {
+  struct hr_scenario *scenario =
+      load_text(WITH("\"market\":\"spot\",\"boot_s\":0,\"discount\":0.7,\"on_demand_usd_per_gpu_hour\":3,"
+                     "\"billing\":{\"free_if_reclaimed_s\":3600},\"spot\":{\"model\":\"none\"}"));
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->price_uusd_h, 900000);
+  CU_ASSERT_EQUAL(market_of(scenario, 0)->billing.free_if_reclaimed_us, 3600 * HR_SECOND_US);
+  CU_ASSERT_STRING_EQUAL(scenario->pool_sources[0].status, "derived");
+  hr_scenario_destroy(scenario);
+}
+
+#define ZONED(name, gpu, zone)                                                                                         \
+  "{\"name\":\"" name "\",\"gpu\":\"" gpu "\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"spot\",\"boot_s\":0,"       \
+  "\"provider\":\"aws\",\"zone\":\"" zone "\",\"usd_per_gpu_hour\":1,\"spot\":{\"model\":\"none\"}}"
+
+static void pools_of_one_gpu_and_zone_share_their_fate(void) {
+  struct hr_scenario *scenario = load_text(TEXT_OF_POOLS(
+      ZONED("a", "T4", "x") "," ZONED("b", "T4", "y") "," ZONED("c", "L4", "x") "," ZONED("d", "t4", "y")));
+  static const uint32_t expected[] = {0, 1, 2, 1};
+  for (uint32_t i = 0; i < 4; i++) CU_ASSERT_EQUAL(market_of(scenario, i)->spot.zone, expected[i]);
+  hr_scenario_destroy(scenario);
+}
+
+static void bad_spot_is_told(void) {
+  static const char *const cases[][2] = {
+      {WITH("\"market\":\"spot\",\"usd_per_gpu_hour\":1"),
+       "s.json:2:1: a spot pool needs 'spot', which says how nodes are reclaimed"},
+      {SPOT_POOL(""), "s.json:4:8: 'spot' needs a 'model'; the model 'none' is for nodes that are never reclaimed"},
+      {SPOT_POOL("\"model\":\"onoff\""),
+       "s.json:4:17: 'cluster.pools.0.spot.model' is the text \"onoff\"; one of none, "
+       "on-off, exponential, bathtub, advisor is wanted; did you mean 'on-off'?"},
+      {SPOT_POOL("\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":1}"),
+       "s.json:4:8: the spot model 'on-off' needs 'down'"},
+      {SPOT_POOL("\"model\":\"exponential\""), "s.json:4:8: the spot model 'exponential' needs 'rate_per_h'"},
+      {SPOT_POOL("\"model\":\"advisor\""), "s.json:4:8: the spot model 'advisor' needs 'monthly_interruption'"},
+      {SPOT_POOL("\"model\":\"bathtub\""), "s.json:4:8: the spot model 'bathtub' needs 'bathtub'"},
+      {SPOT_POOL("\"model\":\"none\",\n\"rate_per_h\":1"),
+       "s.json:5:14: 'rate_per_h' is no parameter of the spot model 'none'"},
+      {SPOT_POOL("\"model\":\"advisor\",\n\"monthly_interruption\":1"),
+       "s.json:5:24: 'cluster.pools.0.spot.monthly_interruption' is the number 1; a number from 0 to 0.999 is wanted"},
+      {SPOT_POOL(RATE ",\n\"batch_mean\":0.5"),
+       "s.json:5:14: 'cluster.pools.0.spot.batch_mean' is the number 0.5; a number from 1 to 16000000 is wanted"},
+      {WITH(OD "\"usd_per_gpu_hour\":1,\n\"spot\":{\"model\":\"none\"}"),
+       "s.json:4:8: 'spot' goes with the market spot; this pool's is on-demand"},
+  };
+  EXPECT_ERRORS(cases);
+}
+
+static void placement_by_count_is_refused(void) {
+#define BY_COUNT(members)                                                                                              \
+  "{\"policy\":{\"name\":\"queue\",\n\"placement\":\"pool\"},\"cluster\":{\"pools\":[{\"name\":\"p\"," SHAPE members   \
+  ",\"usd_per_gpu_hour\":1}]}}"
+  static const char *const cases[][2] = {
+      {BY_COUNT("\"market\":\"on-demand\""),
+       "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (on-demand) come and go; first-fit, "
+       "best-fit or worst-fit is wanted"},
+      {BY_COUNT("\"market\":\"reserved\",\"to_s\":9"),
+       "s.json:2:13: the placement 'pool' counts GPUs, but the nodes of pool 'p' (reserved) come and go; first-fit, "
+       "best-fit or worst-fit is wanted"},
+  };
+  EXPECT_ERRORS(cases);
+  hr_scenario_destroy(load_text(BY_COUNT("\"market\":\"reserved\"")));
+  hr_scenario_destroy(load_text(BY_COUNT("\"market\":\"owned\"")));
+}
+
+/* ---- Classes ---------------------------------------------------------------------------------------- */
+
+#define CLASSES(members)                                                                                               \
+  "{" POLICY ",\"cluster\":{\"pools\":[{\"name\":\"p\"," SHAPE "\"storage_gb_s\":1}]},\n\"classes\":{" members "}}"
+
+static void classes_are_read(void) {
+  struct hr_scenario *scenario = load_text(CLASSES(
+      "\"inference\":{\"spot\":false},\"training\":{\"checkpoint\":{\"policy\":\"interval\",\"interval_s\":1800,"
+      "\"gb\":20.5,\"write_s\":60},\"restart_s\":240},\"default\":{\"spot\":true,\"restart_s\":30,"
+      "\"checkpoint\":{\"policy\":\"on-notice\",\"gb\":1}}"));
+  const struct hr_class_spec *training = &scenario->classes[HR_CLASS_TRAINING];
+  CU_ASSERT_FALSE(training->no_spot);
+  CU_ASSERT_EQUAL(training->checkpoint, HR_CHECKPOINT_INTERVAL);
+  CU_ASSERT_EQUAL(training->interval_us, 1800 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(training->checkpoint_mib, 20992);
+  CU_ASSERT_EQUAL(training->write_us, 60 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(training->restart_us, 240 * HR_SECOND_US);
+  CU_ASSERT_TRUE(scenario->classes[HR_CLASS_INFERENCE].no_spot);
+  CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_INFERENCE].restart_us, 0);
+  CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_UNKNOWN].checkpoint, HR_CHECKPOINT_ON_NOTICE);
+  CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_DATA_PREP].restart_us, 30 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(scenario->notes.count, 0);
+  hr_scenario_destroy(scenario);
+}
+
+static void free_checkpoints_are_noted(void) {
+  struct hr_scenario *scenario = load_text(CLASSES("\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}"));
+  CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].checkpoint, HR_CHECKPOINT_YOUNG_DALY);
+  CU_ASSERT(has_note(scenario, "classes.training: a checkpoint is assumed to take no time, unless the trace gives its "
+                               "size and the pool its storage_gb_s: there is neither gb nor write_s"));
+  hr_scenario_destroy(scenario);
+}
+
+static void bad_classes_are_told(void) {
+  static const char *const cases[][2] = {
+      {CLASSES("\n\"fine_tune\":{}"), "s.json:3:1: unknown key 'classes.fine_tune'; did you mean 'classes.fine-tune'? "
+                                      "(known keys: default, training, fine-tune, batch-inference, inference, "
+                                      "interactive, data-prep)"},
+      {CLASSES("\n\"training\":{\"checkpoint\":{\"policy\":\"interval\"}}"),
+       "s.json:3:26: checkpoints at an interval need 'interval_s', the work between two"},
+      {CLASSES("\n\"training\":{\"checkpoint\":{\"policy\":\"none\",\"interval_s\":1}}"),
+       "s.json:3:56: 'interval_s' goes with the policy interval, not none"},
+      {CLASSES("\n\"training\":{\"checkpoint\":{\"policy\":\"hourly\"}}"),
+       "s.json:3:36: 'classes.training.checkpoint.policy' is the text \"hourly\"; one of none, interval, young-daly, "
+       "on-notice is wanted"},
+      {CLASSES("\n\"training\":{\"checkpoint\":{\"interval_s\":1}}"),
+       "s.json:3:26: 'classes.training.checkpoint' lacks the key 'policy'; one of none, interval, young-daly, "
+       "on-notice is wanted"},
+      {CLASSES("\n\"training\":{\"restart_s\":-1}"),
+       "s.json:3:25: 'classes.training.restart_s' is the number -1; a number from 0 to 100000000000 is wanted"},
+      {CLASSES("\n\"training\":{\"spot\":\"no\"}"),
+       "s.json:3:20: 'classes.training.spot' is the text \"no\"; true or false is wanted"},
+  };
+  EXPECT_ERRORS(cases);
+}
+
+static void leaves_nothing_behind(void) {
+  char folder[200];
+  CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));
+  remove(file_name);
+  CU_ASSERT_EQUAL(chdir("/"), 0);
+  CU_ASSERT_EQUAL(rmdir(folder), 0);
+}
+
+TEST_MAIN("scenarios_markets", TEST(starts_in_a_folder_of_its_own), TEST(no_market_costs_nothing),
+          TEST(stated_prices_are_exact), TEST(discounts_are_off_the_on_demand_price), TEST(price_has_a_source),
+          TEST(bad_prices_are_told), TEST(owned_nodes_amortise), TEST(owned_power_follows_from_the_gpu),
+          TEST(bad_ownership_is_told), TEST(reservations_have_bounds), TEST(bad_reservations_are_told),
+          TEST(billing_is_the_provider_s), TEST(boots_take_time), TEST(bad_boots_are_told), TEST(every_model_is_read),
+          TEST(notice_is_the_provider_s), TEST(spot_above_on_demand_is_noted), TEST(spot_discount_and_free_hour),
+          TEST(pools_of_one_gpu_and_zone_share_their_fate), TEST(bad_spot_is_told), TEST(placement_by_count_is_refused),
+          TEST(classes_are_read), TEST(free_checkpoints_are_noted), TEST(bad_classes_are_told),
+          TEST(leaves_nothing_behind))
