@@ -305,6 +305,8 @@ static enum hr_status reserve(struct hr__queue *queue, struct walker *walker, co
     int64_t from_us = walker->not_before_us[length_class(request.length_us)];
     if (from_us < view->now_us) from_us = view->now_us;
     int64_t start_us = earliest_start(queue, planner, &request, from_us);
+    *started = false;
+    if (start_us == HR_NEVER_US && queue->expected_us) return HR_OK; /* it waits for a node that may come */
     if (start_us == HR_NEVER_US || !place_at(queue, planner, &request, start_us, &placement)) return HR_INTERNAL;
     if (!take_window(queue, planner, &request, start_us, &placement)) return HR_NO_MEMORY;
     learn(walker, request.length_us, start_us);

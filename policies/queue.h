@@ -28,6 +28,14 @@ struct hr__backfill {
 extern const struct hr__order hr__order_fifo, hr__order_sjf, hr__order_smallest, hr__order_largest, hr__order_priority;
 extern const struct hr__backfill hr__backfill_strict, hr__backfill_skip, hr__backfill_easy, hr__backfill_conservative;
 
+/* How nodes of elastic pools are asked for. */
+enum hr__market_rule {
+  HR__MARKET_STATIC, /* all that can be had, by the engine */
+  HR__MARKET_ON_DEMAND_ONLY,
+  HR__MARKET_SPOT_FIRST,
+  HR__MARKET_PRICE_CAPACITY
+};
+
 /* Waiting jobs that ask for the same, in order. If the first does not fit, none does. */
 struct hr__shape {
   uint32_t gpus, accept_class;
@@ -50,14 +58,34 @@ struct hr__queue {
   uint32_t *active;          /* those with waiting jobs, in no order */
   uint32_t *slot;            /* hash of shapes: number + 1, 0 for empty */
   uint32_t n_shapes, n_active, n_slots;
-  bool freed;     /* capacity came free since this was last set to false */
-  hr_job blocked; /* the job that stopped the last pass, HR_NONE for none */
+  bool freed;           /* capacity came free since this was last set to false */
+  hr_job blocked;       /* the job that stopped the last pass, HR_NONE for none */
+  int64_t *expected_us; /* by job: the expected end that `releases` was told; NULL: worked out from start and limit */
   void *backfill_state;
+  struct hr__market_plan *market; /* NULL under HR__MARKET_STATIC, and where no pool is elastic */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
   return queue->trace->gpus[job.id];
 }
+
+/* market.c: asking for nodes and giving them back. False: out of memory. */
+struct hr__market_limits {
+  enum hr__market_rule rule;
+  int64_t spot_wait_us;    /* a job waits so long for spot capacity before it pays for on-demand */
+  int64_t spot_hold_us;    /* spot capacity must have been on offer, without a reclaim, for so long */
+  int64_t idle_release_us; /* a node without jobs is given back after so long */
+  uint32_t min_on_demand;  /* nodes that are kept */
+  double max_spot_share;   /* of all elastic nodes */
+  double reclaim_hours;    /* of work that a reclaim is taken to cost */
+};
+bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits);
+bool hr__market_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+void hr__market_job_starts(struct hr__queue *queue, hr_job job);
+bool hr__market_place_is_left(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us);
+bool hr__market_node_changes(struct hr__queue *queue, const struct hr_event *event);
+/* After the backfill's pass. */
+enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 
 /* waiting.c: the waiting jobs by shape. */
 enum hr_status hr__waiting_init(struct hr__queue *queue);

@@ -22,6 +22,7 @@ enum { MILLI = 1000 };
 
 struct bin {
   uint32_t size, free; /* GPUs */
+  bool away;           /* a node that jobs may not start on: nothing that it has comes free */
   struct hr_job_tree ends;
 };
 
@@ -66,6 +67,11 @@ struct hr_releases {
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
 
+static bool is_up(const struct hr_cluster *cluster, hr_pool pool, uint32_t number) {
+  hr_node node = {hr_cluster_first_node(cluster, pool).id + number};
+  return hr_cluster_node_state(cluster, node) == HR_NODE_UP;
+}
+
 static void init_group(struct hr_releases *releases, struct hr_tree_store *store, hr_pool pool) {
   struct group *group = &releases->groups[pool.id];
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(releases->cluster, pool);
@@ -77,6 +83,7 @@ static void init_group(struct hr_releases *releases, struct hr_tree_store *store
     struct bin *bin = &releases->bins[releases->n_bins++];
     bin->size = bin->free = group->bin_size;
     bin->ends.store = store;
+    bin->away = releases->by_node && !is_up(releases->cluster, pool, i);
   }
 }
 
@@ -106,6 +113,7 @@ struct hr_releases *hr_releases_create(struct hr_arena *arena, const struct hr_c
 
 static int64_t bin_time(const struct bin *bin, uint32_t gpus) {
   int64_t time = HR_NEVER_US;
+  if (bin->away) return HR_NEVER_US;
   if (bin->free >= gpus) return NOW;
   return hr_job_tree_reach(&bin->ends, (int64_t)(gpus - bin->free), &time) ? time : HR_NEVER_US;
 }
@@ -339,6 +347,15 @@ bool hr_releases_remove(struct hr_releases *releases, hr_job job, uint32_t gpus,
   return found;
 }
 
+void hr_releases_set_usable(struct hr_releases *releases, hr_pool pool, hr_node node, bool usable) {
+  if (!releases->by_node) return;
+  const struct group *group = &releases->groups[pool.id];
+  uint32_t bin = group->first_bin + node.id - hr_cluster_first_node(releases->cluster, pool).id;
+  if (releases->bins[bin].away == !usable) return;
+  releases->bins[bin].away = !usable;
+  replay_all(releases, group, bin);
+}
+
 /* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
 static void shrink(struct hr_releases *releases, const struct hr_placement *placement, uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {
@@ -366,10 +383,11 @@ uint32_t hr_releases_first_bin(const struct hr_releases *releases, hr_pool pool)
 }
 
 uint32_t hr_releases_bin_free(const struct hr_releases *releases, uint32_t bin) {
-  return releases->bins[bin].free;
+  return releases->bins[bin].away ? 0 : releases->bins[bin].free;
 }
 
 const struct hr_job_tree *hr_releases_bin_ends(struct hr_releases *releases, uint32_t bin) {
+  static const struct hr_job_tree none = {0};
   if (releases->n_notes) settle(releases);
-  return &releases->bins[bin].ends;
+  return releases->bins[bin].away ? &none : &releases->bins[bin].ends;
 }

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static enum hr_status broken(const struct hr__engine *engine, const char *format, ...) HR_PRINTF(2, 3);
 static enum hr_status broken(const struct hr__engine *engine, const char *format, ...) {
@@ -41,50 +42,99 @@ static void add_job(const struct hr__engine *engine, hr_job job, struct usage *u
     usage->node_milli[placement.slices[i].node.id] += placement.slices[i].gpu_milli;
 }
 
+/* A job's pending entry: the end of its work or, in runs where jobs may be stopped, of its phase. */
+static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at) {
+  struct hr__pending pending = engine->heap.entries[at];
+  hr_job job = {hr__pending_entity(pending)};
+  if (engine->state[job.id] != HR_JOB_RUNNING) return broken(engine, "job %" PRIu32 " ends but does not run", job.id);
+  if (engine->attempt)
+    return engine->heap.place[job.id] == at + 1 ? HR_OK : broken(engine, "job %" PRIu32 " is pending twice", job.id);
+  if (engine->start_us[job.id] + engine->trace->work_us[job.id] != pending.at_us)
+    return broken(engine, "job %" PRIu32 " ends at another time than its work says", job.id);
+  return HR_OK;
+}
+
+struct writers {
+  const struct hr__engine *engine;
+  struct usage *usage;
+};
+
+static void add_writer(void *self, hr_job job) {
+  const struct writers *writers = self;
+  add_job(writers->engine, job, writers->usage);
+}
+
 static enum hr_status add_running(const struct hr__engine *engine, struct usage *usage) {
   for (uint32_t i = 0; i < engine->heap.count; i++) {
     struct hr__pending pending = engine->heap.entries[i];
     if (i > 0 && hr__pending_before(pending, engine->heap.entries[(i - 1) / 2]))
       return broken(engine, "the event heap is out of order at %" PRIu32, i);
     if (pending.at_us < engine->view.now_us) return broken(engine, "an event lies in the past");
-    if (hr__pending_kind(pending) != HR_EVENT_END) continue;
-    hr_job job = {hr__pending_entity(pending)};
-    if (engine->state[job.id] != HR_JOB_RUNNING) return broken(engine, "job %" PRIu32 " ends but does not run", job.id);
-    if (engine->start_us[job.id] + engine->trace->work_us[job.id] != pending.at_us)
-      return broken(engine, "job %" PRIu32 " ends at another time than its work says", job.id);
-    add_job(engine, job, usage);
+    if (hr__pending_kind(pending) > HR__PENDING_PHASE) continue;
+    enum hr_status status = check_pending(engine, i);
+    if (status != HR_OK) return status;
+    add_job(engine, (hr_job){hr__pending_entity(pending)}, usage);
   }
+  struct writers writers = {engine, usage};
+  for (uint32_t i = 0; engine->storage && i < engine->cluster.n_pools; i++)
+    hr__storage_each(engine, (hr_pool){i}, add_writer, &writers);
+  return HR_OK;
+}
+
+static enum hr_status check_node(const struct hr__engine *engine, const struct hr__pool *pool, uint32_t number,
+                                 uint32_t used_milli) {
+  uint32_t id = pool->first_node.id + number;
+  enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){id});
+  bool there = state == HR_NODE_UP || state == HR_NODE_CLOSING;
+  uint32_t size_milli = there ? pool->spec->gpus_per_node * 1000 : 0;
+  uint32_t free_milli = engine->cluster.node_free_milli[id], gpus = hr_free_index_get(pool->index, number);
+  if (used_milli > size_milli) return broken(engine, "node %" PRIu32 " is over its capacity", id);
+  if (free_milli != size_milli - used_milli) return broken(engine, "node %" PRIu32 ": free GPUs differ", id);
+  if (gpus != (state == HR_NODE_UP ? free_milli / 1000 : 0) || hr_free_index_node(pool->index, gpus, number) != number)
+    return broken(engine, "node %" PRIu32 ": the free index differs", id);
+  if (pool->comes_and_goes && hr__bitset_has(pool->off, number) != (state == HR_NODE_OFF))
+    return broken(engine, "node %" PRIu32 ": the set of nodes that are off differs", id);
   return HR_OK;
 }
 
 static enum hr_status check_nodes(const struct hr__engine *engine, const struct hr__pool *pool,
                                   const struct usage *usage) {
-  for (uint32_t node = 0; node < pool->spec->nodes; node++) {
-    uint32_t id = pool->first_node.id + node, size_milli = pool->spec->gpus_per_node * 1000;
-    uint32_t free_milli = engine->cluster.node_free_milli[id];
-    if (usage->node_milli[id] > size_milli) return broken(engine, "node %" PRIu32 " is over its capacity", id);
-    if (free_milli != size_milli - usage->node_milli[id])
-      return broken(engine, "node %" PRIu32 ": free GPUs differ", id);
-    uint32_t gpus = hr_free_index_get(pool->index, node);
-    if (gpus != free_milli / 1000 || hr_free_index_node(pool->index, gpus, node) != node)
-      return broken(engine, "node %" PRIu32 ": the free index differs", id);
+  uint64_t total_milli = 0, free_milli = 0;
+  uint32_t n_in[HR__NODE_STATES] = {0}, n_offered = 0;
+  for (uint32_t number = 0; number < pool->spec->nodes; number++) {
+    uint32_t id = pool->first_node.id + number;
+    enum hr_status status = check_node(engine, pool, number, usage->node_milli[id]);
+    if (status != HR_OK) return status;
+    enum hr_node_state state = hr_cluster_node_state(&engine->cluster, (hr_node){id});
+    n_in[state]++;
+    n_offered += state == HR_NODE_OFF && number < pool->obtainable;
+    if (state == HR_NODE_UP || state == HR_NODE_CLOSING) total_milli += pool->spec->gpus_per_node * 1000;
+    if (state == HR_NODE_UP) free_milli += engine->cluster.node_free_milli[id];
   }
+  if (memcmp(n_in, pool->n_in, sizeof n_in) != 0 || n_offered != pool->n_offered)
+    return broken(engine, "pool '%s': the counts of nodes by state differ", pool->spec->name);
+  if (total_milli != pool->total_milli) return broken(engine, "pool '%s': its GPUs differ", pool->spec->name);
+  if (pool->comes_and_goes && free_milli != pool->free_milli)
+    return broken(engine, "pool '%s': free GPUs differ", pool->spec->name);
   return HR_OK;
 }
 
 static enum hr_status check_capacity(const struct hr__engine *engine, const struct usage *usage) {
-  uint64_t free_milli = 0;
+  uint64_t free_milli = 0, total_milli = 0;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct hr__pool *pool = &engine->cluster.pools[i];
     if (usage->pool_milli[i] > pool->total_milli)
       return broken(engine, "pool '%s' is over its capacity", pool->spec->name);
-    if (pool->free_milli != pool->total_milli - usage->pool_milli[i])
+    if (!pool->comes_and_goes && pool->free_milli != pool->total_milli - usage->pool_milli[i])
       return broken(engine, "pool '%s': free GPUs differ", pool->spec->name);
     free_milli += pool->free_milli;
+    total_milli += pool->total_milli;
     enum hr_status status = check_nodes(engine, pool, usage);
     if (status != HR_OK) return status;
   }
   if (free_milli != engine->cluster.free_milli) return broken(engine, "the cluster's free GPUs differ");
+  if (total_milli != engine->cluster.total_milli || total_milli != engine->view.total_milli)
+    return broken(engine, "the cluster's GPUs differ");
   if (usage->all_milli != engine->view.allocated_milli) return broken(engine, "the allocated GPUs differ");
   return HR_OK;
 }
@@ -97,16 +147,35 @@ static enum hr_status check_counts(const struct hr__engine *engine, const struct
   return HR_OK;
 }
 
+/* What a job held is what it worked, saved and restarted; at the end of the run, or between attempts. */
+static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) {
+  const struct hr_job_fate *fate = &engine->fate[job];
+  if (engine->kept_us[job] > engine->trace->work_us[job]) return broken(engine, "job %" PRIu32 " kept too much", job);
+  if (engine->state[job] == HR_JOB_RUNNING) return HR_OK;
+  if (fate->held_us != fate->kept_us + fate->lost_us + fate->saving_us + fate->restarting_us)
+    return broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
+  if (engine->state[job] == HR_JOB_COMPLETED && fate->kept_us != engine->trace->work_us[job])
+    return broken(engine, "job %" PRIu32 " completed without its work", job);
+  return HR_OK;
+}
+
+static enum hr_status check_job(const struct hr__engine *engine, uint32_t job) {
+  uint8_t state = engine->state[job];
+  bool started = state == HR_JOB_RUNNING || state == HR_JOB_COMPLETED;
+  if (engine->attempt) started = engine->fate[job].attempts > 0;
+  if (started != (engine->start_us[job] != HR_NEVER_US))
+    return broken(engine, "job %" PRIu32 ": state and start differ", job);
+  if (started && engine->start_us[job] < engine->trace->submit_us[job])
+    return broken(engine, "job %" PRIu32 " starts before its submit", job);
+  return engine->attempt ? check_fate(engine, job) : HR_OK;
+}
+
 static enum hr_status check_jobs(const struct hr__engine *engine) {
   uint64_t count[HR_JOB_REJECTED + 1] = {0};
   for (uint32_t i = 0; i < engine->trace->n_jobs; i++) {
-    uint8_t state = engine->state[i];
-    count[state]++;
-    bool started = state == HR_JOB_RUNNING || state == HR_JOB_COMPLETED;
-    if (started != (engine->start_us[i] != HR_NEVER_US))
-      return broken(engine, "job %" PRIu32 ": state and start differ", i);
-    if (started && engine->start_us[i] < engine->trace->submit_us[i])
-      return broken(engine, "job %" PRIu32 " starts before its submit", i);
+    count[engine->state[i]]++;
+    enum hr_status status = check_job(engine, i);
+    if (status != HR_OK) return status;
   }
   bool same = count[HR_JOB_WAITING] == engine->view.n_waiting && count[HR_JOB_RUNNING] == engine->view.n_running &&
               count[HR_JOB_COMPLETED] == engine->n_completed && count[HR_JOB_REJECTED] == engine->n_rejected;

@@ -3,9 +3,14 @@
  * Capacity is kept three times, each derived from the one before: milli-GPUs free per node, whole GPUs free per
  * node in the pool's free index, and milli-GPUs free per pool. A placement without slices touches the pool's
  * count alone.
+ *
+ * A node that comes and goes counts as full in the index, and not at all in the pool's free GPUs, unless it is up;
+ * while it is closing its own count goes on, for the jobs that are still there.
  */
 
 #include "sim/cluster.h"
+
+#include "sim/supply.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,20 +45,50 @@ static uint32_t find_class(const struct hr_cluster *cluster, const uint8_t *row)
   return HR_NONE;
 }
 
-/* Lists that name the same pools share a class, so that their jobs share a queue. */
+/* The class of what `list` (NULL: any GPU) accepts, made if it is new. */
+static uint32_t class_of(struct hr_cluster *cluster, const char *list, bool spot_allowed) {
+  uint8_t *row = cluster->accepts + (size_t)cluster->n_classes * cluster->n_pools;
+  for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+    const struct hr_pool_spec *spec = cluster->pools[pool].spec;
+    row[pool] = (!list || list_has(list, spec->gpu)) && (spot_allowed || spec->market.market != HR_MARKET_SPOT);
+  }
+  uint32_t class_ = find_class(cluster, row);
+  return class_ == HR_NONE ? cluster->n_classes++ : class_;
+}
+
+/* Jobs that accept the same pools share a class, so that they share a queue. */
 static enum hr_status classify_lists(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_names *lists) {
-  size_t n_pools = cluster->n_pools, most = (size_t)lists->count + 1;
-  cluster->class_of_list = hr_arena_alloc(arena, lists->count * sizeof *cluster->class_of_list);
-  cluster->accepts = hr_arena_alloc(arena, most * n_pools);
+  size_t n_lists = (size_t)lists->count + 1;
+  cluster->class_of_list = hr_arena_alloc(arena, 2 * n_lists * sizeof *cluster->class_of_list);
+  cluster->accepts = hr_arena_alloc(arena, (2 * n_lists + 1) * cluster->n_pools);
   if (!cluster->class_of_list || !cluster->accepts) return HR_NO_MEMORY;
-  memset(cluster->accepts, 1, n_pools);
-  cluster->n_classes = 1;
-  for (uint32_t list = 0; list < lists->count; list++) {
-    uint8_t *row = cluster->accepts + cluster->n_classes * n_pools;
-    for (uint32_t pool = 0; pool < n_pools; pool++)
-      row[pool] = list_has(lists->text[list], cluster->pools[pool].spec->gpu);
-    uint32_t class_ = find_class(cluster, row);
-    cluster->class_of_list[list] = class_ == HR_NONE ? cluster->n_classes++ : class_;
+  for (uint32_t barred = 0; barred < 2; barred++)
+    for (uint32_t list = 0; list < n_lists; list++)
+      cluster->class_of_list[barred * n_lists + list] = class_of(cluster, list ? lists->text[list - 1] : NULL, !barred);
+  return HR_OK;
+}
+
+bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec) {
+  const struct hr_market_spec *market = &spec->market;
+  if (market->market != HR_MARKET_RESERVED) return hr_market_is_elastic(market->market);
+  return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
+}
+
+/* All nodes of the pool are off. */
+static enum hr_status begin_empty(struct hr__pool *pool, struct hr_arena *arena) {
+  uint32_t n_nodes = pool->spec->nodes;
+  pool->comes_and_goes = true;
+  pool->shape = hr__bitset_shape(n_nodes);
+  pool->off = hr_arena_alloc(arena, pool->shape.n_words * sizeof *pool->off);
+  if (!pool->off) return HR_NO_MEMORY;
+  if (pool->spec->market.market == HR_MARKET_SPOT)
+    pool->reclaims_per_h = 3600 / hr__spot_mean_life_s(&pool->spec->market.spot);
+  pool->total_milli = pool->free_milli = 0;
+  pool->n_in[HR_NODE_UP] = 0;
+  pool->n_in[HR_NODE_OFF] = n_nodes;
+  for (uint32_t node = 0; node < n_nodes; node++) {
+    hr__bitset_add(&pool->shape, pool->off, node);
+    hr_free_index_set(pool->index, node, 0);
   }
   return HR_OK;
 }
@@ -62,32 +97,49 @@ static enum hr_status init_pool(struct hr_cluster *cluster, struct hr_arena *are
   struct hr__pool *pool = &cluster->pools[cluster->n_pools++];
   pool->spec = spec;
   pool->first_node = (hr_node){cluster->n_nodes};
-  pool->total_milli = pool->free_milli = (uint64_t)spec->nodes * spec->gpus_per_node * MILLI;
+  pool->size_milli = pool->total_milli = pool->free_milli = (uint64_t)spec->nodes * spec->gpus_per_node * MILLI;
+  pool->n_in[HR_NODE_UP] = spec->nodes;
   pool->index = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
   cluster->n_nodes += spec->nodes;
+  cluster->has_spot = cluster->has_spot || spec->market.market == HR_MARKET_SPOT;
+  if (!pool->index || (hr__pool_comes_and_goes(spec) && begin_empty(pool, arena) != HR_OK)) return HR_NO_MEMORY;
   cluster->total_milli += pool->total_milli;
-  cluster->free_milli += pool->total_milli;
-  return pool->index ? HR_OK : HR_NO_MEMORY;
+  cluster->free_milli += pool->free_milli;
+  return HR_OK;
 }
 
-static void fill_nodes(struct hr_cluster *cluster) {
+static bool any_comes_and_goes(const struct hr_cluster *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].comes_and_goes) return true;
+  return false;
+}
+
+static enum hr_status make_nodes(struct hr_cluster *cluster, struct hr_arena *arena) {
+  bool some_come_and_go = any_comes_and_goes(cluster);
+  cluster->node_free_milli = hr_arena_alloc(arena, cluster->n_nodes * sizeof *cluster->node_free_milli);
+  if (!cluster->node_free_milli) return HR_NO_MEMORY;
+  if (some_come_and_go && !(cluster->nodes = hr_arena_alloc(arena, cluster->n_nodes * sizeof *cluster->nodes)))
+    return HR_NO_MEMORY;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    const struct hr_pool_spec *spec = cluster->pools[i].spec;
-    uint32_t *free_milli = cluster->node_free_milli + cluster->pools[i].first_node.id;
-    for (uint32_t node = 0; node < spec->nodes; node++) free_milli[node] = spec->gpus_per_node * MILLI;
+    const struct hr__pool *pool = &cluster->pools[i];
+    for (uint32_t node = pool->first_node.id; node < pool->first_node.id + pool->spec->nodes; node++) {
+      if (!pool->comes_and_goes) cluster->node_free_milli[node] = pool->spec->gpus_per_node * MILLI;
+      if (!some_come_and_go) continue;
+      cluster->nodes[node] = (struct hr__node){
+          .down_us = HR_NEVER_US, .dies_us = HR_NEVER_US, .state = pool->comes_and_goes ? HR_NODE_OFF : HR_NODE_UP};
+    }
   }
+  return HR_OK;
 }
 
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
-                                const struct hr_trace *trace) {
-  *cluster = (struct hr_cluster){.trace = trace};
+                                const struct hr_trace *trace, const struct hr_class_spec *classes) {
+  *cluster = (struct hr_cluster){.trace = trace, .classes = classes};
   cluster->pools = hr_arena_alloc(arena, spec->n_pools * sizeof *cluster->pools);
   if (!cluster->pools) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < spec->n_pools; i++)
     if (init_pool(cluster, arena, &spec->pools[i]) != HR_OK) return HR_NO_MEMORY;
-  cluster->node_free_milli = hr_arena_alloc(arena, cluster->n_nodes * sizeof *cluster->node_free_milli);
-  if (!cluster->node_free_milli) return HR_NO_MEMORY;
-  fill_nodes(cluster);
+  if (make_nodes(cluster, arena) != HR_OK) return HR_NO_MEMORY;
   return classify_lists(cluster, arena, &trace->gpu_type_lists);
 }
 
@@ -105,9 +157,13 @@ hr_pool hr__cluster_pool_of(const struct hr_cluster *cluster, hr_node node) {
   return (hr_pool){low};
 }
 
+static bool is_up(const struct hr_cluster *cluster, hr_node node) {
+  return !cluster->nodes || cluster->nodes[node.id].state == HR_NODE_UP;
+}
+
 static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_node node, uint32_t free_milli) {
   cluster->node_free_milli[node.id] = free_milli;
-  hr_free_index_set(pool->index, node.id - pool->first_node.id, free_milli / MILLI);
+  if (is_up(cluster, node)) hr_free_index_set(pool->index, node.id - pool->first_node.id, free_milli / MILLI);
 }
 
 static void give_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_slice *slices,
@@ -119,6 +175,7 @@ static void give_slices(struct hr_cluster *cluster, struct hr__pool *pool, const
 static const char *take_slice(struct hr_cluster *cluster, struct hr__pool *pool, struct hr_slice slice) {
   if (slice.node.id - pool->first_node.id >= pool->spec->nodes) return "a node is not of the placement's pool";
   if (slice.gpu_milli == 0) return "a slice is empty";
+  if (!is_up(cluster, slice.node)) return "a node is not up, or has notice";
   uint32_t free_milli = cluster->node_free_milli[slice.node.id];
   if (slice.gpu_milli > free_milli) return "a node has too few GPUs free";
   change_node(cluster, pool, slice.node, free_milli - slice.gpu_milli);
@@ -149,6 +206,7 @@ const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placeme
   struct hr__pool *pool = &cluster->pools[placement->pool.id];
   if (!hr_cluster_accepts(cluster, accept_class, placement->pool)) return "the job does not accept the pool's GPU type";
   if (pool->free_milli < gpu_milli) return "the pool has too few GPUs free";
+  if (pool->comes_and_goes && placement->n_slices == 0) return "where nodes come and go, jobs are placed on nodes";
   const char *refusal = take_slices(cluster, pool, placement, gpu_milli);
   if (refusal) return refusal;
   pool->free_milli -= gpu_milli;
@@ -156,23 +214,54 @@ const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placeme
   return NULL;
 }
 
+/* What of it lies on nodes that jobs may start on. */
+static uint64_t usable_milli(const struct hr_cluster *cluster, const struct hr_placement *placement) {
+  uint64_t sum_milli = 0;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    if (is_up(cluster, placement->slices[i].node)) sum_milli += placement->slices[i].gpu_milli;
+  return sum_milli;
+}
+
 void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, uint64_t gpu_milli) {
   if (gpu_milli == 0) return;
   struct hr__pool *pool = &cluster->pools[placement->pool.id];
+  give_slices(cluster, pool, placement->slices, placement->n_slices);
+  if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
   pool->free_milli += gpu_milli;
   cluster->free_milli += gpu_milli;
-  give_slices(cluster, pool, placement->slices, placement->n_slices);
+}
+
+void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *placement, uint64_t gpu_milli) {
+  if (gpu_milli == 0) return;
+  struct hr__pool *pool = &cluster->pools[placement->pool.id];
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct hr_slice slice = placement->slices[i];
+    change_node(cluster, pool, slice.node, cluster->node_free_milli[slice.node.id] - slice.gpu_milli);
+  }
+  if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
+  pool->free_milli -= gpu_milli;
+  cluster->free_milli -= gpu_milli;
+}
+
+/* The class of the job's list of GPU types, spot capacity being acceptable or not. */
+static uint32_t class_of_list(const struct hr_cluster *cluster, hr_job job, bool barred) {
+  const struct hr_trace *trace = cluster->trace;
+  uint32_t list = trace->gpu_types && trace->gpu_types[job.id] != HR_NONE ? trace->gpu_types[job.id] + 1 : 0;
+  if (barred) list += trace->gpu_type_lists.count + 1;
+  return list ? cluster->class_of_list[list] : 0;
 }
 
 enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job job) {
   uint32_t gpus = cluster->trace->gpus[job.id];
   if (gpus == 0) return HR_REASON_NONE;
-  uint32_t accept_class = hr_cluster_accept_class(cluster, job);
+  uint32_t accept_class = hr_cluster_accept_class(cluster, job), unbarred = class_of_list(cluster, job, false);
   enum hr_reason reason = HR_REASON_NO_GPU_TYPE;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    if (!hr_cluster_accepts(cluster, accept_class, (hr_pool){i})) continue;
-    if (cluster->pools[i].total_milli >= (uint64_t)gpus * MILLI) return HR_REASON_NONE;
-    reason = HR_REASON_TOO_LARGE;
+    bool accepted = hr_cluster_accepts(cluster, accept_class, (hr_pool){i});
+    if (!accepted && !hr_cluster_accepts(cluster, unbarred, (hr_pool){i})) continue;
+    bool fits = cluster->pools[i].size_milli >= (uint64_t)gpus * MILLI;
+    if (accepted && fits) return HR_REASON_NONE;
+    if (reason != HR_REASON_SPOT_ONLY) reason = fits ? HR_REASON_SPOT_ONLY : HR_REASON_TOO_LARGE;
   }
   return reason;
 }
@@ -203,13 +292,102 @@ const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster *clust
   return cluster->pools[pool.id].index;
 }
 
+/* A job that must not be interrupted, or whose class is barred, never goes to spot capacity. */
+static bool is_barred(const struct hr_cluster *cluster, hr_job job) {
+  const struct hr_trace *trace = cluster->trace;
+  if (trace->flags && trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE) return true;
+  return cluster->classes && cluster->classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].no_spot;
+}
+
 uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job) {
-  const uint32_t *lists = cluster->trace->gpu_types;
-  return lists && lists[job.id] != HR_NONE ? cluster->class_of_list[lists[job.id]] : 0;
+  return class_of_list(cluster, job, cluster->has_spot && is_barred(cluster, job));
 }
 
 bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool) {
   return cluster->accepts[(size_t)accept_class * cluster->n_pools + pool.id];
+}
+
+/* ---- Nodes that come and go ------------------------------------------------------------------------- */
+
+bool hr_cluster_changes(const struct hr_cluster *cluster) {
+  return cluster->nodes != NULL;
+}
+
+enum hr_node_state hr_cluster_node_state(const struct hr_cluster *cluster, hr_node node) {
+  return cluster->nodes ? (enum hr_node_state)cluster->nodes[node.id].state : HR_NODE_UP;
+}
+
+int64_t hr_cluster_node_since_us(const struct hr_cluster *cluster, hr_node node) {
+  return cluster->nodes ? cluster->nodes[node.id].since_us : 0;
+}
+
+uint32_t hr_cluster_nodes_in(const struct hr_cluster *cluster, hr_pool pool, enum hr_node_state state) {
+  return cluster->pools[pool.id].n_in[state];
+}
+
+uint32_t hr_cluster_offer(const struct hr_cluster *cluster, hr_pool pool) {
+  return cluster->pools[pool.id].n_offered;
+}
+
+int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool pool, int64_t now_us) {
+  return hr_market_price_at(&cluster->pools[pool.id].spec->market, now_us);
+}
+
+double hr_cluster_reclaims_per_h(const struct hr_cluster *cluster, hr_pool pool) {
+  return cluster->pools[pool.id].reclaims_per_h;
+}
+
+static void add_total(struct hr_cluster *cluster, struct hr__pool *pool, bool more) {
+  uint64_t size_milli = (uint64_t)pool->spec->gpus_per_node * MILLI;
+  pool->total_milli += more ? size_milli : -size_milli;
+  cluster->total_milli += more ? size_milli : -size_milli;
+}
+
+static void add_free(struct hr_cluster *cluster, struct hr__pool *pool, hr_node node, bool more) {
+  uint64_t free_milli = cluster->node_free_milli[node.id];
+  pool->free_milli += more ? free_milli : -free_milli;
+  cluster->free_milli += more ? free_milli : -free_milli;
+  hr_free_index_set(pool->index, node.id - pool->first_node.id, more ? (uint32_t)free_milli / MILLI : 0);
+}
+
+static bool is_there(enum hr_node_state state) {
+  return state == HR_NODE_UP || state == HR_NODE_CLOSING;
+}
+
+static void count_off(struct hr__pool *pool, uint32_t number, bool off) {
+  if (off)
+    hr__bitset_add(&pool->shape, pool->off, number);
+  else
+    hr__bitset_remove(&pool->shape, pool->off, number);
+  if (number < pool->obtainable) pool->n_offered += off ? 1 : (uint32_t)-1;
+}
+
+void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_node_state state) {
+  struct hr__pool *pool = &cluster->pools[hr__cluster_pool_of(cluster, node).id];
+  struct hr__node *self = &cluster->nodes[node.id];
+  enum hr_node_state before = (enum hr_node_state)self->state;
+  if (before == HR_NODE_UP) add_free(cluster, pool, node, false);
+  self->state = (uint8_t)state;
+  pool->n_in[before]--;
+  pool->n_in[state]++;
+  if ((before == HR_NODE_OFF) != (state == HR_NODE_OFF))
+    count_off(pool, node.id - pool->first_node.id, state == HR_NODE_OFF);
+  if (is_there(before) != is_there(state)) {
+    add_total(cluster, pool, is_there(state));
+    cluster->node_free_milli[node.id] = is_there(state) ? pool->spec->gpus_per_node * MILLI : 0;
+  }
+  if (state == HR_NODE_UP) add_free(cluster, pool, node, true);
+}
+
+void hr__cluster_set_obtainable(struct hr_cluster *cluster, hr_pool pool, uint32_t obtainable) {
+  struct hr__pool *self = &cluster->pools[pool.id];
+  uint32_t low = obtainable < self->obtainable ? obtainable : self->obtainable;
+  uint32_t high = obtainable < self->obtainable ? self->obtainable : obtainable, between = 0;
+  for (uint32_t node = hr__bitset_next(&self->shape, self->off, low); node < high;
+       node = hr__bitset_next(&self->shape, self->off, node + 1))
+    between++;
+  self->n_offered += obtainable > self->obtainable ? between : -between;
+  self->obtainable = obtainable;
 }
 
 /* ---- The specification ------------------------------------------------------------------------------ */
@@ -235,6 +413,8 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     free(spec->pools[i].name);
     free(spec->pools[i].gpu);
+    free(spec->pools[i].market.prices);
+    free(spec->pools[i].market.spot.levels);
   }
   free(spec->pools);
   *spec = (struct hr_cluster_spec){0};

@@ -5,34 +5,71 @@
 /* The cluster's state: what is free where, and which job may go to which pool. */
 
 #include "headroom/policy.h"
+#include "sim/bitset.h"
+
+enum { HR__NODE_STATES = HR_NODE_CLOSING + 1 };
+
+/* A node that comes and goes. */
+struct hr__node {
+  int64_t since_us; /* when it was asked for */
+  int64_t down_us;  /* when it will be gone, as far as is known; HR_NEVER_US */
+  int64_t dies_us;  /* when it will be so old that it is reclaimed; HR_NEVER_US */
+  uint32_t launches;
+  uint8_t state; /* enum hr_node_state */
+};
 
 struct hr__pool {
   const struct hr_pool_spec *spec;
   hr_node first_node;
-  uint64_t total_milli, free_milli;
-  struct hr_free_index *index; /* whole GPUs free, by node */
+  uint64_t size_milli;              /* with all its nodes */
+  uint64_t total_milli, free_milli; /* of nodes that are there; of nodes that jobs may start on */
+  struct hr_free_index *index;      /* whole GPUs free, by node; none on a node that jobs may not start on */
+  /* Where nodes come and go. */
+  bool comes_and_goes;
+  double reclaims_per_h;          /* of a node that is up */
+  uint32_t n_in[HR__NODE_STATES]; /* nodes by state */
+  uint32_t obtainable;            /* nodes 0 .. obtainable-1 can be had */
+  uint32_t n_offered;             /* of those, the ones that are off */
+  struct hr__bitset_shape shape;
+  uint64_t *off; /* the set of nodes that are off */
 };
 
 struct hr_cluster {
   struct hr__pool *pools;
   uint32_t n_pools, n_nodes;
   uint64_t total_milli, free_milli;
-  uint32_t *node_free_milli; /* [n_nodes] */
+  uint32_t *node_free_milli; /* [n_nodes]; 0 for nodes that are not there */
+  struct hr__node *nodes;    /* [n_nodes]; NULL where no node comes and goes */
   const struct hr_trace *trace;
-  uint32_t *class_of_list; /* [gpu_type_lists.count]: accept class of each list of GPU types */
+  const struct hr_class_spec *classes; /* may be NULL */
+  bool has_spot;
+  uint32_t *class_of_list; /* [2][gpu_type_lists.count + 1]: accept class of no list and of each list of GPU types; of
+                              jobs that may not go to spot capacity, the second time */
   uint8_t *accepts;        /* [n_classes][n_pools]; class 0 accepts every pool */
   uint32_t n_classes;
 };
 
-/* In the arena; the spec and the trace must outlive it. */
+/* Whether nodes of the pool come and go: elastic, or reserved for a time. */
+bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec);
+
+/* In the arena; the spec, the trace and the classes (which may be NULL) must outlive it. Nodes that come and go are
+ * off. */
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
-                                const struct hr_trace *trace);
+                                const struct hr_trace *trace, const struct hr_class_spec *classes);
 
 /* Takes a placement for a job of `gpu_milli`, or takes nothing and returns the rule that it breaks. */
 const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, uint64_t gpu_milli,
                              uint32_t accept_class);
 /* Gives back what was taken. */
 void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, uint64_t gpu_milli);
+
+/* Takes again what was given in the same instant: a preempted job's place, even on a node that has notice. */
+void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *placement, uint64_t gpu_milli);
+
+/* Moves a node that comes and goes into another state. A node that goes off has no jobs. */
+void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_node_state state);
+/* Nodes 0 .. `obtainable`-1 of the pool can be had from now on. */
+void hr__cluster_set_obtainable(struct hr_cluster *cluster, hr_pool pool, uint32_t obtainable);
 
 /* Whether the job could run on the empty cluster; HR_REASON_NONE when it could. */
 enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job job);

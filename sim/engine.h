@@ -8,6 +8,7 @@
 #include "sim/arena.h"
 #include "sim/cluster.h"
 #include "sim/event_heap.h"
+#include "sim/supply.h"
 
 /* Where a running job sits. One slice, by far the most common, is kept in place. */
 struct hr__seat {
@@ -23,13 +24,24 @@ struct hr__slice_store {
   uint32_t free_block[HR__SLICE_CLASSES]; /* first free block + 1; the next one's place + 1 stands in its node */
 };
 
-enum hr__move_kind { HR__MOVE_START, HR__MOVE_REJECT, HR__MOVE_WAKE };
+enum hr__move_kind {
+  HR__MOVE_START,
+  HR__MOVE_REJECT,
+  HR__MOVE_WAKE,
+  HR__MOVE_PREEMPT,
+  HR__MOVE_ACQUIRE,
+  HR__MOVE_RELEASE
+};
 
 struct hr__move {
   enum hr__move_kind kind;
   enum hr_reason reason;
   hr_job job;
-  int64_t at_us; /* of a wake-up */
+  hr_node node;         /* asked for or given back */
+  int64_t at_us;        /* of a wake-up */
+  int64_t attempt_us;   /* of a start or a preemption: when the job's attempt before began */
+  struct hr__seat seat; /* of a preemption: where the job sat */
+  struct hr__node was;  /* of a release */
 };
 
 struct hr_plan {
@@ -39,16 +51,45 @@ struct hr_plan {
   enum hr_status status; /* of the first move that was refused */
 };
 
+/* What a running job is doing. */
+enum hr__phase { HR__PHASE_WORKING, HR__PHASE_RESTARTING, HR__PHASE_SAVING, HR__PHASE_LEAVING };
+
+/* A job in a run where it may be stopped: its fate is kept from its first start, the rest is of its present attempt. */
+struct hr__attempt {
+  int64_t phase_us;    /* when its phase began */
+  int64_t progress_us; /* work done when its phase began, in all attempts together, but for what was lost */
+  int64_t interval_us; /* work between two checkpoints; HR_NEVER_US: none is made */
+  enum hr__phase phase;
+};
+
+/* Checkpoints that are being written to the storage of a pool. */
+struct hr__storage;
+
+/* The moving part of a pool whose nodes come and go. */
+struct hr__market;
+
+/* Which jobs sit on a node, in runs where nodes come and go: a list of links for each node. */
+struct hr__residents {
+  struct hr__resident *links;
+  uint32_t *first; /* by node: its first link + 1, 0 for none */
+  uint32_t count, capacity, unused;
+};
+struct hr__resident {
+  hr_job job;
+  uint32_t next; /* + 1 */
+};
+
 struct hr__engine {
   const struct hr_run_config *config;
   const struct hr_trace *trace;
   struct hr_arena arena;
   struct hr_cluster cluster;
-  struct hr__event_heap heap; /* ends of running jobs, wake-ups */
+  struct hr__event_heap heap; /* ends of running jobs, wake-ups, what happens to nodes */
   uint32_t cursor;            /* the next job to arrive */
   struct hr_view view;
   struct hr_plan plan;
   void *policy;
+  uint32_t abilities; /* of the policy */
   struct hr_error *error;
 
   uint8_t *state, *reason; /* by job: enum hr_job_state, enum hr_reason */
@@ -56,8 +97,20 @@ struct hr__engine {
   struct hr__seat *seat;   /* by job, while it runs */
   struct hr__slice_store store;
 
+  /* In runs where a job may be stopped before its end; NULL in others. */
+  int64_t *attempt_us, *kept_us; /* by job */
+  struct hr__attempt *attempt;   /* by job */
+  struct hr_job_fate *fate;      /* by job */
+  struct hr__storage *storage;   /* by pool */
+
+  /* In runs where nodes come and go. */
+  struct hr__market *markets;     /* by pool */
+  struct hr_pool_fate *pool_fate; /* by pool */
+  struct hr__residents residents;
+
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
-  int64_t last_us; /* the last instant at which something happened */
+  int64_t last_us;    /* the last instant at which something happened */
+  int64_t stirred_us; /* the last instant at which a job arrived, started, ended or stopped */
   uint64_t digest;
 };
 
@@ -70,8 +123,74 @@ void hr__seat_drop(struct hr__engine *engine, hr_job job);
 /* plan.c */
 void hr__plan_clear(struct hr_plan *plan);
 
+/* run.c: for the parts that make things happen. */
+enum hr_status hr__out_of_memory(const struct hr__engine *engine);
+/* Tells the folds; of what the policy did not do itself, the policy as well. */
+void hr__tell(struct hr__engine *engine, const struct hr_event *event);
+enum hr_status hr__happen(struct hr__engine *engine, const struct hr_event *event);
+enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity);
+
+/* attempts.c: jobs that may be stopped before their end. */
+enum hr_status hr__attempts_init(struct hr__engine *engine);
+/* A job that has just been placed begins to work, or to restart. */
+enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job);
+/* The running job's phase ends. */
+enum hr_status hr__attempt_turn(struct hr__engine *engine, hr_job job);
+/* The running job's work is done; the books of its attempt are closed. */
+void hr__attempt_end(struct hr__engine *engine, hr_job job);
+/* Likewise for one that stops: what is not kept is lost. */
+enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep);
+/* A running job is told that it will be stopped at `down_us`. */
+enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us);
+/* A running job loses its place now and waits again. */
+enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason);
+/* At the end of the run: what still runs has kept what it has done. */
+void hr__attempts_settle(struct hr__engine *engine);
+
+/* storage.c: writers of checkpoints share a pool's bandwidth. */
+enum hr_status hr__storage_init(struct hr__engine *engine);
+void hr__storage_finish(struct hr__engine *engine);
+/* Calls `visit` for each job that is writing to the pool's storage. */
+void hr__storage_each(const struct hr__engine *engine, hr_pool pool, void (*visit)(void *self, hr_job job), void *self);
+/* How long `mib` would take now if nobody joined or left. */
+int64_t hr__storage_forecast_us(const struct hr__engine *engine, hr_pool pool, uint64_t mib);
+enum hr_status hr__storage_write(struct hr__engine *engine, hr_pool pool, hr_job job, uint64_t mib);
+enum hr_status hr__storage_drop(struct hr__engine *engine, hr_pool pool, hr_job job);
+/* The first writer is done: which job; HR_NONE when the pending entry was overtaken by events. */
+enum hr_status hr__storage_turn(struct hr__engine *engine, hr_pool pool, hr_job *done);
+
+/* market.c: nodes that come and go. */
+enum hr_status hr__markets_init(struct hr__engine *engine);
+void hr__markets_finish(struct hr__engine *engine);
+/* What is pending for a pool or a node happens. */
+enum hr_status hr__market_turn(struct hr__engine *engine, enum hr__pending_kind kind, uint32_t entity);
+/* Asks for all nodes that can be had, where the policy does not; whether there were any. */
+enum hr_status hr__markets_acquire_all(struct hr__engine *engine, bool *any);
+/* The next node that can be had in a pool. */
+hr_node hr__market_next_offer(const struct hr__engine *engine, hr_pool pool);
+/* Asks for a node that can be had; and takes that back in the same pass. */
+void hr__market_book(struct hr__engine *engine, hr_node node);
+void hr__market_unbook(struct hr__engine *engine, hr_node node);
+/* A node that was asked for is paid for from now on, and boots. */
+enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
+/* Moves a node from one state to another, with all accounts. */
+void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state);
+/* Before the state of any node of the pool changes: accounts for the time until now. */
+void hr__market_touch(struct hr__engine *engine, hr_pool pool);
+/* At the end of the run. */
+void hr__markets_settle(struct hr__engine *engine);
+
+/* residents.c */
+enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+
 /* check.c: the whole state against itself; HR_INTERNAL and the error's text when something does not hold. */
 enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job);
+
+static inline struct hr_event hr__node_event(const struct hr__engine *engine, enum hr_event_kind kind,
+                                             enum hr_reason reason, hr_pool pool, hr_node node) {
+  return (struct hr_event){engine->view.now_us, kind, reason, {HR_NONE}, NULL, pool, node};
+}
 
 static inline uint64_t hr__job_gpu_milli(const struct hr_trace *trace, hr_job job) {
   return (uint64_t)trace->gpus[job.id] * 1000;

@@ -21,7 +21,7 @@ enum hr__purpose {
   HR__PURPOSE_PLACEMENT = 6,
   HR__PURPOSE_SPOT_LEVEL = 7,   /* entity: the zone */
   HR__PURPOSE_SPOT_RECLAIM = 8, /* entity: the zone */
-  HR__PURPOSE_SPOT_LIFE = 9,    /* entity: the node; one stream per launch */
+  HR__PURPOSE_SPOT_LIFE = 9,    /* entity: the node, a life per launch */
   HR__PURPOSE_BOOT = 10,        /* likewise */
   HR__PURPOSE_SPOT_PRICE = 11   /* entity: the zone */
 };
@@ -37,6 +37,8 @@ struct hr__stream {
 };
 void hr__stream_init(struct hr__stream *stream, uint64_t seed, enum hr__purpose purpose, uint32_t entity,
                      uint32_t replication);
+/* Skips to the draws of the n-th of an entity's lives, each of which has room for a thousand draws. */
+void hr__stream_skip_to_life(struct hr__stream *stream, uint32_t life);
 uint32_t hr__stream_next(struct hr__stream *stream);
 /* Uniform in (0, 1), 53 bits. */
 double hr__stream_uniform(struct hr__stream *stream);

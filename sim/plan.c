@@ -61,10 +61,15 @@ enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_p
     hr__cluster_give(&engine->cluster, placement, gpu_milli);
     return no_memory(plan);
   }
-  engine->start_us[job.id] = engine->view.now_us;
+  struct hr__move move = {.kind = HR__MOVE_START, .reason = reason, .job = job};
+  if (engine->attempt) {
+    move.attempt_us = engine->attempt_us[job.id];
+    engine->attempt_us[job.id] = engine->view.now_us;
+  }
+  if (engine->start_us[job.id] == HR_NEVER_US) engine->start_us[job.id] = engine->view.now_us;
   engine->view.allocated_milli += gpu_milli;
   set_state(engine, job, HR_JOB_RUNNING, reason);
-  return add_move(plan, (struct hr__move){.kind = HR__MOVE_START, .reason = reason, .job = job});
+  return add_move(plan, move);
 }
 
 enum hr_status hr_plan_reject(struct hr_plan *plan, hr_job job, enum hr_reason reason) {
@@ -84,22 +89,132 @@ uint32_t hr_plan_mark(const struct hr_plan *plan) {
   return plan->n_moves;
 }
 
-static void undo_start(struct hr__engine *engine, hr_job job) {
+/* A job that was started in this very pass has not begun yet. */
+static bool is_starting(const struct hr_plan *plan, hr_job job) {
+  if (plan->engine->attempt_us[job.id] != plan->engine->view.now_us) return false;
+  for (uint32_t i = plan->n_moves; i-- > 0;)
+    if (plan->moves[i].job.id == job.id && plan->moves[i].kind == HR__MOVE_START) return true;
+  return false;
+}
+
+enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason reason) {
+  struct hr__engine *engine = plan->engine;
+  if (!(engine->abilities & HR_POLICY_PREEMPTS))
+    return refuse(plan, job, "preemption", "the policy did not say that it preempts");
+  if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_RUNNING)
+    return refuse(plan, job, "preemption", "the job does not run");
+  if (is_starting(plan, job)) return refuse(plan, job, "preemption", "the job was started in this pass; roll back");
   struct hr_slice one;
+  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
+  struct hr__move move = {.kind = HR__MOVE_PREEMPT,
+                          .reason = reason,
+                          .job = job,
+                          .attempt_us = engine->attempt_us[job.id],
+                          .seat = engine->seat[job.id]};
+  hr__cluster_give(&engine->cluster, &placement, gpu_milli);
+  engine->view.allocated_milli -= gpu_milli;
+  set_state(engine, job, HR_JOB_WAITING, reason);
+  return add_move(plan, move);
+}
+
+enum hr_status hr_plan_acquire(struct hr_plan *plan, hr_pool pool, uint32_t nodes) {
+  struct hr__engine *engine = plan->engine;
+  hr_job none = {HR_NONE};
+  if (!(engine->abilities & HR_POLICY_MANAGES_CAPACITY))
+    return refuse(plan, none, "acquisition", "the policy did not say that it manages capacity");
+  if (pool.id >= engine->cluster.n_pools) return refuse(plan, none, "acquisition", "there is no such pool");
+  if (nodes > hr_cluster_offer(&engine->cluster, pool))
+    return refuse(plan, none, "acquisition", "the pool does not offer so many nodes");
+  enum hr_status status = HR_OK;
+  while (nodes-- > 0 && status == HR_OK) {
+    hr_node node = hr__market_next_offer(engine, pool);
+    hr__market_book(engine, node);
+    status = add_move(plan, (struct hr__move){.kind = HR__MOVE_ACQUIRE, .job = none, .node = node});
+  }
+  return status;
+}
+
+static const char *why_not_released(const struct hr__engine *engine, hr_node node) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  if (!cluster->nodes || node.id >= cluster->n_nodes) return "there is no such node, or none that can be given back";
+  const struct hr__pool *pool = &cluster->pools[hr__cluster_pool_of(cluster, node).id];
+  uint8_t state = cluster->nodes[node.id].state;
+  if (!hr_market_is_elastic(pool->spec->market.market)) return "the node's pool is not elastic";
+  if (state == HR_NODE_BOOTING) return NULL;
+  if (state != HR_NODE_UP) return "the node is off, or has notice";
+  return cluster->node_free_milli[node.id] == pool->spec->gpus_per_node * 1000 ? NULL : "there is a job on the node";
+}
+
+enum hr_status hr_plan_release(struct hr_plan *plan, hr_node node) {
+  struct hr__engine *engine = plan->engine;
+  const char *rule = engine->abilities & HR_POLICY_MANAGES_CAPACITY ? why_not_released(engine, node)
+                                                                    : "the policy did not say that it manages capacity";
+  if (rule) return refuse(plan, (hr_job){HR_NONE}, "release", rule);
+  struct hr__move move = {
+      .kind = HR__MOVE_RELEASE, .job = {HR_NONE}, .node = node, .was = engine->cluster.nodes[node.id]};
+  if (engine->cluster.nodes[node.id].since_us == engine->view.now_us)
+    return refuse(plan, (hr_job){HR_NONE}, "release", "the node was asked for at this instant; roll back");
+  hr__market_set_state(engine, node, HR_NODE_OFF);
+  return add_move(plan, move);
+}
+
+/* ---- Rolling back ----------------------------------------------------------------------------------- */
+
+static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
+  struct hr_slice one;
+  hr_job job = move->job;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
   hr__cluster_give(&engine->cluster, &placement, gpu_milli);
   hr__seat_drop(engine, job);
-  engine->start_us[job.id] = HR_NEVER_US;
   engine->view.allocated_milli -= gpu_milli;
+  if (engine->attempt) engine->attempt_us[job.id] = move->attempt_us;
+  if (!engine->attempt || engine->fate[job.id].attempts == 0) engine->start_us[job.id] = HR_NEVER_US;
+  set_state(engine, job, HR_JOB_WAITING, HR_REASON_NONE);
+}
+
+/* What the job had is free again: all moves made since were undone before. */
+static void undo_preemption(struct hr__engine *engine, const struct hr__move *move) {
+  struct hr_slice one;
+  engine->seat[move->job.id] = move->seat;
+  engine->attempt_us[move->job.id] = move->attempt_us;
+  struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
+  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, move->job);
+  hr__cluster_retake(&engine->cluster, &placement, gpu_milli);
+  engine->view.allocated_milli += gpu_milli;
+  set_state(engine, move->job, HR_JOB_RUNNING, HR_REASON_NONE);
+}
+
+static void undo_release(struct hr__engine *engine, const struct hr__move *move) {
+  hr__market_set_state(engine, move->node, (enum hr_node_state)move->was.state);
+  engine->cluster.nodes[move->node.id] = move->was;
+}
+
+static void undo(struct hr__engine *engine, const struct hr__move *move) {
+  switch (move->kind) {
+  case HR__MOVE_START:
+    undo_start(engine, move);
+    return;
+  case HR__MOVE_REJECT:
+    set_state(engine, move->job, HR_JOB_WAITING, HR_REASON_NONE);
+    return;
+  case HR__MOVE_PREEMPT:
+    undo_preemption(engine, move);
+    return;
+  case HR__MOVE_ACQUIRE:
+    hr__market_unbook(engine, move->node);
+    return;
+  case HR__MOVE_RELEASE:
+    undo_release(engine, move);
+    return;
+  case HR__MOVE_WAKE:
+    return;
+  }
 }
 
 void hr_plan_rollback(struct hr_plan *plan, uint32_t mark) {
-  while (plan->n_moves > mark) {
-    struct hr__move move = plan->moves[--plan->n_moves];
-    if (move.kind == HR__MOVE_START) undo_start(plan->engine, move.job);
-    if (move.kind != HR__MOVE_WAKE) set_state(plan->engine, move.job, HR_JOB_WAITING, HR_REASON_NONE);
-  }
+  while (plan->n_moves > mark) undo(plan->engine, &plan->moves[--plan->n_moves]);
 }
 
 void hr__plan_clear(struct hr_plan *plan) {

@@ -10,10 +10,13 @@ void hr_result_destroy(struct hr_result *result) {
   free(result->state);
   free(result->start_us);
   free(result->reason);
+  free(result->fate);
+  free(result->pools);
   free(result);
 }
 
 int64_t hr_result_end_us(const struct hr_result *result, hr_job job) {
+  if (result->fate) return result->fate[job.id].end_us;
   if (result->state[job.id] != HR_JOB_COMPLETED) return HR_NEVER_US;
   return result->start_us[job.id] + result->trace->work_us[job.id];
 }

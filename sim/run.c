@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The run loop. At each instant: all that ends, then all that arrives, then timers; then one pass of the policy;
- * then its moves are told. A job without run time that starts in a pass ends at the same instant, which therefore
- * comes up once more.
+ * The run loop. At each instant: all that ends, then nodes that go and come, then all that arrives, then timers; then
+ * one pass of the policy; then its moves are told. A job without run time that starts in a pass ends at the same
+ * instant, which therefore comes up once more.
  */
 
 #include "sim/digest.h"
@@ -15,9 +15,12 @@
 /* Later than any sum of a time reached and a duration read may go. */
 #define LAST_US (INT64_MAX / 2)
 
+/* A run in which no job arrives, starts or stops for so long stands still: what is waited for does not come. */
+#define STANDSTILL_US (INT64_C(10) * 365 * 86400 * HR_SECOND_US)
+
 enum { PROGRESS_EVENTS = 1 << 16, JOBS_CHECK_PASSES = 1 << 12 };
 
-static enum hr_status out_of_memory(const struct hr__engine *engine) {
+enum hr_status hr__out_of_memory(const struct hr__engine *engine) {
   return hr_fail(engine->error, HR_NO_MEMORY, "out of memory for %" PRIu32 " jobs", engine->trace->n_jobs);
 }
 
@@ -40,11 +43,16 @@ static void digest_placement(struct hr__engine *engine, const struct hr_placemen
   }
 }
 
-static void tell(struct hr__engine *engine, const struct hr_event *event) {
+static uint64_t digest_node(const struct hr_event *event) {
+  return (uint64_t)event->pool.id << 32 | event->node.id;
+}
+
+void hr__tell(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_run_config *config = engine->config;
   engine->digest = hr__digest_add(engine->digest, (uint64_t)event->at_us);
   engine->digest = hr__digest_add(engine->digest, (uint64_t)event_code(event->kind) << 32 | event->job.id);
   if (event->kind == HR_EVENT_START) digest_placement(engine, event->placement);
+  if (event->pool.id != HR_NONE) engine->digest = hr__digest_add(engine->digest, digest_node(event));
   for (uint32_t i = 0; i < config->n_folds; i++)
     if (config->folds[i].on_event) config->folds[i].on_event(config->folds[i].self, &engine->view, event);
   if (++engine->n_events % PROGRESS_EVENTS == 0 && config->progress.report)
@@ -62,10 +70,20 @@ static enum hr_status tell_policy(struct hr__engine *engine, const struct hr_eve
   const struct hr_policy_ops *ops = engine->config->policy;
   if (!ops->observe) return HR_OK;
   enum hr_status status = ops->observe(engine->policy, &engine->view, event);
-  if (status == HR_NO_MEMORY) return out_of_memory(engine);
+  if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
   return status == HR_OK ? HR_OK
                          : hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %s of job %" PRIu32, ops->name,
                                    hr_event_name(event->kind), event->job.id);
+}
+
+enum hr_status hr__happen(struct hr__engine *engine, const struct hr_event *event) {
+  hr__tell(engine, event);
+  return tell_policy(engine, event);
+}
+
+enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity) {
+  return hr__event_heap_push(&engine->heap, hr__pending(at_us, kind, entity)) == HR_OK ? HR_OK
+                                                                                       : hr__out_of_memory(engine);
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
@@ -79,9 +97,11 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   engine->view.n_running--;
   engine->state[job.id] = HR_JOB_COMPLETED;
   engine->n_completed++;
+  engine->stirred_us = engine->view.now_us;
+  if (engine->attempt) hr__attempt_end(engine, job);
+  if (engine->residents.first) hr__residents_remove(engine, job, &placement);
   struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
-  tell(engine, &event);
-  enum hr_status status = tell_policy(engine, &event);
+  enum hr_status status = hr__happen(engine, &event);
   hr__seat_drop(engine, job);
   return status;
 }
@@ -90,7 +110,8 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
 static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_submitted++;
-  tell(engine, &event);
+  engine->stirred_us = engine->view.now_us;
+  hr__tell(engine, &event);
   enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
   if (reason == HR_REASON_NONE) {
     engine->state[job.id] = HR_JOB_WAITING;
@@ -102,13 +123,13 @@ static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   engine->n_rejected++;
   event.kind = HR_EVENT_REJECT;
   event.reason = reason;
-  tell(engine, &event);
+  hr__tell(engine, &event);
   return HR_OK;
 }
 
 static enum hr_status fire_timer(struct hr__engine *engine) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_TIMER, HR_REASON_NONE, {HR_NONE}, NULL, {HR_NONE}, {HR_NONE}};
-  tell(engine, &event);
+  hr__tell(engine, &event);
   return tell_policy(engine, &event);
 }
 
@@ -116,29 +137,60 @@ static enum hr_status check_after_event(const struct hr__engine *engine) {
   return engine->config->check ? hr__check_state(engine, false) : HR_OK;
 }
 
-static bool heap_has(const struct hr__engine *engine, int64_t at_us, bool timers) {
-  if (engine->heap.count == 0 || engine->heap.entries[0].at_us != at_us) return false;
-  return timers || hr__pending_kind(engine->heap.entries[0]) < HR_EVENT_SUBMIT;
+static enum hr_status turn_storage(struct hr__engine *engine, hr_pool pool) {
+  hr_job done;
+  enum hr_status status = hr__storage_turn(engine, pool, &done);
+  return status == HR_OK && done.id != HR_NONE ? hr__attempt_turn(engine, done) : status;
 }
 
-static enum hr_status apply_events(struct hr__engine *engine) {
-  int64_t now_us = engine->view.now_us;
+static enum hr_status turn(struct hr__engine *engine, struct hr__pending pending) {
+  uint32_t entity = hr__pending_entity(pending);
+  switch (hr__pending_kind(pending)) {
+  case HR__PENDING_END:
+    return end_job(engine, (hr_job){entity});
+  case HR__PENDING_PHASE:
+    return hr__attempt_turn(engine, (hr_job){entity});
+  case HR__PENDING_STORAGE:
+    return turn_storage(engine, (hr_pool){entity});
+  case HR__PENDING_TIMER:
+    return fire_timer(engine);
+  default:
+    return hr__market_turn(engine, hr__pending_kind(pending), entity);
+  }
+}
+
+/* All that is pending now, up to a kind. */
+static enum hr_status turn_all(struct hr__engine *engine, enum hr__pending_kind last) {
+  const struct hr__event_heap *heap = &engine->heap;
   enum hr_status status = HR_OK;
-  while (status == HR_OK && heap_has(engine, now_us, false)) {
-    status = end_job(engine, (hr_job){hr__pending_entity(hr__event_heap_pop(&engine->heap))});
-    if (status == HR_OK) status = check_after_event(engine);
-  }
-  while (status == HR_OK && engine->cursor < engine->trace->n_jobs &&
-         engine->trace->submit_us[engine->cursor] == now_us) {
-    status = submit_job(engine, (hr_job){engine->cursor++});
-    if (status == HR_OK) status = check_after_event(engine);
-  }
-  while (status == HR_OK && heap_has(engine, now_us, true)) {
-    hr__event_heap_pop(&engine->heap);
-    status = fire_timer(engine);
+  while (status == HR_OK && heap->count && heap->entries[0].at_us == engine->view.now_us &&
+         hr__pending_kind(heap->entries[0]) <= last) {
+    status = turn(engine, hr__event_heap_pop(&engine->heap));
     if (status == HR_OK) status = check_after_event(engine);
   }
   return status;
+}
+
+static enum hr_status turn_markets(struct hr__engine *engine) {
+  bool any = true;
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && any) {
+    status = hr__markets_acquire_all(engine, &any);
+    if (status == HR_OK) status = turn_all(engine, HR__PENDING_NODE_UP);
+  }
+  return status;
+}
+
+static enum hr_status apply_events(struct hr__engine *engine) {
+  enum hr_status status = turn_all(engine, HR__PENDING_NODE_UP);
+  if (status == HR_OK && engine->markets && !(engine->abilities & HR_POLICY_MANAGES_CAPACITY))
+    status = turn_markets(engine);
+  while (status == HR_OK && engine->cursor < engine->trace->n_jobs &&
+         engine->trace->submit_us[engine->cursor] == engine->view.now_us) {
+    status = submit_job(engine, (hr_job){engine->cursor++});
+    if (status == HR_OK) status = check_after_event(engine);
+  }
+  return status == HR_OK ? turn_all(engine, HR__PENDING_TIMER) : status;
 }
 
 /* ---- Moves ------------------------------------------------------------------------------------------ */
@@ -152,9 +204,31 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
-  tell(engine, &event);
-  struct hr__pending end = hr__pending(now_us + work_us, HR_EVENT_END, move->job.id);
-  return hr__event_heap_push(&engine->heap, end) == HR_OK ? HR_OK : out_of_memory(engine);
+  hr__tell(engine, &event);
+  engine->stirred_us = now_us;
+  if (engine->residents.first && hr__residents_add(engine, move->job, &placement) != HR_OK) return HR_NO_MEMORY;
+  if (engine->attempt) return hr__attempt_begin(engine, move->job);
+  return hr__schedule(engine, now_us + work_us, HR__PENDING_END, move->job.id);
+}
+
+/* The cluster has it back already; what is left is the job's own books. */
+static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr__move *move) {
+  struct hr__seat now = engine->seat[move->job.id];
+  int64_t attempt_us = engine->attempt_us[move->job.id];
+  struct hr_slice one;
+  engine->seat[move->job.id] = move->seat;
+  engine->attempt_us[move->job.id] = move->attempt_us;
+  struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
+  enum hr_status status = hr__attempt_stop(engine, move->job, true);
+  if (engine->residents.first) hr__residents_remove(engine, move->job, &placement);
+  struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
+                           &placement,          {HR_NONE},        {HR_NONE}};
+  engine->stirred_us = engine->view.now_us;
+  hr__tell(engine, &event);
+  hr__seat_drop(engine, move->job);
+  engine->seat[move->job.id] = now;
+  engine->attempt_us[move->job.id] = attempt_us;
+  return status;
 }
 
 static enum hr_status commit_move(struct hr__engine *engine, const struct hr__move *move) {
@@ -164,12 +238,20 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
   case HR__MOVE_REJECT: {
     struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, move->reason, move->job, NULL, {HR_NONE}, {HR_NONE}};
     engine->n_rejected++;
-    tell(engine, &event);
+    hr__tell(engine, &event);
     return HR_OK;
   }
-  case HR__MOVE_WAKE: {
-    struct hr__pending timer = hr__pending(move->at_us, HR_EVENT_TIMER, 0);
-    return hr__event_heap_push(&engine->heap, timer) == HR_OK ? HR_OK : out_of_memory(engine);
+  case HR__MOVE_WAKE:
+    return hr__schedule(engine, move->at_us, HR__PENDING_TIMER, 0);
+  case HR__MOVE_PREEMPT:
+    return commit_preempt(engine, move);
+  case HR__MOVE_ACQUIRE:
+    return hr__market_launch(engine, move->node);
+  case HR__MOVE_RELEASE: {
+    hr_pool pool = hr__cluster_pool_of(&engine->cluster, move->node);
+    struct hr_event event = hr__node_event(engine, HR_EVENT_RELEASE, move->reason, pool, move->node);
+    hr__tell(engine, &event);
+    return HR_OK;
   }
   }
   return HR_OK;
@@ -181,7 +263,7 @@ static enum hr_status run_pass(struct hr__engine *engine) {
   engine->n_passes++;
   enum hr_status status = config->policy->decide(engine->policy, &engine->view, &engine->plan);
   if (engine->plan.status != HR_OK) return engine->plan.status;
-  if (status == HR_NO_MEMORY) return out_of_memory(engine);
+  if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
   if (status != HR_OK)
     return hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %" PRId64 " us", config->policy->name,
                    engine->view.now_us);
@@ -209,16 +291,26 @@ static void stop_at_horizon(struct hr__engine *engine) {
   tell_instant(engine);
 }
 
+/* Markets go on for ever; a run with them ends with its last job, or when it stands still. */
+static bool is_over(const struct hr__engine *engine, int64_t at_us) {
+  if (at_us == HR_NEVER_US) return true;
+  if (!engine->markets || engine->cursor < engine->trace->n_jobs) return false;
+  return engine->view.n_waiting + engine->view.n_running == 0 || at_us - engine->stirred_us > STANDSTILL_US;
+}
+
 static enum hr_status run_loop(struct hr__engine *engine) {
   for (;;) {
     int64_t at_us = next_instant(engine);
-    if (at_us == HR_NEVER_US) return HR_OK;
+    if (is_over(engine, at_us)) return HR_OK;
     if (at_us > engine->config->horizon_us) {
       stop_at_horizon(engine);
       return HR_OK;
     }
-    engine->view.now_us = engine->last_us = at_us;
+    uint64_t before = engine->n_events;
+    engine->view.now_us = at_us;
     enum hr_status status = apply_events(engine);
+    if (engine->n_events == before && status == HR_OK) continue; /* all that was pending was of no concern any more */
+    engine->last_us = at_us;
     if (status == HR_OK) status = run_pass(engine);
     if (status != HR_OK) return status;
   }
@@ -232,7 +324,9 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
   engine->reason = calloc(n_jobs + 1, sizeof *engine->reason);
   engine->start_us = malloc((n_jobs + 1) * sizeof *engine->start_us);
   engine->seat = calloc(n_jobs + 1, sizeof *engine->seat);
-  if (!engine->state || !engine->reason || !engine->start_us || !engine->seat) return out_of_memory(engine);
+  engine->pool_fate = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_fate);
+  if (!engine->state || !engine->reason || !engine->start_us || !engine->seat || !engine->pool_fate)
+    return hr__out_of_memory(engine);
   for (size_t i = 0; i < n_jobs; i++) engine->start_us[i] = HR_NEVER_US;
   return HR_OK;
 }
@@ -251,32 +345,58 @@ static enum hr_status create_policy(struct hr__engine *engine) {
                               .params = config->params,
                               .seed = config->seed};
   enum hr_status status = ops->create(&env, &engine->policy, engine->error);
-  return status == HR_NO_MEMORY ? out_of_memory(engine) : status;
+  if (status == HR_OK && ops->abilities) engine->abilities = ops->abilities(engine->policy);
+  return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;
+}
+
+/* What only runs have in which nodes come and go, or jobs are stopped. */
+static enum hr_status begin_changes(struct hr__engine *engine) {
+  bool markets = engine->cluster.nodes != NULL;
+  enum hr_status status = HR_OK;
+  if (markets || engine->abilities & HR_POLICY_PREEMPTS) status = hr__attempts_init(engine);
+  if (status == HR_OK && markets) status = hr__markets_init(engine);
+  if (engine->attempt) {
+    engine->view.attempt_us = engine->attempt_us;
+    engine->view.kept_us = engine->kept_us;
+  }
+  return status;
 }
 
 static enum hr_status begin(struct hr__engine *engine) {
   enum hr_status status = allocate_jobs(engine);
   if (status != HR_OK) return status;
-  status = hr__cluster_init(&engine->cluster, &engine->arena, engine->config->cluster, engine->trace);
-  if (status != HR_OK) return out_of_memory(engine);
+  status = hr__cluster_init(&engine->cluster, &engine->arena, engine->config->cluster, engine->trace,
+                            engine->config->classes);
+  if (status != HR_OK) return hr__out_of_memory(engine);
   engine->view = (struct hr_view){.size = sizeof engine->view,
                                   .jobs = engine->trace,
                                   .cluster = &engine->cluster,
                                   .state = engine->state,
                                   .start_us = engine->start_us,
+                                  .attempt_us = engine->start_us,
                                   .total_milli = engine->cluster.total_milli};
-  return create_policy(engine);
+  status = create_policy(engine);
+  return status == HR_OK ? begin_changes(engine) : status;
+}
+
+static void settle(struct hr__engine *engine) {
+  engine->view.now_us = engine->last_us;
+  if (engine->attempt) hr__attempts_settle(engine);
+  hr__markets_settle(engine);
 }
 
 /* The per-job columns move into the result. */
 static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **result) {
   *result = malloc(sizeof **result);
-  if (!*result) return out_of_memory(engine);
+  if (!*result) return hr__out_of_memory(engine);
   **result = (struct hr_result){.trace = engine->trace,
                                 .n_jobs = engine->trace->n_jobs,
                                 .state = engine->state,
                                 .start_us = engine->start_us,
                                 .reason = engine->reason,
+                                .fate = engine->fate,
+                                .pools = engine->pool_fate,
+                                .n_pools = engine->cluster.n_pools,
                                 .n_submitted = engine->n_submitted,
                                 .n_completed = engine->n_completed,
                                 .n_rejected = engine->n_rejected,
@@ -289,12 +409,16 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
                                 .digest = engine->digest};
   engine->state = engine->reason = NULL;
   engine->start_us = NULL;
+  engine->fate = NULL;
+  engine->pool_fate = NULL;
   return HR_OK;
 }
 
 static void finish(struct hr__engine *engine) {
   if (engine->policy && engine->config->policy->destroy) engine->config->policy->destroy(engine->policy);
   hr__event_heap_finish(&engine->heap);
+  hr__markets_finish(engine);
+  hr__storage_finish(engine);
   hr__arena_finish(&engine->arena);
   free(engine->plan.moves);
   free(engine->store.slices);
@@ -302,6 +426,8 @@ static void finish(struct hr__engine *engine) {
   free(engine->reason);
   free(engine->start_us);
   free(engine->seat);
+  free(engine->fate);
+  free(engine->pool_fate);
 }
 
 enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error) {
@@ -311,6 +437,7 @@ enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result *
   enum hr_status status = begin(&engine);
   if (status == HR_OK) status = run_loop(&engine);
   if (status == HR_OK && config->check) status = hr__check_state(&engine, true);
+  if (status == HR_OK) settle(&engine);
   if (status == HR_OK) status = hand_over(&engine, result);
   finish(&engine);
   return status;

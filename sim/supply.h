@@ -58,6 +58,6 @@ int64_t hr__life_draw(const struct hr_spot_spec *spec, uint64_t seed, uint32_t n
 
 /* The mean time until a node of such a pool is reclaimed, in seconds, for the choice of checkpoint intervals: from the
    rate, the mean up time, the mean life, or the record (node time up per reclaim); infinite when it never is. */
-double hr__spot_mean_life_s(const struct hr_spot_spec *spec, uint32_t n_nodes);
+double hr__spot_mean_life_s(const struct hr_spot_spec *spec);
 
 #endif

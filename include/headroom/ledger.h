@@ -41,9 +41,8 @@ struct hr_pool_account {
   hr_amount cost;                /* used + idle */
   hr_amount used;                /* charged to jobs */
   hr_amount on_demand;           /* what the GPU time that jobs used would have cost on demand; 0 where unknown */
-  hr_amount gpu_time, used_time; /* milli-GPU x microseconds that were paid for, and that jobs used */
-  hr_amount waived_time;         /* not billed, as the node was reclaimed early */
-  uint64_t launches, reclaims;
+  hr_amount gpu_time, used_time; /* milli-GPU x microseconds that were paid for, and that jobs used of them */
+  hr_amount waived_time;         /* that were not billed, as the node was reclaimed early */
 };
 
 struct hr_ledger;
@@ -51,7 +50,7 @@ struct hr_ledger;
 HR_API struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                           bool by_job);
 HR_API void hr_ledger_destroy(struct hr_ledger *ledger);
-/* To be given to the run. */
+/* To be given to a run, once. */
 HR_API struct hr_fold hr_ledger_fold(struct hr_ledger *ledger);
 /* Ends the accounts at the run's end: what still runs is charged up to it. HR_NO_MEMORY if an account was lost. */
 HR_API enum hr_status hr_ledger_close(struct hr_ledger *ledger, const struct hr_result *result);
@@ -60,10 +59,6 @@ HR_API enum hr_status hr_ledger_close(struct hr_ledger *ledger, const struct hr_
 HR_API size_t hr_ledger_charges(const struct hr_ledger *ledger, const struct hr_charge **charges);
 HR_API const struct hr_pool_account *hr_ledger_pool(const struct hr_ledger *ledger, hr_pool pool);
 HR_API hr_amount hr_ledger_job(const struct hr_ledger *ledger, hr_job job);
-
-/* The price of a pool's GPU-hour at a time, and its sum from time zero: micro-dollars per GPU-hour x microseconds. */
-HR_API int64_t hr_market_price_at(const struct hr_market_spec *market, int64_t at_us);
-HR_API hr_amount hr_market_price_sum(const struct hr_market_spec *market, int64_t to_us);
 
 #ifdef __cplusplus
 }

@@ -118,6 +118,10 @@ struct hr_market_spec {
   struct hr_spot_spec spot;
 };
 
+/* The price of a pool's GPU-hour at a time, and its sum from time zero: micro-dollars per GPU-hour x microseconds. */
+HR_API int64_t hr_market_price_at(const struct hr_market_spec *market, int64_t at_us);
+HR_API hr_amount hr_market_price_sum(const struct hr_market_spec *market, int64_t to_us);
+
 /* ---- What jobs save and lose ------------------------------------------------------------------------ */
 
 #define HR_CHECKPOINT_TABLE(X)                                                                                         \

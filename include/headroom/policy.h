@@ -56,6 +56,7 @@ enum hr_event_kind {
   X(HR_REASON_BACKFILL, "backfill")               /* ahead of a job that is before it in order */                      \
   X(HR_REASON_TOO_LARGE, "too-large")             /* more GPUs than any acceptable pool has */                         \
   X(HR_REASON_NO_GPU_TYPE, "no-such-gpu-type")    /* no pool has an acceptable GPU type */                             \
+  X(HR_REASON_SPOT_ONLY, "only-spot")             /* only spot capacity is acceptable, and the job may not go there */ \
   X(HR_REASON_POLICY, "policy")                   /* the policy refuses it, or stops it */                             \
   X(HR_REASON_RECLAIMED, "reclaimed")             /* the market took the node */                                       \
   X(HR_REASON_SAVED, "saved")                     /* the job left a node that is to be reclaimed, its work saved */    \
@@ -145,6 +146,8 @@ HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept
 /* Nodes of elastic pools (on-demand, spot) are off until they are asked for, then boot, then are up; a node that has
    notice is closing. The nodes of other pools are up while the pool exists. */
 enum hr_node_state { HR_NODE_UP, HR_NODE_OFF, HR_NODE_BOOTING, HR_NODE_CLOSING };
+/* Whether there is a pool whose nodes come and go. */
+HR_API bool hr_cluster_changes(const struct hr_cluster *cluster);
 HR_API enum hr_node_state hr_cluster_node_state(const struct hr_cluster *cluster, hr_node node);
 /* When the node was asked for; 0 for one that was always there. */
 HR_API int64_t hr_cluster_node_since_us(const struct hr_cluster *cluster, hr_node node);
@@ -152,6 +155,8 @@ HR_API int64_t hr_cluster_node_since_us(const struct hr_cluster *cluster, hr_nod
 HR_API uint32_t hr_cluster_nodes_in(const struct hr_cluster *cluster, hr_pool pool, enum hr_node_state state);
 /* How many more nodes of the pool can be asked for now. */
 HR_API uint32_t hr_cluster_offer(const struct hr_cluster *cluster, hr_pool pool);
+/* How often a node of the pool is reclaimed, per hour that it is up, as its market's model or record has it. */
+HR_API double hr_cluster_reclaims_per_h(const struct hr_cluster *cluster, hr_pool pool);
 /* The price of a GPU-hour of the pool now, in micro-dollars. */
 HR_API int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool pool, int64_t now_us);
 
@@ -218,6 +223,8 @@ struct hr_policy_env {
   uint64_t seed;
 };
 
+enum { HR_POLICY_PREEMPTS = 1, HR_POLICY_MANAGES_CAPACITY = 2 };
+
 struct hr_policy_ops {
   uint32_t abi;  /* HR_POLICY_ABI */
   uint32_t size; /* sizeof (struct hr_policy_ops); it only grows at its end */
@@ -231,9 +238,10 @@ struct hr_policy_ops {
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
   /* Once per instant, after all events of that instant. */
   enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_plan *plan);
-  /* Whether this policy asks for nodes and gives them back; asked once, after `create`. NULL or false: the engine asks
-     for all nodes that can be had, as soon as they can be had. */
-  bool (*manages_capacity)(void *self);
+  /* What this policy will do beyond starting and rejecting jobs: HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY. Asked
+     once, after `create`; NULL: neither. Who does not manage capacity gets all nodes that can be had, as soon as they
+     can be had. */
+  uint32_t (*abilities)(void *self);
 };
 
 #ifdef __cplusplus

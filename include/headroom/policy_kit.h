@@ -100,8 +100,11 @@ HR_API bool hr_releases_add(struct hr_releases *releases, hr_job job, uint32_t g
                             const struct hr_placement *placement, int64_t end_us);
 HR_API bool hr_releases_remove(struct hr_releases *releases, hr_job job, uint32_t gpus,
                                const struct hr_placement *placement, int64_t end_us);
-/* The earliest time after now at which the rule can place `gpus` GPUs, if nothing else starts; HR_NEVER_US when
-   they would not fit on the empty cluster. To be asked when they do not fit now. */
+/* To be told of each node that comes up, has notice or goes down: what is not usable does not come free. By node only.
+ */
+HR_API void hr_releases_set_usable(struct hr_releases *releases, hr_pool pool, hr_node node, bool usable);
+/* The earliest time after now at which the rule can place `gpus` GPUs, if nothing else starts and no node comes;
+   HR_NEVER_US when they would not fit on the empty cluster. To be asked when they do not fit now. */
 HR_API int64_t hr_releases_earliest(struct hr_releases *releases, uint32_t gpus, uint32_t accept_class, int64_t now_us);
 /* Whether `gpus` GPUs could still be placed at `at_us` if `taken` GPUs stayed at `placement` from now until beyond
    then. */

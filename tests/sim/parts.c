@@ -87,7 +87,7 @@ static void event_heap_sorts_by_time_kind_entity(void) {
   struct hr__pending last = {0};
   for (uint32_t round = 0; round < 20; round++) {
     for (uint32_t i = 0; i < 500; i++) {
-      enum hr_event_kind kind = draw(2) ? HR_EVENT_END : HR_EVENT_TIMER;
+      enum hr__pending_kind kind = draw(2) ? HR__PENDING_END : HR__PENDING_TIMER;
       CU_ASSERT_EQUAL_FATAL(hr__event_heap_push(&heap, hr__pending(1000 * round + draw(50), kind, draw(100))), HR_OK);
     }
     last = (struct hr__pending){0};
@@ -106,9 +106,9 @@ static void event_heap_sorts_by_time_kind_entity(void) {
 }
 
 static void pending_events_keep_their_parts(void) {
-  struct hr__pending pending = hr__pending(5, HR_EVENT_TIMER, UINT32_MAX);
+  struct hr__pending pending = hr__pending(5, HR__PENDING_TIMER, UINT32_MAX);
   CU_ASSERT_EQUAL(pending.at_us, 5);
-  CU_ASSERT_EQUAL(hr__pending_kind(pending), HR_EVENT_TIMER);
+  CU_ASSERT_EQUAL(hr__pending_kind(pending), HR__PENDING_TIMER);
   CU_ASSERT_EQUAL(hr__pending_entity(pending), UINT32_MAX);
   CU_ASSERT_EQUAL(sizeof pending, 16);
 }

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * When nodes of elastic pools are asked for and given back.
+ *
+ * After the backfill has started what fits, the jobs that still wait are laid, shape by shape, on the GPUs that are
+ * free or booting; for those left over, nodes are asked for in the pool that the rule prefers. A pass costs shapes x
+ * pools, whatever the number of waiting jobs: for spot-first, which lets a job wait a while for spot capacity before it
+ * pays for on-demand, each shape counts its jobs whose while is over. A node that has been idle for long enough is
+ * given back.
+ */
+
+#include "policies/queue.h"
+
+#include <math.h>
+
+/* A time at which something of a job or of a node becomes due; what has changed since is found out then. */
+struct due {
+  int64_t at_us;
+  uint32_t id;
+};
+
+/* First in, first out: all dues of one list are equally far ahead, so they are in order of time. */
+struct dues {
+  struct due *ring;
+  uint32_t first, count, capacity; /* a power of two */
+};
+
+/* Waiting jobs that ask for the same. */
+struct demand {
+  uint32_t gpus, accept_class;
+  uint32_t count, impatient; /* of `count`, those that have waited long enough for spot capacity */
+  bool is_single, may_use_spot;
+};
+
+struct hr__market_plan {
+  struct hr__market_limits limits;
+  uint32_t n_pools, *gpus_per_node; /* by pool */
+  struct demand *demands;           /* all that were ever seen */
+  uint32_t n_demands, demands_capacity;
+  uint32_t *demand_of;        /* by job, while it waits */
+  int64_t *patience_us;       /* by job: until when it waits for spot capacity; IMPATIENT after that */
+  int64_t *calm_us;           /* by pool: since when spot capacity is on offer and nothing was reclaimed */
+  int64_t *idle_us;           /* by node: since when it has no job */
+  uint32_t **levels;          /* by pool and free GPUs: nodes that waiting jobs may be laid on */
+  struct dues idle, patience; /* nodes; jobs */
+  int64_t wake_us;            /* the next wake-up that was asked for */
+};
+
+#define IMPATIENT INT64_C(-1)
+
+static bool is_elastic(const struct hr__queue *queue, uint32_t i) {
+  hr_pool pool = {i};
+  return hr_market_is_elastic(hr_cluster_pool_spec(queue->cluster, pool)->market.market);
+}
+
+static bool is_spot(const struct hr__queue *queue, uint32_t i) {
+  hr_pool pool = {i};
+  return hr_cluster_pool_spec(queue->cluster, pool)->market.market == HR_MARKET_SPOT;
+}
+
+/* ---- Dues ------------------------------------------------------------------------------------------- */
+
+static bool add_due(struct hr_arena *arena, struct dues *dues, struct due due) {
+  if (dues->count == dues->capacity) {
+    uint32_t capacity = dues->capacity ? 2 * dues->capacity : 64;
+    struct due *ring = hr_arena_alloc(arena, capacity * sizeof *ring);
+    if (!ring) return false;
+    for (uint32_t i = 0; i < dues->count; i++) ring[i] = dues->ring[(dues->first + i) & (dues->capacity - 1)];
+    dues->ring = ring;
+    dues->first = 0;
+    dues->capacity = capacity;
+  }
+  dues->ring[(dues->first + dues->count++) & (dues->capacity - 1)] = due;
+  return true;
+}
+
+static bool next_due(struct dues *dues, int64_t now_us, struct due *due) {
+  if (!dues->count || dues->ring[dues->first].at_us > now_us) return false;
+  *due = dues->ring[dues->first];
+  dues->first = (dues->first + 1) & (dues->capacity - 1);
+  dues->count--;
+  return true;
+}
+
+static int64_t first_due_us(const struct dues *dues) {
+  return dues->count ? dues->ring[dues->first].at_us : HR_NEVER_US;
+}
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static bool make_levels(struct hr__queue *queue) {
+  struct hr__market_plan *market = queue->market;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    market->gpus_per_node[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->gpus_per_node;
+    market->levels[i] = hr_arena_alloc(queue->arena, (market->gpus_per_node[i] + 1) * sizeof **market->levels);
+    if (!market->levels[i]) return false;
+  }
+  return true;
+}
+
+static uint32_t n_nodes(const struct hr_cluster *cluster) {
+  hr_pool last = {hr_cluster_pools(cluster) - 1};
+  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
+}
+
+bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits) {
+  struct hr__market_plan *market = hr_arena_alloc(queue->arena, sizeof *market);
+  if (!market) return false;
+  size_t n_jobs = queue->trace->n_jobs, n_pools = hr_cluster_pools(queue->cluster);
+  *market = (struct hr__market_plan){.limits = *limits, .n_pools = (uint32_t)n_pools};
+  market->gpus_per_node = hr_arena_alloc(queue->arena, n_pools * sizeof *market->gpus_per_node);
+  market->demand_of = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->demand_of);
+  market->patience_us = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->patience_us);
+  market->calm_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->calm_us);
+  market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
+  market->levels = hr_arena_alloc(queue->arena, n_pools * sizeof(*market->levels));
+  bool all = market->gpus_per_node && market->demand_of && market->patience_us && market->calm_us && market->idle_us &&
+             market->levels;
+  if (!all) return false;
+  /* What is on offer at the beginning is taken to have been so for long. */
+  for (size_t i = 0; i < n_pools; i++) market->calm_us[i] = -limits->spot_hold_us;
+  queue->market = market;
+  return make_levels(queue);
+}
+
+/* ---- Who waits -------------------------------------------------------------------------------------- */
+
+static bool may_use_spot(const struct hr__queue *queue, uint32_t accept_class) {
+  for (uint32_t i = 0; i < queue->market->n_pools; i++)
+    if (is_spot(queue, i) && hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) return true;
+  return false;
+}
+
+static uint32_t find_demand(struct hr__queue *queue, hr_job job) {
+  struct hr__market_plan *market = queue->market;
+  uint32_t gpus = hr__gpus(queue, job), accept_class = hr_cluster_accept_class(queue->cluster, job);
+  for (uint32_t i = 0; i < market->n_demands; i++)
+    if (market->demands[i].gpus == gpus && market->demands[i].accept_class == accept_class) return i;
+  if (market->n_demands == market->demands_capacity) {
+    uint32_t capacity = market->demands_capacity ? 2 * market->demands_capacity : 16;
+    struct demand *demands = hr_arena_alloc(queue->arena, capacity * sizeof *demands);
+    if (!demands) return HR_NONE;
+    for (uint32_t i = 0; i < market->n_demands; i++) demands[i] = market->demands[i];
+    market->demands = demands;
+    market->demands_capacity = capacity;
+  }
+  market->demands[market->n_demands] =
+      (struct demand){.gpus = gpus,
+                      .accept_class = accept_class,
+                      .is_single = hr_placer_is_single(queue->placer, gpus, accept_class),
+                      .may_use_spot = may_use_spot(queue, accept_class)};
+  return market->n_demands++;
+}
+
+bool hr__market_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr__market_plan *market = queue->market;
+  if (hr__gpus(queue, job) == 0) return true;
+  uint32_t at = find_demand(queue, job);
+  if (at == HR_NONE) return false;
+  market->demand_of[job.id] = at;
+  market->demands[at].count++;
+  market->patience_us[job.id] = view->now_us + market->limits.spot_wait_us;
+  if (market->limits.rule != HR__MARKET_SPOT_FIRST || !market->demands[at].may_use_spot) return true;
+  return add_due(queue->arena, &market->patience, (struct due){market->patience_us[job.id], job.id});
+}
+
+void hr__market_job_starts(struct hr__queue *queue, hr_job job) {
+  struct hr__market_plan *market = queue->market;
+  if (hr__gpus(queue, job) == 0) return;
+  struct demand *demand = &market->demands[market->demand_of[job.id]];
+  demand->count--;
+  demand->impatient -= market->patience_us[job.id] == IMPATIENT;
+  market->patience_us[job.id] = HR_NEVER_US;
+}
+
+static void lose_patience(struct hr__market_plan *market, int64_t now_us) {
+  struct due due;
+  while (next_due(&market->patience, now_us, &due)) {
+    if (market->patience_us[due.id] != due.at_us) continue; /* it has started since */
+    market->patience_us[due.id] = IMPATIENT;
+    market->demands[market->demand_of[due.id]].impatient++;
+  }
+}
+
+/* ---- Nodes ------------------------------------------------------------------------------------------ */
+
+static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
+  struct hr__market_plan *market = queue->market;
+  market->idle_us[node.id] = now_us;
+  return add_due(queue->arena, &market->idle, (struct due){now_us + market->limits.idle_release_us, node.id});
+}
+
+bool hr__market_node_changes(struct hr__queue *queue, const struct hr_event *event) {
+  struct hr__market_plan *market = queue->market;
+  hr_pool pool = event->pool;
+  if (!is_elastic(queue, pool.id)) return true;
+  if (event->kind == HR_EVENT_OFFER) {
+    bool offered = hr_cluster_offer(queue->cluster, pool) > 0;
+    if (!offered) market->calm_us[pool.id] = HR_NEVER_US;
+    if (offered && market->calm_us[pool.id] == HR_NEVER_US) market->calm_us[pool.id] = event->at_us;
+    return true;
+  }
+  if (event->kind == HR_EVENT_NODE_DOWN) {
+    if (market->calm_us[pool.id] != HR_NEVER_US) market->calm_us[pool.id] = event->at_us;
+    return true;
+  }
+  return event->kind != HR_EVENT_NODE_UP || node_idles(queue, event->node, event->at_us);
+}
+
+bool hr__market_place_is_left(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
+  if (!is_elastic(queue, placement->pool.id)) return true;
+  uint32_t first = hr_cluster_first_node(queue->cluster, placement->pool).id;
+  const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, placement->pool);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    hr_node node = placement->slices[i].node;
+    if (hr_free_index_get(index, node.id - first) != hr_free_index_gpus_per_node(index)) continue;
+    if (!node_idles(queue, node, now_us)) return false;
+  }
+  return true;
+}
+
+static uint32_t n_active(const struct hr__queue *queue, uint32_t pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){pool});
+  return spec->nodes - hr_cluster_nodes_in(queue->cluster, (hr_pool){pool}, HR_NODE_OFF);
+}
+
+/* The nodes of one market, or of both elastic ones. */
+static uint32_t n_active_in(const struct hr__queue *queue, bool spot, bool on_demand) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < queue->market->n_pools; i++)
+    if (is_elastic(queue, i) && (is_spot(queue, i) ? spot : on_demand)) sum += n_active(queue, i);
+  return sum;
+}
+
+static bool is_still_idle(const struct hr__queue *queue, struct due due, hr_pool pool) {
+  if (queue->market->idle_us[due.id] + queue->market->limits.idle_release_us != due.at_us) return false;
+  if (hr_cluster_node_state(queue->cluster, (hr_node){due.id}) != HR_NODE_UP) return false;
+  const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, pool);
+  uint32_t number = due.id - hr_cluster_first_node(queue->cluster, pool).id;
+  return hr_free_index_get(index, number) == hr_free_index_gpus_per_node(index);
+}
+
+static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
+  uint32_t i = queue->market->n_pools - 1;
+  while (hr_cluster_first_node(queue->cluster, (hr_pool){i}).id > node) i--;
+  return (hr_pool){i};
+}
+
+static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  struct hr__market_plan *market = queue->market;
+  enum hr_status status = HR_OK;
+  struct due due;
+  while (status == HR_OK && next_due(&market->idle, view->now_us, &due)) {
+    hr_pool pool = pool_of(queue, due.id);
+    if (!is_still_idle(queue, due, pool)) continue;
+    if (!is_spot(queue, pool.id) && n_active_in(queue, false, true) <= market->limits.min_on_demand) continue;
+    status = hr_plan_release(plan, (hr_node){due.id});
+    if (status == HR_OK && queue->releases) hr_releases_set_usable(queue->releases, pool, (hr_node){due.id}, false);
+  }
+  return status;
+}
+
+/* ---- Laying jobs on what is there ------------------------------------------------------------------- */
+
+static void read_levels(struct hr__queue *queue) {
+  struct hr__market_plan *market = queue->market;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
+    for (uint32_t free = 1; free <= market->gpus_per_node[i]; free++)
+      market->levels[i][free] = hr_free_index_count(index, free);
+    market->levels[i][market->gpus_per_node[i]] += hr_cluster_nodes_in(queue->cluster, (hr_pool){i}, HR_NODE_BOOTING);
+  }
+}
+
+static uint32_t least(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
+/* Nodes that one job of a gang takes. */
+static uint32_t nodes_per_job(uint32_t gpus, uint32_t size) {
+  return gpus / size + (gpus % size != 0);
+}
+
+/* Lays up to `count` jobs on the pool; how many found room. */
+static uint32_t lay_in_pool(uint32_t *levels, uint32_t size, const struct demand *demand, uint32_t count) {
+  uint32_t gpus = demand->gpus, laid = 0;
+  if (!demand->is_single) {
+    uint32_t nodes = nodes_per_job(gpus, size);
+    laid = least(count, levels[size] / nodes);
+    levels[size] -= laid * nodes;
+    if (gpus % size) levels[size - gpus % size] += laid;
+    return laid;
+  }
+  for (uint32_t free = gpus; free <= size && laid < count; free++) {
+    uint32_t per_node = free / gpus, jobs = least(count - laid, levels[free] * per_node);
+    uint32_t nodes = (jobs + per_node - 1) / per_node;
+    levels[free] -= nodes;
+    levels[free - per_node * gpus] += nodes;
+    laid += jobs;
+  }
+  return laid;
+}
+
+static uint32_t lay(struct hr__queue *queue, const struct demand *demand, uint32_t count) {
+  uint32_t laid = 0;
+  for (uint32_t i = 0; i < queue->market->n_pools && laid < count; i++)
+    if (hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}))
+      laid += lay_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, count - laid);
+  return laid;
+}
+
+/* ---- Asking for nodes ------------------------------------------------------------------------------- */
+
+/* What a GPU-hour costs when what is lost to reclaims is counted in; more so where many nodes would be lost together.
+ */
+static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
+  double price = (double)hr_cluster_price_uusd_h(queue->cluster, (hr_pool){pool}, now_us);
+  uint32_t all = n_active_in(queue, true, true);
+  double share = all ? (double)n_active(queue, pool) / all : 0;
+  double reclaims_per_h = hr_cluster_reclaims_per_h(queue->cluster, (hr_pool){pool});
+  return price * (1 + reclaims_per_h * queue->market->limits.reclaim_hours * (1 + share));
+}
+
+/* How many nodes of the pool may be asked for now. */
+static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
+  const struct hr__market_plan *market = queue->market;
+  uint32_t offer = hr_cluster_offer(queue->cluster, (hr_pool){pool});
+  if (!offer || !is_spot(queue, pool)) return offer;
+  if (market->limits.rule == HR__MARKET_ON_DEMAND_ONLY) return 0;
+  if (market->limits.rule == HR__MARKET_SPOT_FIRST &&
+      (market->calm_us[pool] == HR_NEVER_US || now_us - market->calm_us[pool] < market->limits.spot_hold_us))
+    return 0;
+  if (market->limits.max_spot_share >= 1) return offer;
+  double spot = n_active_in(queue, true, false), others = n_active_in(queue, false, true);
+  double most = floor(market->limits.max_spot_share * others / (1 - market->limits.max_spot_share) + 1e-9) - spot;
+  return most <= 0 ? 0 : most < offer ? (uint32_t)most : offer;
+}
+
+/* The pool to ask for nodes for one job of the demand at least; HR_NONE when there is none. */
+static uint32_t choose_pool(const struct hr__queue *queue, const struct demand *demand, bool spot_only,
+                            int64_t now_us) {
+  const struct hr__market_plan *market = queue->market;
+  uint32_t best = HR_NONE;
+  double best_score = 0;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    uint32_t size = market->gpus_per_node[i];
+    if (!is_elastic(queue, i) || (spot_only && !is_spot(queue, i))) continue;
+    if (!hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i})) continue;
+    if (demand->is_single && demand->gpus > size) continue;
+    uint32_t needed = demand->is_single ? 1 : nodes_per_job(demand->gpus, size);
+    uint32_t whole = demand->is_single ? 0 : market->levels[i][size];
+    if (room(queue, i, now_us) + whole < needed || room(queue, i, now_us) == 0) continue;
+    double value = market->limits.rule == HR__MARKET_PRICE_CAPACITY
+                       ? score(queue, i, now_us)
+                       : (double)hr_cluster_price_uusd_h(queue->cluster, (hr_pool){i}, now_us);
+    if (best != HR_NONE && value >= best_score) continue;
+    best = i;
+    best_score = value;
+  }
+  return best;
+}
+
+/* Asks for nodes for `count` jobs in pools of the kind; how many jobs found room. */
+static enum hr_status ask(struct hr__queue *queue, const struct demand *demand, uint32_t count, bool spot_only,
+                          const struct hr_view *view, struct hr_plan *plan, uint32_t *found) {
+  struct hr__market_plan *market = queue->market;
+  enum hr_status status = HR_OK;
+  for (*found = 0; status == HR_OK && *found < count;) {
+    uint32_t i = choose_pool(queue, demand, spot_only, view->now_us);
+    if (i == HR_NONE) break;
+    uint32_t size = market->gpus_per_node[i], left = count - *found, nodes;
+    if (demand->is_single)
+      nodes = (left + size / demand->gpus - 1) / (size / demand->gpus);
+    else
+      nodes = nodes_per_job(demand->gpus, size) - least(market->levels[i][size], nodes_per_job(demand->gpus, size) - 1);
+    nodes = least(nodes, room(queue, i, view->now_us));
+    /* One node at a time, as each changes the shares. */
+    if (market->limits.rule == HR__MARKET_PRICE_CAPACITY && demand->is_single) nodes = 1;
+    status = hr_plan_acquire(plan, (hr_pool){i}, nodes);
+    market->levels[i][size] += nodes;
+    *found += lay_in_pool(market->levels[i], size, demand, left);
+  }
+  return status;
+}
+
+static enum hr_status supply(struct hr__queue *queue, const struct demand *demand, const struct hr_view *view,
+                             struct hr_plan *plan) {
+  uint32_t laid = lay(queue, demand, demand->count), left = demand->count - laid, found = 0;
+  if (left == 0) return HR_OK;
+  if (queue->market->limits.rule != HR__MARKET_SPOT_FIRST || !demand->may_use_spot)
+    return ask(queue, demand, left, false, view, plan, &found);
+  enum hr_status status = ask(queue, demand, left, true, view, plan, &found);
+  laid += found;
+  uint32_t impatient = demand->impatient > laid ? demand->impatient - laid : 0;
+  if (status != HR_OK || impatient == 0) return status;
+  return ask(queue, demand, impatient, false, view, plan, &found);
+}
+
+static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_plan *plan) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < queue->market->n_pools && status == HR_OK; i++) {
+    uint32_t there = n_active_in(queue, false, true), minimum = queue->market->limits.min_on_demand;
+    if (there >= minimum) break;
+    if (!is_elastic(queue, i) || is_spot(queue, i)) continue;
+    status =
+        hr_plan_acquire(plan, (hr_pool){i}, least(minimum - there, hr_cluster_offer(queue->cluster, (hr_pool){i})));
+  }
+  return status;
+}
+
+/* ---- The pass --------------------------------------------------------------------------------------- */
+
+/* When spot capacity that is on offer will have been so for long enough. */
+static int64_t next_calm_us(const struct hr__market_plan *market, int64_t now_us) {
+  int64_t next_us = HR_NEVER_US;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    if (market->calm_us[i] == HR_NEVER_US) continue;
+    int64_t held_us = market->calm_us[i] + market->limits.spot_hold_us;
+    if (held_us > now_us && held_us < next_us) next_us = held_us;
+  }
+  return next_us;
+}
+
+static enum hr_status wake_for_next(struct hr__market_plan *market, const struct hr_view *view, struct hr_plan *plan) {
+  int64_t next_us = first_due_us(&market->idle), patience_us = first_due_us(&market->patience);
+  int64_t calm_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_calm_us(market, view->now_us) : HR_NEVER_US;
+  if (patience_us < next_us) next_us = patience_us;
+  if (calm_us < next_us) next_us = calm_us;
+  bool pending = market->wake_us > view->now_us && market->wake_us <= next_us;
+  if (next_us == HR_NEVER_US || pending) return HR_OK;
+  market->wake_us = next_us;
+  return hr_plan_wake_at(plan, next_us);
+}
+
+enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  struct hr__market_plan *market = queue->market;
+  lose_patience(market, view->now_us);
+  enum hr_status status = release_idle(queue, view, plan);
+  if (status == HR_OK) status = keep_minimum(queue, plan);
+  if (status == HR_OK && view->n_waiting) {
+    read_levels(queue);
+    for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
+      if (market->demands[i].count) status = supply(queue, &market->demands[i], view, plan);
+  }
+  return status == HR_OK ? wake_for_next(market, view, plan) : status;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs that may be stopped before their end. An attempt goes through phases: it restarts (not the first time), works,
+ * and saves now and then; on notice it may save and leave. One entry of the heap stands for the end of a job's phase or
+ * of its work; who writes to a shared storage has none, and is turned by the storage. Work is counted by the job's own
+ * clock, which stands still while it saves or restarts. What a checkpoint holds is kept; the rest of what was done is
+ * lost when the job is stopped.
+ */
+
+#include "sim/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- What a job's class says ------------------------------------------------------------------------ */
+
+static const struct hr_class_spec *class_of(const struct hr__engine *engine, hr_job job) {
+  static const struct hr_class_spec nothing = {0};
+  const struct hr_class_spec *classes = engine->config->classes;
+  const uint8_t *class_ = engine->trace->class_;
+  return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
+}
+
+static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
+  uint64_t own = engine->trace->checkpoint_mib ? engine->trace->checkpoint_mib[job.id] : 0;
+  return own ? own : class_of(engine, job)->checkpoint_mib;
+}
+
+static hr_pool pool_of(const struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  return hr__seat_placement(engine, job, &one).pool;
+}
+
+/* Checkpoints go through the storage when its bandwidth and their size are known; else they take the class's time. */
+static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && checkpoint_mib(engine, job) > 0;
+}
+
+static int64_t lone_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  if (!writes_to_storage(engine, job, pool)) return class_of(engine, job)->write_us;
+  double seconds = (double)checkpoint_mib(engine, job) / (double)engine->cluster.pools[pool.id].spec->storage_mib_s;
+  return (int64_t)llround(seconds * (double)HR_SECOND_US);
+}
+
+/* Daly's interval (A higher order estimate of the optimum checkpoint interval for restart dumps, 2006), to first order:
+   sqrt(2 d M) - d for a write of d and a mean time M between losses, M where d is as long as 2 M. */
+static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+  const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
+  if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
+  double life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
+  bool together = spec->market.spot.model == HR_SPOT_ON_OFF || spec->market.spot.model == HR_SPOT_TRACE;
+  uint32_t n_nodes = engine->seat[job.id].n_slices;
+  if (!together && n_nodes > 1) life_s /= n_nodes;
+  if (!isfinite(life_s)) return HR_NEVER_US;
+  double write_s = (double)lone_write_us(engine, job, pool) / (double)HR_SECOND_US;
+  double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;
+  if (interval_s * (double)HR_SECOND_US >= (double)HR_MAX_INPUT_US) return HR_NEVER_US;
+  int64_t interval_us = (int64_t)llround(interval_s * (double)HR_SECOND_US);
+  return interval_us > 0 ? interval_us : HR_SECOND_US;
+}
+
+static int64_t interval_us(const struct hr__engine *engine, hr_job job) {
+  int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
+  const struct hr_class_spec *class_ = class_of(engine, job);
+  if (own > 0 && class_->checkpoint != HR_CHECKPOINT_ON_NOTICE) return own;
+  switch (class_->checkpoint) {
+  case HR_CHECKPOINT_INTERVAL:
+    return class_->interval_us > 0 ? class_->interval_us : HR_NEVER_US;
+  case HR_CHECKPOINT_YOUNG_DALY:
+    return young_daly_us(engine, job, pool_of(engine, job));
+  case HR_CHECKPOINT_NONE:
+  case HR_CHECKPOINT_ON_NOTICE:
+  case HR_N_CHECKPOINTS:
+    break;
+  }
+  return HR_NEVER_US;
+}
+
+static bool can_save(const struct hr__engine *engine, hr_job job) {
+  return class_of(engine, job)->checkpoint != HR_CHECKPOINT_NONE || engine->attempt[job.id].interval_us != HR_NEVER_US;
+}
+
+/* ---- Phases ----------------------------------------------------------------------------------------- */
+
+/* Books the time of the phase that ends now. */
+static void close_phase(struct hr__engine *engine, hr_job job) {
+  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr_job_fate *fate = &engine->fate[job.id];
+  int64_t passed_us = engine->view.now_us - attempt->phase_us;
+  if (attempt->phase == HR__PHASE_WORKING)
+    attempt->progress_us += passed_us;
+  else if (attempt->phase == HR__PHASE_RESTARTING)
+    fate->restarting_us += passed_us;
+  else
+    fate->saving_us += passed_us;
+  attempt->phase_us = engine->view.now_us;
+}
+
+static void enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
+  close_phase(engine, job);
+  engine->attempt[job.id].phase = phase;
+}
+
+/* Works until the next checkpoint is due, or to the end. */
+static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
+  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
+  int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* since the last checkpoint */
+  if (attempt->interval_us != HR_NEVER_US && attempt->interval_us - done_us < left_us) {
+    int64_t until_us = attempt->interval_us > done_us ? attempt->interval_us - done_us : 0;
+    return hr__schedule(engine, now_us + until_us, HR__PENDING_PHASE, job.id);
+  }
+  return hr__schedule(engine, now_us + left_us, HR__PENDING_END, job.id);
+}
+
+static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
+  hr_pool pool = pool_of(engine, job);
+  enter(engine, job, phase);
+  if (writes_to_storage(engine, job, pool)) return hr__storage_write(engine, pool, job, checkpoint_mib(engine, job));
+  return hr__schedule(engine, engine->view.now_us + class_of(engine, job)->write_us, HR__PENDING_PHASE, job.id);
+}
+
+static enum hr_status saved(struct hr__engine *engine, hr_job job) {
+  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr_slice one;
+  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  bool leaves = attempt->phase == HR__PHASE_LEAVING;
+  enter(engine, job, HR__PHASE_WORKING);
+  engine->kept_us[job.id] = attempt->progress_us;
+  struct hr_event event = {engine->view.now_us, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
+  enum hr_status status = hr__happen(engine, &event);
+  if (status != HR_OK) return status;
+  return leaves ? hr__attempt_interrupt(engine, job, HR_REASON_SAVED) : work_on(engine, job);
+}
+
+enum hr_status hr__attempt_turn(struct hr__engine *engine, hr_job job) {
+  switch (engine->attempt[job.id].phase) {
+  case HR__PHASE_RESTARTING:
+    enter(engine, job, HR__PHASE_WORKING);
+    return work_on(engine, job);
+  case HR__PHASE_WORKING:
+    return save(engine, job, HR__PHASE_SAVING);
+  case HR__PHASE_SAVING:
+  case HR__PHASE_LEAVING:
+    break;
+  }
+  return saved(engine, job);
+}
+
+/* ---- Beginning and end ------------------------------------------------------------------------------ */
+
+enum hr_status hr__attempts_init(struct hr__engine *engine) {
+  size_t n_jobs = (size_t)engine->trace->n_jobs + 1;
+  engine->attempt_us = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->attempt_us);
+  engine->kept_us = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->kept_us);
+  engine->attempt = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->attempt);
+  engine->heap.place = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->heap.place);
+  engine->fate = calloc(n_jobs, sizeof *engine->fate);
+  if (!engine->attempt_us || !engine->kept_us || !engine->attempt || !engine->heap.place || !engine->fate)
+    return hr__out_of_memory(engine);
+  for (size_t i = 0; i < n_jobs; i++) {
+    engine->attempt_us[i] = HR_NEVER_US;
+    engine->fate[i].end_us = HR_NEVER_US;
+  }
+  return hr__storage_init(engine);
+}
+
+enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
+  struct hr__attempt *attempt = &engine->attempt[job.id];
+  int64_t restart_us = engine->fate[job.id].attempts++ ? class_of(engine, job)->restart_us : 0;
+  *attempt = (struct hr__attempt){.phase_us = engine->view.now_us,
+                                  .progress_us = engine->kept_us[job.id],
+                                  .interval_us = interval_us(engine, job),
+                                  .phase = restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING};
+  if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
+  return work_on(engine, job);
+}
+
+static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
+  enum hr__phase phase = engine->attempt[job.id].phase;
+  if (phase != HR__PHASE_SAVING && phase != HR__PHASE_LEAVING) return HR_OK;
+  hr_pool pool = pool_of(engine, job);
+  return writes_to_storage(engine, job, pool) ? hr__storage_drop(engine, pool, job) : HR_OK;
+}
+
+static void close_books(struct hr__engine *engine, hr_job job, bool keep) {
+  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr_job_fate *fate = &engine->fate[job.id];
+  close_phase(engine, job);
+  if (keep) engine->kept_us[job.id] = attempt->progress_us;
+  fate->lost_us += attempt->progress_us - engine->kept_us[job.id];
+  fate->kept_us = engine->kept_us[job.id];
+  fate->held_us += engine->view.now_us - engine->attempt_us[job.id];
+}
+
+enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep) {
+  enum hr_status status = leave_storage(engine, job);
+  close_books(engine, job, keep);
+  hr__event_heap_remove_job(&engine->heap, job.id);
+  return status;
+}
+
+void hr__attempt_end(struct hr__engine *engine, hr_job job) {
+  close_books(engine, job, true);
+  engine->fate[job.id].end_us = engine->view.now_us;
+}
+
+void hr__attempts_settle(struct hr__engine *engine) {
+  for (uint32_t i = 0; i < engine->trace->n_jobs; i++)
+    if (engine->state[i] == HR_JOB_RUNNING) close_books(engine, (hr_job){i}, true);
+}
+
+/* ---- Interruption ----------------------------------------------------------------------------------- */
+
+enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
+  struct hr_slice one;
+  enum hr_status status = hr__attempt_stop(engine, job, false);
+  if (status != HR_OK) return status;
+  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
+  hr__cluster_give(&engine->cluster, &placement, gpu_milli);
+  if (engine->residents.first) hr__residents_remove(engine, job, &placement);
+  engine->view.allocated_milli -= gpu_milli;
+  engine->view.n_running--;
+  engine->view.n_waiting++;
+  engine->state[job.id] = HR_JOB_WAITING;
+  if (engine->pool_fate) engine->pool_fate[placement.pool.id].interruptions++;
+  struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
+  status = hr__happen(engine, &event);
+  hr__seat_drop(engine, job);
+  return status;
+}
+
+/* Whether the job, as it goes on now, is done by then without another checkpoint. */
+static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
+  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  int64_t end_us = attempt->phase_us + engine->trace->work_us[job.id] - attempt->progress_us;
+  return attempt->phase == HR__PHASE_WORKING && end_us <= down_us;
+}
+
+static bool save_fits(const struct hr__engine *engine, hr_job job, int64_t down_us) {
+  hr_pool pool = pool_of(engine, job);
+  int64_t write_us = writes_to_storage(engine, job, pool)
+                         ? hr__storage_forecast_us(engine, pool, checkpoint_mib(engine, job))
+                         : class_of(engine, job)->write_us;
+  return write_us <= down_us - engine->view.now_us;
+}
+
+/* A job that will be done in time works on; one that restarts has nothing to save and leaves; one that is saving leaves
+   after that; one that works saves and leaves if the write fits; all others work on to be cut off. */
+enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us) {
+  struct hr__attempt *attempt = &engine->attempt[job.id];
+  if (attempt->phase == HR__PHASE_LEAVING || !can_save(engine, job)) return HR_OK;
+  if (attempt->phase == HR__PHASE_RESTARTING) return hr__attempt_interrupt(engine, job, HR_REASON_RECLAIMED);
+  if (attempt->phase == HR__PHASE_SAVING) {
+    enter(engine, job, HR__PHASE_LEAVING);
+    return HR_OK;
+  }
+  bool done_in_time = ends_by(engine, job, down_us);
+  if (!done_in_time && !save_fits(engine, job, down_us)) return HR_OK;
+  hr__event_heap_remove_job(&engine->heap, job.id);
+  if (!done_in_time) return save(engine, job, HR__PHASE_LEAVING);
+  attempt->interval_us = HR_NEVER_US;
+  enter(engine, job, HR__PHASE_WORKING);
+  return work_on(engine, job);
+}

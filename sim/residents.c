@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which jobs sit on a node: short lists, as a node has few GPUs, of links that are used again. */
+
+#include "sim/engine.h"
+
+#include <stdlib.h>
+
+static enum hr_status take_link(struct hr__residents *residents, uint32_t *link) {
+  if (residents->unused) {
+    *link = residents->unused - 1;
+    residents->unused = residents->links[*link].next;
+    return HR_OK;
+  }
+  if (residents->count == residents->capacity) {
+    uint32_t capacity = residents->capacity ? 2 * residents->capacity : 256;
+    struct hr__resident *links = realloc(residents->links, capacity * sizeof *links);
+    if (!links) return HR_NO_MEMORY;
+    residents->links = links;
+    residents->capacity = capacity;
+  }
+  *link = residents->count++;
+  return HR_OK;
+}
+
+enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  struct hr__residents *residents = &engine->residents;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    uint32_t link, *first = &residents->first[placement->slices[i].node.id];
+    if (take_link(residents, &link) != HR_OK) return hr__out_of_memory(engine);
+    residents->links[link] = (struct hr__resident){job, *first};
+    *first = link + 1;
+  }
+  return HR_OK;
+}
+
+void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  struct hr__residents *residents = &engine->residents;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    uint32_t *at = &residents->first[placement->slices[i].node.id];
+    while (residents->links[*at - 1].job.id != job.id) at = &residents->links[*at - 1].next;
+    uint32_t link = *at - 1;
+    *at = residents->links[link].next;
+    residents->links[link].next = residents->unused;
+    residents->unused = link + 1;
+  }
+}

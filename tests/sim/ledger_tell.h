@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_SIM_LEDGER_TELL_H
+#define HR_TESTS_SIM_LEDGER_TELL_H
+
+/* Events told to a ledger by hand, without an engine. */
+
+#include "headroom/ledger.h"
+
+static inline void tell(struct hr_ledger *ledger, const struct hr_event *event) {
+  struct hr_fold fold = hr_ledger_fold(ledger);
+  struct hr_view view = {.size = sizeof view, .now_us = event->at_us};
+  fold.on_event(fold.self, &view, event);
+}
+
+static inline void tell_job(struct hr_ledger *ledger, int64_t at_us, enum hr_event_kind kind, uint32_t job,
+                            const struct hr_placement *placement) {
+  struct hr_event event = {at_us, kind, HR_REASON_NONE, {job}, placement, {HR_NONE}, {HR_NONE}};
+  tell(ledger, &event);
+}
+
+static inline void tell_node(struct hr_ledger *ledger, int64_t at_us, enum hr_event_kind kind, enum hr_reason reason,
+                             uint32_t pool, uint32_t node) {
+  struct hr_event event = {at_us, kind, reason, {HR_NONE}, NULL, {pool}, {node}};
+  tell(ledger, &event);
+}
+
+#endif

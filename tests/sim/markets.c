@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nodes that come and go, and what that does to jobs: each case small enough to be worked out by hand, to the second.
+ */
+
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+
+#include <string.h>
+
+#define S HR_SECOND_US
+
+enum { MOST_JOBS = 4, MOST_LOGGED = 200 };
+
+struct logged {
+  int64_t at_s;
+  enum hr_event_kind kind;
+  enum hr_reason reason;
+  uint32_t job, node;
+};
+
+struct log {
+  uint32_t count;
+  struct logged event[MOST_LOGGED];
+};
+
+static void log_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct log *log = self;
+  (void)view;
+  if (log->count < MOST_LOGGED)
+    log->event[log->count++] =
+        (struct logged){event->at_us / S, event->kind, event->reason, event->job.id, event->node.id};
+}
+
+/* The n-th event of a kind, from 0; NULL if there is none. */
+static const struct logged *nth(const struct log *log, enum hr_event_kind kind, uint32_t n) {
+  for (uint32_t i = 0; i < log->count; i++)
+    if (log->event[i].kind == kind && n-- == 0) return &log->event[i];
+  return NULL;
+}
+
+/* Jobs of 4 GPUs on a spot pool of nodes of 4 GPUs; what a case does not say is none. */
+struct spot_case {
+  uint32_t n_jobs, n_nodes;
+  int64_t submit_s[MOST_JOBS], work_s[MOST_JOBS];
+  struct hr_level_step levels[6]; /* at_us in seconds here */
+  uint32_t n_levels;
+  int64_t notice_s, boot_s;
+  struct hr_class_spec class_; /* times in seconds here */
+  uint64_t storage_mib_s;
+  uint8_t flags;
+  int64_t horizon_s;
+};
+
+struct outcome {
+  struct log log;
+  struct hr_result *result;
+  struct hr_error error;
+};
+
+static void seconds_to_us(struct hr_class_spec *class_) {
+  class_->interval_us *= S;
+  class_->write_us *= S;
+  class_->restart_us *= S;
+}
+
+static void run_with(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                     const struct hr_class_spec *class_, const struct hr_policy_ops *policy, int64_t horizon_us,
+                     struct outcome *outcome) {
+  struct hr_class_spec classes[HR_N_CLASSES];
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
+    classes[i] = *class_;
+    seconds_to_us(&classes[i]);
+  }
+  static const struct hr_param_value params[16] = {{0}};
+  struct hr_param_value queue[16] = {{.integer = 0}, {.integer = 1}, {.integer = 1}}; /* fifo, skip, first-fit */
+  struct hr_fold fold = {&outcome->log, log_event, NULL};
+  struct hr_run_config config = {.trace = trace,
+                                 .cluster = cluster,
+                                 .policy = policy ? policy : hr_policy_find("queue", NULL),
+                                 .params = policy ? params : queue,
+                                 .seed = 1,
+                                 .horizon_us = horizon_us,
+                                 .check = true,
+                                 .classes = classes,
+                                 .folds = &fold,
+                                 .n_folds = 1};
+  memset(&outcome->log, 0, sizeof outcome->log);
+  CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &outcome->result, &outcome->error), HR_OK);
+}
+
+static void run_case(struct spot_case spot, struct outcome *outcome) {
+  char name[] = "spot", gpu[] = "T4";
+  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS];
+  uint32_t gpus[MOST_JOBS];
+  uint8_t flags[MOST_JOBS];
+  for (uint32_t i = 0; i < spot.n_jobs; i++) {
+    submit_us[i] = spot.submit_s[i] * S;
+    work_us[i] = spot.work_s[i] * S;
+    gpus[i] = 4;
+    flags[i] = spot.flags;
+  }
+  for (uint32_t i = 0; i < spot.n_levels; i++) spot.levels[i].at_us *= S;
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = spot.n_jobs,
+                           .submit_us = submit_us,
+                           .work_us = work_us,
+                           .gpus = gpus,
+                           .flags = flags};
+  struct hr_pool_spec pool = {.name = name,
+                              .gpu = gpu,
+                              .nodes = spot.n_nodes,
+                              .gpus_per_node = 4,
+                              .storage_mib_s = spot.storage_mib_s,
+                              .market = {.market = HR_MARKET_SPOT,
+                                         .to_us = HR_NEVER_US,
+                                         .boot = {HR_DURATION_FIXED, (double)spot.boot_s, 0},
+                                         .spot = {.model = spot.n_levels ? HR_SPOT_TRACE : HR_SPOT_NONE,
+                                                  .notice_us = spot.notice_s * S,
+                                                  .levels = spot.levels,
+                                                  .n_levels = spot.n_levels,
+                                                  .period_us = 100000 * S}}};
+  struct hr_cluster_spec cluster = {&pool, 1};
+  run_with(&trace, &cluster, &spot.class_, NULL, spot.horizon_s ? spot.horizon_s * S : HR_NEVER_US, outcome);
+}
+
+/* A job's fate in seconds: attempts, end, kept, lost, saving, restarting, held. */
+static bool fate_is(const struct outcome *outcome, uint32_t job, uint32_t attempts, const int64_t *seconds) {
+  struct hr_job_fate f = outcome->result->fate[job];
+  const int64_t found[] = {f.end_us / S,    f.kept_us / S,       f.lost_us / S,
+                           f.saving_us / S, f.restarting_us / S, f.held_us / S};
+  bool same = f.attempts == attempts && memcmp(found, seconds, sizeof found) == 0;
+  for (uint32_t i = 0; !same && i < 6; i++) fprintf(stderr, " %lld/%lld", (long long)found[i], (long long)seconds[i]);
+  return same;
+}
+#define FATE_IS(outcome, job, attempts, ...) CU_ASSERT(fate_is(outcome, job, attempts, (const int64_t[]){__VA_ARGS__}))
+
+/* Both nodes are gone from 100 s to 200 s. */
+#define GAP .n_nodes = 2, .levels = {{0, 2}, {100, 0}, {200, 2}}, .n_levels = 3
+
+static void without_checkpoints_all_is_lost(void) {
+  struct outcome outcome;
+  run_case((struct spot_case){.n_jobs = 1, .work_s = {150}, GAP}, &outcome);
+  FATE_IS(&outcome, 0, 2, 350, 150, 100, 0, 0, 250);
+  const struct logged *interrupt = nth(&outcome.log, HR_EVENT_INTERRUPT, 0);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(interrupt);
+  CU_ASSERT_EQUAL(interrupt->at_s, 100);
+  CU_ASSERT_EQUAL(interrupt->reason, HR_REASON_RECLAIMED);
+  CU_ASSERT_EQUAL(outcome.result->pools[0].reclaims, 2);
+  CU_ASSERT_EQUAL(outcome.result->pools[0].launches, 4);
+  CU_ASSERT_EQUAL(outcome.result->pools[0].interruptions, 1);
+  CU_ASSERT(outcome.result->pools[0].up_us == 2 * (hr_amount)250 * S);
+  hr_result_destroy(outcome.result);
+}
+
+static void what_is_saved_is_kept(void) {
+  struct outcome outcome;
+  struct hr_class_spec interval = {
+      .checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 30, .write_us = 5, .restart_us = 7};
+  run_case((struct spot_case){.n_jobs = 1, .work_s = {150}, GAP, .class_ = interval}, &outcome);
+  FATE_IS(&outcome, 0, 2, 307, 150, 30, 20, 7, 207);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_SAVED, 1)->at_s, 70);
+  CU_ASSERT_PTR_NULL(nth(&outcome.log, HR_EVENT_SAVED, 4));
+  hr_result_destroy(outcome.result);
+}
+
+static void on_notice_a_job_saves_and_leaves_if_the_write_fits(void) {
+  struct outcome outcome;
+  struct hr_class_spec on_notice = {.checkpoint = HR_CHECKPOINT_ON_NOTICE, .write_us = 15, .restart_us = 10};
+  struct spot_case spot = {.n_jobs = 1, .work_s = {150}, GAP, .notice_s = 20, .class_ = on_notice};
+  run_case(spot, &outcome);
+  FATE_IS(&outcome, 0, 2, 280, 150, 0, 15, 10, 175);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NOTICE, 0)->at_s, 80);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_INTERRUPT, 0)->at_s, 95);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_INTERRUPT, 0)->reason, HR_REASON_SAVED);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_DOWN, 0)->at_s, 100);
+  hr_result_destroy(outcome.result);
+  spot.notice_s = 14;
+  run_case(spot, &outcome);
+  FATE_IS(&outcome, 0, 2, 360, 150, 100, 0, 10, 260);
+  hr_result_destroy(outcome.result);
+  spot.notice_s = 15; /* done at the very instant at which the node goes */
+  run_case(spot, &outcome);
+  FATE_IS(&outcome, 0, 2, 275, 150, 0, 15, 10, 175);
+  hr_result_destroy(outcome.result);
+}
+
+static void who_is_done_before_the_node_goes_is_left_alone(void) {
+  struct outcome outcome;
+  struct hr_class_spec interval = {.checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 45, .write_us = 2};
+  run_case((struct spot_case){.n_jobs = 1, .work_s = {95}, GAP, .notice_s = 20, .class_ = interval}, &outcome);
+  FATE_IS(&outcome, 0, 1, 97, 95, 0, 2, 0, 97); /* the checkpoint due at 92 s is left out */
+  hr_result_destroy(outcome.result);
+}
+
+static void writers_share_the_storage(void) {
+  struct outcome outcome;
+  struct hr_class_spec class_ = {.checkpoint = HR_CHECKPOINT_ON_NOTICE, .checkpoint_mib = 100};
+  struct spot_case spot = {
+      .n_jobs = 2, .work_s = {150, 150}, GAP, .notice_s = 20, .class_ = class_, .storage_mib_s = 10};
+  run_case(spot, &outcome);
+  FATE_IS(&outcome, 0, 2, 270, 150, 0, 20, 0, 170);
+  FATE_IS(&outcome, 1, 2, 270, 150, 0, 20, 0, 170);
+  hr_result_destroy(outcome.result);
+  spot.notice_s = 15; /* there is time for the first alone, which then has the storage to itself */
+  run_case(spot, &outcome);
+  FATE_IS(&outcome, 0, 2, 265, 150, 0, 10, 0, 160);
+  FATE_IS(&outcome, 1, 2, 350, 150, 100, 0, 0, 250);
+  hr_result_destroy(outcome.result);
+}
+
+static void who_joins_slows_the_others_down(void) {
+  struct outcome outcome;
+  struct hr_class_spec class_ = {.checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 30, .checkpoint_mib = 100};
+  /* The first writes alone from 30 s to 34 s, 40 of 100 MiB; then 60 MiB at half the speed take until 46 s; the second
+     has 60 MiB by then and needs 4 s more. */
+  run_case(
+      (struct spot_case){
+          .n_jobs = 2, .n_nodes = 2, .submit_s = {0, 4}, .work_s = {40, 40}, .class_ = class_, .storage_mib_s = 10},
+      &outcome);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_SAVED, 0)->at_s, 46);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_SAVED, 1)->at_s, 50);
+  FATE_IS(&outcome, 0, 1, 56, 40, 0, 16, 0, 56);
+  FATE_IS(&outcome, 1, 1, 60, 40, 0, 16, 0, 56);
+  hr_result_destroy(outcome.result);
+}
+
+static void nodes_boot_before_jobs_start(void) {
+  struct outcome outcome;
+  run_case((struct spot_case){.n_jobs = 1, .work_s = {50}, GAP, .boot_s = 60}, &outcome);
+  FATE_IS(&outcome, 0, 2, 310, 50, 40, 0, 0, 90);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_ACQUIRE, 0)->at_s, 0);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_UP, 0)->at_s, 60);
+  hr_result_destroy(outcome.result);
+}
+
+static void a_part_of_the_pool_goes_highest_nodes_first(void) {
+  struct outcome outcome;
+  run_case(
+      (struct spot_case){
+          .n_jobs = 2, .n_nodes = 2, .work_s = {150, 150}, .levels = {{0, 2}, {100, 1}, {120, 2}}, .n_levels = 3},
+      &outcome);
+  FATE_IS(&outcome, 0, 1, 150, 150, 0, 0, 0, 150);
+  FATE_IS(&outcome, 1, 2, 270, 150, 100, 0, 0, 250);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_DOWN, 0)->node, 1);
+  hr_result_destroy(outcome.result);
+}
+
+/* From 60 s to 80 s and again from 90 s there is capacity; with 15 s of notice the first stretch offers 5 s. */
+static void what_will_be_gone_within_the_notice_cannot_be_had(void) {
+  struct outcome outcome;
+  struct spot_case spot = {.n_jobs = 1,
+                           .n_nodes = 1,
+                           .submit_s = {0},
+                           .work_s = {20},
+                           .levels = {{0, 0}, {60, 1}, {80, 0}, {90, 1}},
+                           .n_levels = 4};
+  run_case(spot, &outcome);
+  FATE_IS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20);
+  hr_result_destroy(outcome.result);
+  spot.notice_s = 15;
+  run_case(spot, &outcome);
+  FATE_IS(&outcome, 0, 1, 80, 20, 0, 0, 0, 20); /* launched at 60 s; notice at 65 s; done in time */
+  hr_result_destroy(outcome.result);
+  spot.notice_s = 20;
+  run_case(spot, &outcome);
+  FATE_IS(&outcome, 0, 1, 110, 20, 0, 0, 0, 20);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_ACQUIRE, 0)->at_s, 90);
+  hr_result_destroy(outcome.result);
+}
+
+static void who_must_not_be_interrupted_never_goes_to_spot(void) {
+  struct outcome outcome;
+  run_case((struct spot_case){.n_jobs = 1, .work_s = {10}, GAP, .flags = HR_JOB_NOT_INTERRUPTIBLE}, &outcome);
+  CU_ASSERT_EQUAL(outcome.result->n_rejected, 1);
+  CU_ASSERT_EQUAL(outcome.result->reason[0], HR_REASON_SPOT_ONLY);
+  hr_result_destroy(outcome.result);
+  run_case((struct spot_case){.n_jobs = 1, .work_s = {10}, GAP, .class_ = {.no_spot = true}}, &outcome);
+  CU_ASSERT_EQUAL(outcome.result->n_rejected, 1);
+  hr_result_destroy(outcome.result);
+}
+
+static void a_job_longer_than_any_stretch_starts_over_and_over(void) {
+  struct outcome outcome;
+  run_case((struct spot_case){.n_jobs = 1,
+                              .n_nodes = 1,
+                              .work_s = {200},
+                              .levels = {{0, 1}, {100, 0}, {50000, 1}, {50100, 0}},
+                              .n_levels = 4,
+                              .horizon_s = 999999},
+           &outcome);
+  CU_ASSERT_EQUAL(outcome.result->n_completed, 0);
+  FATE_IS(&outcome, 0, 20, HR_NEVER_US / S, 0, 2000, 0, 0, 2000);
+  hr_result_destroy(outcome.result);
+}
+
+static void a_reservation_is_there_for_its_time(void) {
+  char name[] = "block", gpu[] = "T4";
+  int64_t submit_us[] = {0, 0}, work_us[] = {30 * S, 80 * S};
+  uint32_t gpus[] = {4, 4};
+  struct hr_trace trace = {.source = "test", .n_jobs = 2, .submit_us = submit_us, .work_us = work_us, .gpus = gpus};
+  struct hr_pool_spec pool = {.name = name,
+                              .gpu = gpu,
+                              .nodes = 2,
+                              .gpus_per_node = 4,
+                              .market = {.market = HR_MARKET_RESERVED, .from_us = 20 * S, .to_us = 90 * S}};
+  struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_class_spec class_ = {0};
+  struct outcome outcome;
+  run_with(&trace, &cluster, &class_, NULL, HR_NEVER_US, &outcome);
+  FATE_IS(&outcome, 0, 1, 50, 30, 0, 0, 0, 30);
+  FATE_IS(&outcome, 1, 1, HR_NEVER_US / S, 0, 70, 0, 0, 70);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_DOWN, 0)->reason, HR_REASON_RESERVATION_END);
+  CU_ASSERT_EQUAL(outcome.result->end_us, 90 * S);
+  hr_result_destroy(outcome.result);
+}
+
+/* ---- Policies that stop jobs and manage capacity ---------------------------------------------------- */
+
+enum { SCRIPT = 16 };
+/* What a scripted policy does, move by move, each at its time. */
+struct step {
+  int64_t at_s;
+  enum { START, PREEMPT, ACQUIRE, RELEASE, ROLL_BACK_ALL } move;
+  uint32_t job, node;
+};
+struct script {
+  const struct step *steps;
+  uint32_t n_steps;
+};
+static struct script script; /* of the test that runs */
+
+static enum hr_status create_scripted(const struct hr_policy_env *env, void **self, struct hr_error *error) {
+  (void)env, (void)error;
+  *self = &script;
+  return HR_OK;
+}
+
+static uint32_t all_abilities(void *self) {
+  (void)self;
+  return HR_POLICY_PREEMPTS | HR_POLICY_MANAGES_CAPACITY;
+}
+
+static enum hr_status make(struct hr_plan *plan, const struct step *step) {
+  struct hr_slice slice = {{step->node}, 4000};
+  struct hr_placement placement = {.pool = {0}, .n_slices = 1, .slices = &slice};
+  switch (step->move) {
+  case START:
+    return hr_plan_start(plan, (hr_job){step->job}, &placement, HR_REASON_IN_ORDER);
+  case PREEMPT:
+    return hr_plan_preempt(plan, (hr_job){step->job}, HR_REASON_POLICY);
+  case ACQUIRE:
+    return hr_plan_acquire(plan, (hr_pool){0}, 1);
+  case RELEASE:
+    return hr_plan_release(plan, (hr_node){step->node});
+  case ROLL_BACK_ALL:
+    hr_plan_rollback(plan, 0);
+  }
+  return HR_OK;
+}
+
+static enum hr_status decide_scripted(void *self, const struct hr_view *view, struct hr_plan *plan) {
+  const struct script *todo = self;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < todo->n_steps && status == HR_OK; i++) {
+    if (todo->steps[i].at_s * S == view->now_us) status = make(plan, &todo->steps[i]);
+    if (status == HR_OK && todo->steps[i].at_s * S > view->now_us)
+      return hr_plan_wake_at(plan, todo->steps[i].at_s * S);
+  }
+  return status;
+}
+
+static const struct hr_policy_ops scripted = {.abi = HR_POLICY_ABI,
+                                              .size = sizeof scripted,
+                                              .name = "scripted",
+                                              .create = create_scripted,
+                                              .decide = decide_scripted,
+                                              .abilities = all_abilities};
+
+/* Two jobs of 100 s and 50 s on an on-demand pool of two nodes that boot in 10 s. */
+static void run_script(const struct step *steps, uint32_t n_steps, struct outcome *outcome) {
+  char name[] = "pool", gpu[] = "T4";
+  int64_t submit_us[] = {0, 0}, work_us[] = {100 * S, 50 * S};
+  uint32_t gpus[] = {4, 4};
+  struct hr_trace trace = {.source = "test", .n_jobs = 2, .submit_us = submit_us, .work_us = work_us, .gpus = gpus};
+  struct hr_pool_spec pool = {.name = name,
+                              .gpu = gpu,
+                              .nodes = 2,
+                              .gpus_per_node = 4,
+                              .market = {.market = HR_MARKET_ON_DEMAND, .boot = {HR_DURATION_FIXED, 10, 0}}};
+  struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_class_spec class_ = {.restart_us = 5};
+  script = (struct script){steps, n_steps};
+  run_with(&trace, &cluster, &class_, &scripted, HR_NEVER_US, outcome);
+}
+#define RUN_SCRIPT(outcome, ...)                                                                                       \
+  run_script((const struct step[]){__VA_ARGS__}, sizeof(const struct step[]){__VA_ARGS__} / sizeof(struct step),       \
+             outcome)
+
+static void a_preempted_job_keeps_its_work(void) {
+  struct outcome outcome;
+  RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {10, START, 0, 0}, {40, PREEMPT, 0, 0}, {40, START, 1, 0},
+             {90, START, 0, 0});
+  FATE_IS(&outcome, 0, 2, 165, 100, 0, 0, 5, 105);
+  FATE_IS(&outcome, 1, 1, 90, 50, 0, 0, 0, 50);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_PREEMPT, 0)->at_s, 40);
+  CU_ASSERT_EQUAL(outcome.result->start_us[0], 10 * S);
+  hr_result_destroy(outcome.result);
+}
+
+static void a_job_moves_within_a_pass(void) {
+  struct outcome outcome;
+  RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {0, ACQUIRE, 0, 0}, {10, START, 0, 0}, {40, PREEMPT, 0, 0},
+             {40, START, 0, 1}, {40, START, 1, 0});
+  FATE_IS(&outcome, 0, 2, 115, 100, 0, 0, 5, 105);
+  FATE_IS(&outcome, 1, 1, 90, 50, 0, 0, 0, 50);
+  hr_result_destroy(outcome.result);
+}
+
+/* All moves of an instant are taken back, and the state is as it was: checked mode and the ends say so. */
+static void moves_are_taken_back_whole(void) {
+  struct outcome outcome;
+  RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {10, START, 0, 0}, {40, ACQUIRE, 0, 0}, {40, PREEMPT, 0, 0},
+             {40, START, 1, 0}, {40, ROLL_BACK_ALL, 0, 0}, {110, START, 1, 0});
+  FATE_IS(&outcome, 0, 1, 110, 100, 0, 0, 0, 100);
+  FATE_IS(&outcome, 1, 1, 160, 50, 0, 0, 0, 50);
+  CU_ASSERT_PTR_NULL(nth(&outcome.log, HR_EVENT_PREEMPT, 0));
+  CU_ASSERT_PTR_NULL(nth(&outcome.log, HR_EVENT_ACQUIRE, 1));
+  CU_ASSERT_EQUAL(outcome.result->pools[0].launches, 1);
+  hr_result_destroy(outcome.result);
+  RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {0, ACQUIRE, 0, 0}, {10, START, 0, 0}, {40, PREEMPT, 0, 0},
+             {40, START, 0, 1}, {40, RELEASE, 0, 0}, {40, ROLL_BACK_ALL, 0, 0}, {50, START, 1, 1});
+  FATE_IS(&outcome, 0, 1, 110, 100, 0, 0, 0, 100);
+  FATE_IS(&outcome, 1, 1, 100, 50, 0, 0, 0, 50);
+  hr_result_destroy(outcome.result);
+}
+
+static void a_released_node_is_gone_and_can_be_had_again(void) {
+  struct outcome outcome;
+  RUN_SCRIPT(&outcome, {0, ACQUIRE, 0, 0}, {5, RELEASE, 0, 0}, {8, ACQUIRE, 0, 0}, {18, START, 1, 0},
+             {68, RELEASE, 0, 0}, {70, ACQUIRE, 0, 0}, {80, START, 0, 0});
+  FATE_IS(&outcome, 0, 1, 180, 100, 0, 0, 0, 100);
+  FATE_IS(&outcome, 1, 1, 68, 50, 0, 0, 0, 50);
+  CU_ASSERT_EQUAL(outcome.result->pools[0].launches, 3);
+  CU_ASSERT_EQUAL(nth(&outcome.log, HR_EVENT_NODE_UP, 0)->at_s, 18); /* not at 10: that boot was given up */
+  CU_ASSERT(outcome.result->pools[0].up_us == (hr_amount)(5 + 60 + 110) * S);
+  hr_result_destroy(outcome.result);
+}
+
+TEST_MAIN("markets", TEST(a_preempted_job_keeps_its_work), TEST(a_job_moves_within_a_pass),
+          TEST(moves_are_taken_back_whole), TEST(a_released_node_is_gone_and_can_be_had_again),
+          TEST(without_checkpoints_all_is_lost), TEST(what_is_saved_is_kept),
+          TEST(on_notice_a_job_saves_and_leaves_if_the_write_fits),
+          TEST(who_is_done_before_the_node_goes_is_left_alone), TEST(writers_share_the_storage),
+          TEST(who_joins_slows_the_others_down), TEST(nodes_boot_before_jobs_start),
+          TEST(a_part_of_the_pool_goes_highest_nodes_first), TEST(what_will_be_gone_within_the_notice_cannot_be_had),
+          TEST(who_must_not_be_interrupted_never_goes_to_spot),
+          TEST(a_job_longer_than_any_stretch_starts_over_and_over), TEST(a_reservation_is_there_for_its_time))

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Random clusters of all markets under all backfills and node placements, in checked mode. A tracker that knows the
+ * events alone follows who sits where: nodes are never over capacity, nothing starts on a node that is not up or on
+ * spot capacity that is barred, every interruption has its cause, and what jobs held is what the fates say.
+ */
+
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+
+#include <string.h>
+
+enum { N_CASES = 250, MOST_JOBS = 60, MOST_POOLS = 5, MOST_NODES = 40, N_BACKFILLS = 4, N_PLACEMENTS = 3 };
+
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t below) {
+  random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((random_state >> 33) % below);
+}
+
+/* ---- A random case ---------------------------------------------------------------------------------- */
+
+struct random_case {
+  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], limit_us[MOST_JOBS];
+  uint32_t gpus[MOST_JOBS];
+  uint8_t class_[MOST_JOBS], flags[MOST_JOBS];
+  struct hr_trace trace;
+  struct hr_level_step levels[MOST_POOLS][8];
+  struct hr_pool_spec pools[MOST_POOLS];
+  struct hr_cluster_spec cluster;
+  struct hr_class_spec classes[HR_N_CLASSES];
+  struct hr_param_value params[16]; /* of the queue: all but backfill and placement */
+  uint64_t seed;
+};
+
+static int64_t seconds(uint32_t most) {
+  return (int64_t)draw(most) * HR_SECOND_US + (draw(3) ? 0 : draw(1000000));
+}
+
+static void draw_jobs(struct random_case *random) {
+  uint32_t n_jobs = 1 + draw(MOST_JOBS);
+  int64_t at_us = 0;
+  for (uint32_t i = 0; i < n_jobs; i++) {
+    at_us += i && draw(3) ? seconds(300) : 0;
+    random->submit_us[i] = at_us;
+    random->work_us[i] = draw(20) ? seconds(3000) : 0;
+    random->limit_us[i] = random->work_us[i] * (1 + draw(3)) / (1 + draw(2));
+    random->gpus[i] = draw(30) ? 1 + draw(draw(4) ? 4 : 12) : 0;
+    random->class_[i] = (uint8_t)draw(HR_N_CLASSES);
+    random->flags[i] = draw(5) ? 0 : HR_JOB_NOT_INTERRUPTIBLE;
+  }
+  random->trace = (struct hr_trace){.source = "random",
+                                    .n_jobs = n_jobs,
+                                    .submit_us = random->submit_us,
+                                    .work_us = random->work_us,
+                                    .limit_us = random->limit_us,
+                                    .gpus = random->gpus,
+                                    .class_ = random->class_,
+                                    .flags = random->flags};
+}
+
+static void draw_spot(struct random_case *random, uint32_t pool, uint32_t n_nodes, struct hr_spot_spec *spot) {
+  static const enum hr_spot_model models[] = {HR_SPOT_NONE, HR_SPOT_TRACE, HR_SPOT_ON_OFF, HR_SPOT_EXPONENTIAL,
+                                              HR_SPOT_BATHTUB};
+  *spot = (struct hr_spot_spec){.model = models[draw(5)],
+                                .zone = pool,
+                                .notice_us = draw(2) ? seconds(200) : 0,
+                                .up = {HR_DURATION_LOG_NORMAL, 6, 1},
+                                .down = {HR_DURATION_EXPONENTIAL, 200, 0},
+                                .rate_per_h = 3,
+                                .batch_mean = 1 + draw(3),
+                                .bathtub = {0.5, 0.05, 0.05, 0.5, 0.5}};
+  int64_t at_us = 0;
+  for (uint32_t i = 0; i < 8; i++) {
+    random->levels[pool][i] = (struct hr_level_step){at_us, draw(n_nodes + 1)};
+    at_us += 1 + seconds(600);
+  }
+  random->levels[pool][7].level = n_nodes; /* whatever waits comes to run */
+  spot->levels = random->levels[pool];
+  spot->n_levels = 8;
+  spot->period_us = at_us + 4000 * HR_SECOND_US;
+}
+
+static void draw_pools(struct random_case *random) {
+  static char name[] = "pool", gpu[] = "T4";
+  uint32_t n_pools = 1 + draw(MOST_POOLS);
+  for (uint32_t i = 0; i < n_pools; i++) {
+    struct hr_pool_spec *pool = &random->pools[i];
+    *pool = (struct hr_pool_spec){.name = name,
+                                  .gpu = gpu,
+                                  .nodes = 1 + draw(MOST_NODES / MOST_POOLS),
+                                  .gpus_per_node = 1 + draw(6),
+                                  .storage_mib_s = draw(2) ? 10 : 0};
+    pool->market.market = (enum hr_market)draw(HR_N_MARKETS);
+    pool->market.to_us = HR_NEVER_US;
+    if (pool->market.market == HR_MARKET_RESERVED && draw(2)) {
+      pool->market.from_us = seconds(1000);
+      pool->market.to_us = pool->market.from_us + 1 + seconds(5000);
+    }
+    pool->market.boot =
+        (struct hr_duration){draw(2) ? HR_DURATION_FIXED : HR_DURATION_EXPONENTIAL, draw(2) ? 90 : 1e-7, 0};
+    draw_spot(random, i, pool->nodes, &pool->market.spot);
+  }
+  random->cluster = (struct hr_cluster_spec){random->pools, n_pools};
+}
+
+static void draw_classes(struct random_case *random) {
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
+    random->classes[i] = (struct hr_class_spec){.no_spot = draw(4) == 0,
+                                                .checkpoint = (enum hr_checkpoint)draw(HR_N_CHECKPOINTS),
+                                                .interval_us = 1 + seconds(600),
+                                                .checkpoint_mib = draw(2) ? draw(2000) : 0,
+                                                .write_us = seconds(100),
+                                                .restart_us = draw(2) ? seconds(200) : 0};
+}
+
+static void draw_market_rule(struct random_case *random) {
+  memset(random->params, 0, sizeof random->params);
+  random->params[3].integer = draw(4);
+  random->params[4].real = draw(2) ? draw(1000) : 0;      /* spot_wait_s */
+  random->params[5].real = draw(2) ? draw(1000) : 0;      /* spot_hold_s */
+  random->params[6].real = 1 + draw(1000);                /* idle_release_s */
+  random->params[7].integer = draw(3) ? 0 : draw(4);      /* min_on_demand */
+  random->params[8].real = draw(3) ? 1 : draw(11) / 10.0; /* max_spot_share */
+  random->params[9].real = draw(3);                       /* reclaim_hours */
+}
+
+/* ---- The tracker ------------------------------------------------------------------------------------ */
+
+struct tracker {
+  const struct random_case *random;
+  uint32_t first_node[MOST_POOLS];
+  bool up[MOST_NODES], closing[MOST_NODES];
+  int64_t notice_us[MOST_NODES]; /* when it had notice */
+  uint32_t used[MOST_NODES];
+  bool runs[MOST_JOBS];
+  int64_t since_us[MOST_JOBS], held_us[MOST_JOBS];
+  uint32_t n_faults;
+};
+
+static void fault(struct tracker *tracker, const char *what, const struct hr_event *event) {
+  if (tracker->n_faults++ == 0)
+    fprintf(stderr, "\n    %s at %lld us, %s of job %u node %u\n", what, (long long)event->at_us,
+            hr_event_name(event->kind), event->job.id, event->node.id);
+}
+
+static void track_start(struct tracker *tracker, const struct hr_event *event) {
+  const struct hr_placement *placement = event->placement;
+  const struct random_case *random = tracker->random;
+  uint32_t sum = 0, job = event->job.id;
+  if (tracker->runs[job]) fault(tracker, "a running job starts", event);
+  tracker->runs[job] = true;
+  tracker->since_us[job] = event->at_us;
+  bool barred = random->flags[job] || random->classes[random->class_[job]].no_spot;
+  if (random->gpus[job] && barred && random->pools[placement->pool.id].market.market == HR_MARKET_SPOT)
+    fault(tracker, "a job that is barred goes to spot", event);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    uint32_t node = placement->slices[i].node.id, gpus = placement->slices[i].gpu_milli / 1000;
+    if (!tracker->up[node] || tracker->closing[node]) fault(tracker, "a start on a node that is not up", event);
+    tracker->used[node] += gpus;
+    if (tracker->used[node] > random->pools[placement->pool.id].gpus_per_node) fault(tracker, "over capacity", event);
+    sum += gpus;
+  }
+  if (sum != random->gpus[job]) fault(tracker, "a gang is not whole", event);
+}
+
+static void track_stop(struct tracker *tracker, const struct hr_event *event) {
+  uint32_t job = event->job.id;
+  if (!tracker->runs[job]) fault(tracker, "a job stops that does not run", event);
+  tracker->runs[job] = false;
+  tracker->held_us[job] += event->at_us - tracker->since_us[job];
+  bool touched = false;
+  for (uint32_t i = 0; i < event->placement->n_slices; i++) {
+    uint32_t node = event->placement->slices[i].node.id;
+    tracker->used[node] -= event->placement->slices[i].gpu_milli / 1000;
+    touched = touched || tracker->closing[node];
+  }
+  if (event->kind == HR_EVENT_INTERRUPT && event->reason == HR_REASON_SAVED && !touched)
+    fault(tracker, "a job leaves nodes that stay", event);
+}
+
+/* The least level of a recorded pool from a time until the end of the notice. */
+static uint32_t least_level(const struct hr_pool_spec *pool, int64_t at_us) {
+  const struct hr_spot_spec *spot = &pool->market.spot;
+  uint32_t least = UINT32_MAX;
+  for (int64_t round = at_us / spot->period_us; round * spot->period_us <= at_us + spot->notice_us; round++)
+    for (uint32_t i = 0; i < spot->n_levels; i++) {
+      int64_t from_us = round * spot->period_us + spot->levels[i].at_us;
+      int64_t to_us = round * spot->period_us + (i + 1 < spot->n_levels ? spot->levels[i + 1].at_us : spot->period_us);
+      bool within = from_us <= at_us + spot->notice_us && to_us > at_us;
+      if (within && spot->levels[i].level < least) least = spot->levels[i].level;
+    }
+  return least;
+}
+
+static void track_launch(struct tracker *tracker, const struct hr_event *event) {
+  const struct hr_pool_spec *pool = &tracker->random->pools[event->pool.id];
+  uint32_t number = event->node.id - tracker->first_node[event->pool.id];
+  if (pool->market.market == HR_MARKET_SPOT && pool->market.spot.model == HR_SPOT_TRACE &&
+      number >= least_level(pool, event->at_us))
+    fault(tracker, "a launch of a node that cannot be had", event);
+}
+
+static void track_node(struct tracker *tracker, const struct hr_event *event) {
+  uint32_t node = event->node.id;
+  int64_t notice_us = tracker->random->pools[event->pool.id].market.spot.notice_us;
+  if (event->kind != HR_EVENT_NODE_UP && tracker->closing[node] && event->at_us - tracker->notice_us[node] > notice_us)
+    fault(tracker, "a node outlives its notice", event);
+  if (event->kind == HR_EVENT_NODE_UP) {
+    if (tracker->up[node]) fault(tracker, "a node comes up twice", event);
+    tracker->up[node] = true;
+    tracker->closing[node] = false;
+  } else if (event->kind == HR_EVENT_NOTICE) {
+    if (!tracker->up[node]) fault(tracker, "notice for a node that is not up", event);
+    tracker->closing[node] = true;
+    tracker->notice_us[node] = event->at_us;
+  } else {
+    if (tracker->used[node]) fault(tracker, "a node goes with jobs on it", event);
+    tracker->up[node] = tracker->closing[node] = false;
+  }
+}
+
+static void track(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct tracker *tracker = self;
+  (void)view;
+  switch (event->kind) {
+  case HR_EVENT_START:
+    track_start(tracker, event);
+    return;
+  case HR_EVENT_END:
+  case HR_EVENT_INTERRUPT:
+    track_stop(tracker, event);
+    return;
+  case HR_EVENT_ACQUIRE:
+    track_launch(tracker, event);
+    return;
+  case HR_EVENT_NODE_UP:
+  case HR_EVENT_NOTICE:
+  case HR_EVENT_NODE_DOWN:
+  case HR_EVENT_RELEASE:
+    track_node(tracker, event);
+    return;
+  default:
+    return;
+  }
+}
+
+static void tracker_init(struct tracker *tracker, const struct random_case *random) {
+  memset(tracker, 0, sizeof *tracker);
+  tracker->random = random;
+  uint32_t node = 0;
+  for (uint32_t i = 0; i < random->cluster.n_pools; i++) {
+    const struct hr_pool_spec *pool = &random->pools[i];
+    bool comes = hr_market_is_elastic(pool->market.market) ||
+                 (pool->market.market == HR_MARKET_RESERVED && pool->market.to_us != HR_NEVER_US);
+    tracker->first_node[i] = node;
+    for (uint32_t k = 0; k < pool->nodes; k++) tracker->up[node++] = !comes;
+  }
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------- */
+
+static struct hr_result *run(const struct random_case *random, uint32_t backfill, uint32_t placement, bool check,
+                             struct tracker *tracker) {
+  struct hr_param_value params[16];
+  memcpy(params, random->params, sizeof params);
+  params[1].integer = backfill;
+  params[2].integer = 1 + placement;
+  struct hr_fold fold = {tracker, track, NULL};
+  struct hr_error error;
+  tracker_init(tracker, random);
+  struct hr_run_config config = {.trace = &random->trace,
+                                 .cluster = &random->cluster,
+                                 .policy = hr_policy_find("queue", NULL),
+                                 .params = params,
+                                 .seed = random->seed,
+                                 .horizon_us = INT64_C(3) * 86400 * HR_SECOND_US,
+                                 .check = check,
+                                 .classes = random->classes,
+                                 .folds = &fold,
+                                 .n_folds = 1};
+  struct hr_result *result = NULL;
+  if (hr_sim_run(&config, &result, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  return result;
+}
+
+static bool no_node_outlives_its_notice(const struct random_case *random, const struct tracker *tracker,
+                                        int64_t end_us) {
+  for (uint32_t i = 0; i < random->cluster.n_pools; i++)
+    for (uint32_t k = 0; k < random->pools[i].nodes; k++) {
+      uint32_t node = tracker->first_node[i] + k;
+      if (tracker->closing[node] && end_us - tracker->notice_us[node] > random->pools[i].market.spot.notice_us)
+        return false;
+    }
+  return true;
+}
+
+/* What the tracker saw a job hold is what its fate says, and what it did not complete was not possible. */
+static bool fates_agree(const struct random_case *random, const struct tracker *tracker,
+                        const struct hr_result *result) {
+  for (uint32_t i = 0; i < random->trace.n_jobs && result->fate; i++) {
+    const struct hr_job_fate *fate = &result->fate[i];
+    int64_t held_us = tracker->held_us[i] + (tracker->runs[i] ? result->end_us - tracker->since_us[i] : 0);
+    if (fate->held_us != held_us) return false;
+    if (held_us != fate->kept_us + fate->lost_us + fate->saving_us + fate->restarting_us) return false;
+    if (result->state[i] == HR_JOB_COMPLETED && fate->kept_us != random->work_us[i]) return false;
+  }
+  return true;
+}
+
+static bool case_is_right(uint32_t number) {
+  static struct random_case random;
+  static struct tracker tracker;
+  bool right = true;
+  random_state = number;
+  random.seed = number;
+  draw_jobs(&random);
+  draw_pools(&random);
+  draw_classes(&random);
+  draw_market_rule(&random);
+  for (uint32_t rules = 0; rules < N_BACKFILLS * N_PLACEMENTS && right; rules++) {
+    struct hr_result *checked = run(&random, rules / N_PLACEMENTS, rules % N_PLACEMENTS, true, &tracker);
+    if (!checked) return false;
+    right = tracker.n_faults == 0 && fates_agree(&random, &tracker, checked) &&
+            no_node_outlives_its_notice(&random, &tracker, checked->end_us);
+    struct hr_result *again = run(&random, rules / N_PLACEMENTS, rules % N_PLACEMENTS, false, &tracker);
+    right = right && again && again->digest == checked->digest;
+    hr_result_destroy(checked);
+    hr_result_destroy(again);
+  }
+  return right;
+}
+
+static void random_markets_keep_all_invariants(void) {
+  uint32_t n_wrong = 0;
+  for (uint32_t i = 0; i < N_CASES; i++) {
+    bool right = case_is_right(i);
+    if (!right && n_wrong++ == 0) fprintf(stderr, "\n    case %u\n", i);
+  }
+  CU_ASSERT_EQUAL(n_wrong, 0);
+}
+
+TEST_MAIN("random markets", TEST(random_markets_keep_all_invariants))
