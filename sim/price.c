@@ -1,32 +1,54 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prices that stand or go by steps. */
+/* Prices that stand, or go by steps. The step that stands at a time is found by halving. Sums are exact: a step
+   function's integral is a sum of products of whole numbers. */
 
-#include "headroom/market.h"
+#include "sim/price.h"
 
-/* The step that stands at a time. */
-static uint32_t standing(const struct hr_market_spec *market, int64_t at_us) {
-  uint32_t low = 0, high = market->n_prices - 1;
-  while (low < high) {
-    uint32_t middle = (low + high + 1) / 2;
-    if (market->prices[middle].at_us <= at_us)
-      low = middle;
-    else
-      high = middle - 1;
+#include <stdlib.h>
+
+/* The last step that is not after `at_us`. */
+static uint32_t step_at(const struct hr_market_spec *market, int64_t at_us) {
+  const struct hr_price_step *first = market->prices;
+  for (uint32_t left = market->n_prices; left > 1;) {
+    uint32_t half = left / 2;
+    if (first[half].at_us <= at_us) first += half;
+    left -= half;
   }
-  return low;
+  return (uint32_t)(first - market->prices);
+}
+
+static hr_amount step_sum(const struct hr_price_step *step, int64_t to_us) {
+  return (hr_amount)step->uusd_h * (to_us - step->at_us);
 }
 
 int64_t hr_market_price_at(const struct hr_market_spec *market, int64_t at_us) {
-  return market->n_prices ? market->prices[standing(market, at_us)].uusd_h : market->price_uusd_h;
+  return market->n_prices ? market->prices[step_at(market, at_us)].uusd_h : market->price_uusd_h;
 }
 
 hr_amount hr_market_price_sum(const struct hr_market_spec *market, int64_t to_us) {
   if (!market->n_prices) return (hr_amount)market->price_uusd_h * to_us;
   hr_amount sum = 0;
-  for (uint32_t i = 0; i < market->n_prices && market->prices[i].at_us < to_us; i++) {
-    bool last = i + 1 == market->n_prices || market->prices[i + 1].at_us >= to_us;
-    int64_t until_us = last ? to_us : market->prices[i + 1].at_us;
-    sum += (hr_amount)market->prices[i].uusd_h * (until_us - market->prices[i].at_us);
-  }
-  return sum;
+  uint32_t last = step_at(market, to_us);
+  for (uint32_t i = 0; i < last; i++) sum += step_sum(&market->prices[i], market->prices[i + 1].at_us);
+  return sum + step_sum(&market->prices[last], to_us);
+}
+
+enum hr_status hr__price_sums_init(struct hr__price_sums *sums, const struct hr_market_spec *market) {
+  *sums = (struct hr__price_sums){.market = market};
+  if (!market->n_prices) return HR_OK;
+  sums->before = malloc(market->n_prices * sizeof *sums->before);
+  if (!sums->before) return HR_NO_MEMORY;
+  sums->before[0] = 0;
+  for (uint32_t i = 1; i < market->n_prices; i++)
+    sums->before[i] = sums->before[i - 1] + step_sum(&market->prices[i - 1], market->prices[i].at_us);
+  return HR_OK;
+}
+
+void hr__price_sums_finish(struct hr__price_sums *sums) {
+  free(sums->before);
+}
+
+hr_amount hr__price_sum_stepped(const struct hr__price_sums *sums, int64_t to_us) {
+  uint32_t step = step_at(sums->market, to_us);
+  return sums->before[step] + step_sum(&sums->market->prices[step], to_us);
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_PRICE_H
+#define HR_SIM_PRICE_H
+
+/*
+ * What a pool's GPU-hour costs between two times, for one who asks often: with the price sums up to each step at hand,
+ * a question takes one binary search, and none at all where the price stands.
+ */
+
+#include "headroom/base.h"
+#include "headroom/market.h"
+
+struct hr__price_sums {
+  const struct hr_market_spec *market; /* borrowed */
+  hr_amount *before;                   /* [n_prices]: the price sum up to each step; NULL where the price stands */
+};
+
+/* HR_NO_MEMORY on failure; to be finished either way. */
+enum hr_status hr__price_sums_init(struct hr__price_sums *sums, const struct hr_market_spec *market);
+void hr__price_sums_finish(struct hr__price_sums *sums);
+
+/* The sum up to a time where the price changes. */
+hr_amount hr__price_sum_stepped(const struct hr__price_sums *sums, int64_t to_us);
+
+/* Micro-dollars per GPU-hour x microseconds from one time to another. */
+static inline hr_amount hr__price_sum_between(const struct hr__price_sums *sums, int64_t from_us, int64_t to_us) {
+  if (!sums->before) return (hr_amount)sums->market->price_uusd_h * (to_us - from_us);
+  return hr__price_sum_stepped(sums, to_us) - hr__price_sum_stepped(sums, from_us);
+}
+
+#endif
