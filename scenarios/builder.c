@@ -104,6 +104,10 @@ int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback) {
   return (int64_t)value;
 }
 
+int64_t hr__money_scale(int64_t a, int64_t b, int64_t c) {
+  return (int64_t)(((hr_amount)a * b * 2 + c) / ((hr_amount)c * 2));
+}
+
 size_t hr__choice_of(const cJSON *object, const char *name, const char *const *words, size_t fallback) {
   const char *word = hr__text_of(object, name, NULL);
   for (size_t i = 0; word && words[i]; i++)

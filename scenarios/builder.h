@@ -21,8 +21,16 @@ struct hr__builder {
 
 enum hr_status hr__build_cluster(struct hr__builder *builder);
 enum hr_status hr__build_classes(struct hr__builder *builder);
+enum hr_status hr__build_costs(struct hr__builder *builder);
 
 void hr__pool_source_finish(struct hr_pool_source *source);
+
+/* The key for all classes that are not named. */
+extern const char hr__everyone_else[];
+/* The class of that name; HR_N_CLASSES for hr__everyone_else; HR_CLASS_UNKNOWN for a word that is neither. */
+unsigned hr__class_of(const char *name);
+/* The value at hand has a key that is no class. */
+enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *name);
 
 /* ---- For all parts ---------------------------------------------------------------------------------- */
 
@@ -48,6 +56,8 @@ int64_t hr__span_of(const cJSON *object, const char *name, int64_t fallback);
 /* Dollars to whole micro-dollars, shares to millionths: the shortest decimal that reads as the same number, rounded
    half up at its sixth digit. */
 int64_t hr__micros_of(const cJSON *object, const char *name, int64_t fallback);
+/* a x b / c, rounded half up; none of them negative. */
+int64_t hr__money_scale(int64_t a, int64_t b, int64_t c);
 /* The index of a choice's word in `words`, which the table of keys made sure of; `fallback` where there is none. */
 size_t hr__choice_of(const cJSON *object, const char *name, const char *const *words, size_t fallback);
 

@@ -7,21 +7,23 @@
 #include <math.h>
 #include <string.h>
 
-static const char everyone_else[] = "default";
+const char hr__everyone_else[] = "default";
 
-/* The class of that name; HR_N_CLASSES for "default"; the unnamed class for a word that is neither. */
-static unsigned class_of(const char *name) {
-  if (strcmp(name, everyone_else) == 0) return HR_N_CLASSES;
+unsigned hr__class_of(const char *name) {
+  if (strcmp(name, hr__everyone_else) == 0) return HR_N_CLASSES;
   for (unsigned i = 1; i < HR_N_CLASSES; i++)
     if (strcmp(hr_job_class_name((enum hr_job_class)i), name) == 0) return i;
   return 0;
 }
 
-static enum hr_status unknown_class(const struct hr__builder *builder, const char *name) {
-  const char *known[HR_N_CLASSES + 1] = {everyone_else};
+enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *name) {
+  const char *known[HR_N_CLASSES + 1] = {hr__everyone_else};
   for (unsigned i = 1; i < HR_N_CLASSES; i++) known[i] = hr_job_class_name((enum hr_job_class)i);
-  char text[500];
-  hr__key_unknown("classes", name, known, text, sizeof text);
+  char path[300], text[500];
+  struct hr__place outer = builder->place;
+  hr__place_leave(&outer);
+  hr__place_text(&outer, path, sizeof path);
+  hr__key_unknown(path, name, known, text, sizeof text);
   return hr__build_fail(builder, true, "%s", text);
 }
 
@@ -48,7 +50,7 @@ static enum hr_status note_free_checkpoints(const struct hr__builder *builder, c
                                             const struct hr_class_spec *spec) {
   struct hr_scenario *scenario = builder->scenario;
   bool is_timed = spec->write_us || (spec->checkpoint_mib && every_storage_is_known(&scenario->cluster));
-  if (spec->checkpoint == HR_CHECKPOINT_NONE || is_timed) return HR_OK;
+  if (spec->checkpoint == HR_CHECKPOINT_NONE || spec->checkpoint == HR_CHECKPOINT_CONTINUOUS || is_timed) return HR_OK;
   enum hr_status status = hr_notes_add(
       &scenario->notes,
       "classes.%s: a checkpoint is assumed to take no time, unless the trace gives its size and the pool "
@@ -88,9 +90,9 @@ enum hr_status hr__build_classes(struct hr__builder *builder) {
   bool named[HR_N_CLASSES] = {false};
   uint32_t ordinal = 0;
   for (const cJSON *member = classes->child; member; member = member->next) {
-    unsigned class_ = class_of(member->string);
+    unsigned class_ = hr__class_of(member->string);
     hr__place_enter(&builder->place, ordinal++, member->string);
-    if (class_ == 0) return unknown_class(builder, member->string);
+    if (class_ == HR_CLASS_UNKNOWN) return hr__unknown_class(builder, member->string);
     enum hr_status status = build_class(builder, member, class_ == HR_N_CLASSES ? &fallback : &specs[class_]);
     if (status != HR_OK) return status;
     if (class_ < HR_N_CLASSES) named[class_] = true;

@@ -5,6 +5,7 @@
 #include "scenarios/keys.h"
 
 #include "headroom/cluster.h"
+#include "headroom/costs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,6 +28,7 @@
 static const char *const every_market[] = {HR_MARKET_TABLE(WORD) NULL};
 static const char *const spot_models[] = {"none", "on-off", "exponential", "bathtub", "advisor", NULL};
 static const char *const checkpoints[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
+static const char *const idle_splits[] = {HR_IDLE_SPLIT_TABLE(WORD) NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
 #define OBJECT(path)                                                                                                   \
@@ -131,6 +133,39 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REAL("classes.*.checkpoint.gb", 0, 1e9),
                                       REAL("classes.*.checkpoint.write_s", 0, MAX_SECONDS),
                                       REAL("classes.*.restart_s", 0, MAX_SECONDS),
+                                      OBJECT("costs"),
+                                      OBJECT("costs.storage"),
+                                      REAL("costs.storage.usd_per_gb_month", 0, MAX_USD),
+                                      LIST("costs.storage.datasets", 1, MAX_MEMBERS),
+                                      OBJECT("costs.storage.datasets.*"),
+                                      TEXT("costs.storage.datasets.*.tenant", 1, MAX_NAME),
+                                      REQUIRED_REAL("costs.storage.datasets.*.gb", 0, 1e9),
+                                      REAL("costs.storage.checkpoint_retention_s", 0, MAX_SECONDS),
+                                      OBJECT("costs.egress"),
+                                      REAL("costs.egress.usd_per_gb", 0, MAX_USD),
+                                      OBJECT("costs.egress.gb_per_gpu_hour"),
+                                      REAL("costs.egress.gb_per_gpu_hour.*", 0, 1e9),
+                                      OBJECT("costs.egress.gb_per_job"),
+                                      REAL("costs.egress.gb_per_job.*", 0, 1e9),
+                                      OBJECT("costs.operations"),
+                                      REAL("costs.operations.usd_per_month", 0, MAX_USD),
+                                      REAL("costs.operations.usd_per_node_month", 0, MAX_USD),
+                                      OBJECT("costs.downtime"),
+                                      REAL("costs.downtime.usd_per_gpu_hour", 0, MAX_USD),
+                                      REAL("costs.downtime.usd_per_missed_deadline", 0, MAX_USD),
+                                      CHOICE("costs.idle_split", idle_splits),
+                                      LIST("costs.budgets", 1, MAX_MEMBERS),
+                                      OBJECT("costs.budgets.*"),
+                                      REQUIRED_TEXT("costs.budgets.*.tenant", MAX_NAME),
+                                      REQUIRED_REAL("costs.budgets.*.usd_per_month", 0, MAX_USD),
+                                      LIST("costs.savings_plans", 1, MAX_MEMBERS),
+                                      OBJECT("costs.savings_plans.*"),
+                                      REQUIRED_REAL("costs.savings_plans.*.usd_per_hour", 0, MAX_USD),
+                                      REQUIRED_REAL("costs.savings_plans.*.discount", 0, 0.999999),
+                                      LIST("costs.savings_plans.*.pools", 1, HR_MAX_POOLS),
+                                      TEXT("costs.savings_plans.*.pools.*", 1, MAX_NAME),
+                                      LIST("costs.savings_plans.*.gpus", 1, HR_MAX_POOLS),
+                                      TEXT("costs.savings_plans.*.gpus.*", 1, MAX_NAME),
                                       REQUIRED_OBJECT("policy"),
                                       REQUIRED_TEXT("policy.name", MAX_TEXT),
                                       SCALAR("policy.*"),

@@ -9,10 +9,6 @@
 
 #define MILLION INT64_C(1000000)
 
-int64_t hr__money_scale(int64_t a, int64_t b, int64_t c) {
-  return (int64_t)(((hr_amount)a * b * 2 + c) / ((hr_amount)c * 2));
-}
-
 enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
                                     const char *status, const char *as_of, const char *origin) {
   source->status = strdup(status);

@@ -32,7 +32,4 @@ enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr
 enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__draft *draft, const char *format, ...)
     HR_PRINTF(3, 4);
 
-/* a x b / c, rounded half up: of money, not negative. */
-int64_t hr__money_scale(int64_t a, int64_t b, int64_t c);
-
 #endif

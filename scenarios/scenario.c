@@ -162,6 +162,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_cluster(builder);
   if (status == HR_OK) status = check_placement(builder);
   if (status == HR_OK) status = hr__build_classes(builder);
+  if (status == HR_OK) status = hr__build_costs(builder);
   return status;
 }
 
@@ -194,6 +195,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
     hr__pool_source_finish(&scenario->pool_sources[i]);
   free(scenario->pool_sources);
   hr_cluster_spec_finish(&scenario->cluster);
+  hr_cost_spec_finish(&scenario->costs);
   hr_policy_choice_finish(&scenario->policy);
   hr_notes_finish(&scenario->notes);
   free(scenario);

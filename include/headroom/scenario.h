@@ -6,6 +6,7 @@
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
+#include "headroom/costs.h"
 #include "headroom/policies.h"
 #include "headroom/trace.h"
 
@@ -31,6 +32,7 @@ struct hr_scenario {
   struct hr_cluster_spec cluster;
   struct hr_pool_source *pool_sources; /* [cluster.n_pools]; NULL when the pools were read from a list of nodes */
   struct hr_class_spec classes[HR_N_CLASSES];
+  struct hr_cost_spec costs;
   struct hr_policy_choice policy;
   uint64_t seed;
   int64_t horizon_us; /* HR_NEVER_US: none */

@@ -436,10 +436,10 @@ static void bad_classes_are_told(void) {
        "s.json:3:56: 'interval_s' goes with the policy interval, not none"},
       {CLASSES("\n\"training\":{\"checkpoint\":{\"policy\":\"hourly\"}}"),
        "s.json:3:36: 'classes.training.checkpoint.policy' is the text \"hourly\"; one of none, interval, young-daly, "
-       "on-notice is wanted"},
+       "on-notice..."},
       {CLASSES("\n\"training\":{\"checkpoint\":{\"interval_s\":1}}"),
        "s.json:3:26: 'classes.training.checkpoint' lacks the key 'policy'; one of none, interval, young-daly, "
-       "on-notice is wanted"},
+       "on-notice..."},
       {CLASSES("\n\"training\":{\"restart_s\":-1}"),
        "s.json:3:25: 'classes.training.restart_s' is the number -1; a number from 0 to 100000000000 is wanted"},
       {CLASSES("\n\"training\":{\"spot\":\"no\"}"),

@@ -34,7 +34,10 @@ static void loading(void) {
         "{\"capex_usd_per_node\":1,\"lifetime_years\":1,\"usd_per_kwh\":0.1}},"
         "{\"name\":\"c\",\"gpu\":\"T4\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"spot\",\"provider\":\"aws\","
         "\"region\":\"r\",\"zone\":\"z\",\"usd_per_gpu_hour\":2,\"on_demand_usd_per_gpu_hour\":1,"
-        "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}}]},"
+        "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}},{\"name\":\"d\",\"gpu\":\"A10G\",\"nodes\":1,"
+        "\"gpus_per_node\":1,\"market\":\"on-demand\",\"usd_per_gpu_hour\":1}]},"
+        "\"costs\":{\"storage\":{\"datasets\":[{\"tenant\":\"a\",\"gb\":1}]},\"budgets\":[{\"tenant\":\"a\","
+        "\"usd_per_month\":1}],\"savings_plans\":[{\"usd_per_hour\":1,\"discount\":0.1,\"gpus\":[\"A10G\"]}]},"
         "\"classes\":{\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}},"
         "\"policy\":{\"name\":\"queue\",\"backfill\":\"easy\"}}",
         file);
