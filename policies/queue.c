@@ -24,7 +24,10 @@
   X("static", HR__MARKET_STATIC)                                                                                       \
   X("on-demand-only", HR__MARKET_ON_DEMAND_ONLY)                                                                       \
   X("spot-first", HR__MARKET_SPOT_FIRST)                                                                               \
-  X("price-capacity", HR__MARKET_PRICE_CAPACITY)
+  X("price-capacity", HR__MARKET_PRICE_CAPACITY)                                                                       \
+  X("deadline-greedy", HR__MARKET_DEADLINE_GREEDY)                                                                     \
+  X("uniform-progress", HR__MARKET_UNIFORM_PROGRESS)                                                                   \
+  X("omniscient", HR__MARKET_OMNISCIENT)
 #define TEXT(text, object) text,
 #define OBJECT(text, object) object,
 
@@ -48,7 +51,8 @@ enum {
   PARAM_IDLE_RELEASE,
   PARAM_MIN_ON_DEMAND,
   PARAM_MAX_SPOT_SHARE,
-  PARAM_RECLAIM_HOURS
+  PARAM_RECLAIM_HOURS,
+  PARAM_CHANGEOVER
 };
 
 #define MOST_S 1e9
@@ -105,13 +109,19 @@ static const struct hr_param params[] = {
      .fallback = "0.5",
      .max = 1000,
      .help = "price-capacity: hours of work that a reclaim is taken to cost"},
+    {.key = "changeover_s",
+     .type = HR_PARAM_REAL,
+     .fallback = "0",
+     .max = MOST_S,
+     .help = "by deadline: what a change of nodes costs in time, boot and restart"},
     {0}};
 
 static int64_t microseconds(struct hr_param_value value) {
   return (int64_t)(value.real * (double)HR_SECOND_US + 0.5);
 }
 
-static bool create_market(struct hr__queue *queue, const struct hr_param_value *values) {
+static enum hr_status create_market(struct hr__queue *queue, const struct hr_param_value *values,
+                                    struct hr_error *error) {
   struct hr__market_limits limits = {.rule = markets[values[PARAM_MARKET].integer],
                                      .spot_wait_us = microseconds(values[PARAM_SPOT_WAIT]),
                                      .spot_hold_us = microseconds(values[PARAM_SPOT_HOLD]),
@@ -119,12 +129,13 @@ static bool create_market(struct hr__queue *queue, const struct hr_param_value *
                                      .min_on_demand = (uint32_t)values[PARAM_MIN_ON_DEMAND].integer,
                                      .max_spot_share = values[PARAM_MAX_SPOT_SHARE].real,
                                      .reclaim_hours = values[PARAM_RECLAIM_HOURS].real};
-  bool needed = limits.rule != HR__MARKET_STATIC && hr_cluster_changes(queue->cluster);
-  return !needed || hr__market_create(queue, &limits);
+  if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
+  if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
+    return hr__deadlines_create(queue, limits.rule, microseconds(values[PARAM_CHANGEOVER]), error);
+  return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
-  (void)error;
   struct hr__queue *queue = hr_arena_alloc(env->arena, sizeof *queue);
   if (!queue) return HR_NO_MEMORY;
   queue->arena = env->arena;
@@ -144,13 +155,15 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
         !(queue->expected_us = hr_arena_alloc(env->arena, env->jobs->n_jobs * sizeof *queue->expected_us)))
       return HR_NO_MEMORY;
   }
-  if (!create_market(queue, env->params)) return HR_NO_MEMORY;
+  enum hr_status status = create_market(queue, env->params, error);
+  if (status != HR_OK) return status;
   *self = queue;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
 static uint32_t abilities(void *self) {
   const struct hr__queue *queue = self;
+  if (queue->deadlines) return HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
   return queue->market ? HR_POLICY_MANAGES_CAPACITY : 0;
 }
 
@@ -194,6 +207,7 @@ static enum hr_status note_node(struct hr__queue *queue, const struct hr_event *
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__queue *queue = self;
   enum hr_status status;
+  if (queue->deadlines) return hr__deadlines_observe(queue, view, event);
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
     return note_wait(queue, view, event->job);
@@ -214,6 +228,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__queue *queue = self;
+  if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
   enum hr_status status = queue->n_active ? queue->backfill->pass(queue, view, plan) : HR_OK;
   return status == HR_OK && queue->market ? hr__market_pass(queue, view, plan) : status;
 }

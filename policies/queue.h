@@ -33,7 +33,11 @@ enum hr__market_rule {
   HR__MARKET_STATIC, /* all that can be had, by the engine */
   HR__MARKET_ON_DEMAND_ONLY,
   HR__MARKET_SPOT_FIRST,
-  HR__MARKET_PRICE_CAPACITY
+  HR__MARKET_PRICE_CAPACITY,
+  /* Each job on nodes of its own, by its deadline. */
+  HR__MARKET_DEADLINE_GREEDY,
+  HR__MARKET_UNIFORM_PROGRESS,
+  HR__MARKET_OMNISCIENT
 };
 
 /* Waiting jobs that ask for the same, in order. If the first does not fit, none does. */
@@ -62,7 +66,8 @@ struct hr__queue {
   hr_job blocked;       /* the job that stopped the last pass, HR_NONE for none */
   int64_t *expected_us; /* by job: the expected end that `releases` was told; NULL: worked out from start and limit */
   void *backfill_state;
-  struct hr__market_plan *market; /* NULL under HR__MARKET_STATIC, and where no pool is elastic */
+  struct hr__market_plan *market;  /* NULL under HR__MARKET_STATIC, and where no pool is elastic */
+  struct hr__deadlines *deadlines; /* NULL unless the market rule goes by deadlines */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
@@ -86,6 +91,26 @@ bool hr__market_place_is_left(struct hr__queue *queue, const struct hr_placement
 bool hr__market_node_changes(struct hr__queue *queue, const struct hr_event *event);
 /* After the backfill's pass. */
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+
+/* deadlines.c: each job on nodes of its own, asked for and left by its deadline. */
+enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rule rule, int64_t changeover_us,
+                                    struct hr_error *error);
+enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
+enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+
+/* omniscient.c: the cheapest plan for one job that knows what spot capacity will be there. */
+struct hr__itinerary_step {
+  int64_t at_us;
+  uint32_t pool; /* to be on from then on; HR_NONE: on none */
+};
+struct hr__itinerary {
+  struct hr__itinerary_step *steps;
+  uint32_t n_steps;
+};
+/* In the arena; n_steps 0 when the deadline cannot be met. HR_BAD_INPUT where the future of a pool is not a record, or
+   its times have no common measure that is coarse enough. */
+enum hr_status hr__itinerary_make(struct hr__queue *queue, hr_job job, int64_t from_us, int64_t changeover_us,
+                                  struct hr__itinerary *itinerary, struct hr_error *error);
 
 /* waiting.c: the waiting jobs by shape. */
 enum hr_status hr__waiting_init(struct hr__queue *queue);

@@ -62,7 +62,8 @@ static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_poo
 static int64_t interval_us(const struct hr__engine *engine, hr_job job) {
   int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
   const struct hr_class_spec *class_ = class_of(engine, job);
-  if (own > 0 && class_->checkpoint != HR_CHECKPOINT_ON_NOTICE) return own;
+  bool periodic = class_->checkpoint != HR_CHECKPOINT_ON_NOTICE && class_->checkpoint != HR_CHECKPOINT_CONTINUOUS;
+  if (own > 0 && periodic) return own;
   switch (class_->checkpoint) {
   case HR_CHECKPOINT_INTERVAL:
     return class_->interval_us > 0 ? class_->interval_us : HR_NEVER_US;
@@ -70,13 +71,19 @@ static int64_t interval_us(const struct hr__engine *engine, hr_job job) {
     return young_daly_us(engine, job, pool_of(engine, job));
   case HR_CHECKPOINT_NONE:
   case HR_CHECKPOINT_ON_NOTICE:
+  case HR_CHECKPOINT_CONTINUOUS:
   case HR_N_CHECKPOINTS:
     break;
   }
   return HR_NEVER_US;
 }
 
+static bool keeps_all(const struct hr__engine *engine, hr_job job) {
+  return class_of(engine, job)->checkpoint == HR_CHECKPOINT_CONTINUOUS;
+}
+
 static bool can_save(const struct hr__engine *engine, hr_job job) {
+  if (keeps_all(engine, job)) return false; /* need not */
   return class_of(engine, job)->checkpoint != HR_CHECKPOINT_NONE || engine->attempt[job.id].interval_us != HR_NEVER_US;
 }
 
@@ -214,7 +221,7 @@ void hr__attempts_settle(struct hr__engine *engine) {
 
 enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
   struct hr_slice one;
-  enum hr_status status = hr__attempt_stop(engine, job, false);
+  enum hr_status status = hr__attempt_stop(engine, job, keeps_all(engine, job));
   if (status != HR_OK) return status;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
@@ -263,4 +270,15 @@ enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t
   attempt->interval_us = HR_NEVER_US;
   enter(engine, job, HR__PHASE_WORKING);
   return work_on(engine, job);
+}
+
+/* ---- Asking, for policies --------------------------------------------------------------------------- */
+
+int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
+  if (view->state[job.id] == HR_JOB_COMPLETED) return view->jobs->work_us[job.id];
+  const struct hr__engine *engine = (const void *)((const char *)view - offsetof(struct hr__engine, view));
+  if (view->state[job.id] != HR_JOB_RUNNING) return engine->attempt ? engine->kept_us[job.id] : 0;
+  if (!engine->attempt) return view->now_us - view->start_us[job.id];
+  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  return attempt->progress_us + (attempt->phase == HR__PHASE_WORKING ? view->now_us - attempt->phase_us : 0);
 }

@@ -40,6 +40,7 @@ struct hr__move {
   hr_node node;         /* asked for or given back */
   int64_t at_us;        /* of a wake-up */
   int64_t attempt_us;   /* of a start or a preemption: when the job's attempt before began */
+  int64_t kept_us;      /* of a preemption: what was kept before */
   struct hr__seat seat; /* of a preemption: where the job sat */
   struct hr__node was;  /* of a release */
 };

@@ -111,7 +111,9 @@ enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason 
                           .reason = reason,
                           .job = job,
                           .attempt_us = engine->attempt_us[job.id],
+                          .kept_us = engine->kept_us[job.id],
                           .seat = engine->seat[job.id]};
+  engine->kept_us[job.id] = hr_view_done_us(&engine->view, job);
   hr__cluster_give(&engine->cluster, &placement, gpu_milli);
   engine->view.allocated_milli -= gpu_milli;
   set_state(engine, job, HR_JOB_WAITING, reason);
@@ -146,6 +148,12 @@ static const char *why_not_released(const struct hr__engine *engine, hr_node nod
   return cluster->node_free_milli[node.id] == pool->spec->gpus_per_node * 1000 ? NULL : "there is a job on the node";
 }
 
+static bool is_booked(const struct hr_plan *plan, hr_node node) {
+  for (uint32_t i = 0; i < plan->n_moves; i++)
+    if (plan->moves[i].kind == HR__MOVE_ACQUIRE && plan->moves[i].node.id == node.id) return true;
+  return false;
+}
+
 enum hr_status hr_plan_release(struct hr_plan *plan, hr_node node) {
   struct hr__engine *engine = plan->engine;
   const char *rule = engine->abilities & HR_POLICY_MANAGES_CAPACITY ? why_not_released(engine, node)
@@ -153,8 +161,7 @@ enum hr_status hr_plan_release(struct hr_plan *plan, hr_node node) {
   if (rule) return refuse(plan, (hr_job){HR_NONE}, "release", rule);
   struct hr__move move = {
       .kind = HR__MOVE_RELEASE, .job = {HR_NONE}, .node = node, .was = engine->cluster.nodes[node.id]};
-  if (engine->cluster.nodes[node.id].since_us == engine->view.now_us)
-    return refuse(plan, (hr_job){HR_NONE}, "release", "the node was asked for at this instant; roll back");
+  if (is_booked(plan, node)) return refuse(plan, move.job, "release", "the node was asked for in this pass; roll back");
   hr__market_set_state(engine, node, HR_NODE_OFF);
   return add_move(plan, move);
 }
@@ -179,6 +186,7 @@ static void undo_preemption(struct hr__engine *engine, const struct hr__move *mo
   struct hr_slice one;
   engine->seat[move->job.id] = move->seat;
   engine->attempt_us[move->job.id] = move->attempt_us;
+  engine->kept_us[move->job.id] = move->kept_us;
   struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
   uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, move->job);
   hr__cluster_retake(&engine->cluster, &placement, gpu_milli);

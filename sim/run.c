@@ -71,6 +71,8 @@ static enum hr_status tell_policy(struct hr__engine *engine, const struct hr_eve
   if (!ops->observe) return HR_OK;
   enum hr_status status = ops->observe(engine->policy, &engine->view, event);
   if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
+  if (status == HR_BAD_INPUT && engine->error && engine->error->status == status)
+    return status; /* told by the policy */
   return status == HR_OK ? HR_OK
                          : hr_fail(engine->error, HR_BAD_POLICY, "policy '%s' failed at %s of job %" PRIu32, ops->name,
                                    hr_event_name(event->kind), event->job.id);
@@ -434,6 +436,7 @@ enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result *
   struct hr__engine engine = {
       .config = config, .trace = config->trace, .error = error, .digest = HR__DIGEST_SEED, .plan = {0}};
   engine.plan.engine = &engine;
+  if (error) error->status = HR_OK;
   enum hr_status status = begin(&engine);
   if (status == HR_OK) status = run_loop(&engine);
   if (status == HR_OK && config->check) status = hr__check_state(&engine, true);

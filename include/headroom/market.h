@@ -128,7 +128,8 @@ HR_API hr_amount hr_market_price_sum(const struct hr_market_spec *market, int64_
   X(HR_CHECKPOINT_NONE, "none")             /* an interrupted job begins anew */                                       \
   X(HR_CHECKPOINT_INTERVAL, "interval")     /* every so much work; and on notice, if the write fits */                 \
   X(HR_CHECKPOINT_YOUNG_DALY, "young-daly") /* likewise, the interval from the pool's reclaim rate */                  \
-  X(HR_CHECKPOINT_ON_NOTICE, "on-notice")   /* only on notice, if the write fits */
+  X(HR_CHECKPOINT_ON_NOTICE, "on-notice")   /* only on notice, if the write fits */                                    \
+  X(HR_CHECKPOINT_CONTINUOUS, "continuous") /* all work is kept at all times, at no cost */
 
 enum hr_checkpoint {
 #define HR_CHECKPOINT_NAME(name, text) name,

@@ -175,6 +175,10 @@ struct hr_view {
   const int64_t *kept_us;                /* by job; work that an interruption would not lose; NULL: nothing is kept */
 };
 
+/* Work that a job has done so far, saved or not; as the run ends by its own clock, what it does not count is time that
+   it restarts or saves. */
+HR_API int64_t hr_view_done_us(const struct hr_view *view, hr_job job);
+
 struct hr_plan;
 /* Starts a waiting job now. The placement is copied. */
 HR_API enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_placement *placement,

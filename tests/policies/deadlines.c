@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Rules that go by deadlines, on small random records of spot capacity: no deadline is missed that allows for two
+ * changes, and the omniscient rule pays what an exhaustive search over all ways to spend each step finds the least.
+ */
+
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+
+#include <string.h>
+
+enum { MOST_STEPS = 10, N_CASES = 600, NOWHERE = 0, SPOT = 1, ON_DEMAND = 2, N_PLACES = 3 };
+enum { GREEDY = 4, UNIFORM = 5, OMNISCIENT = 6 }; /* places in the list of market rules */
+
+#define STEP_US (INT64_C(60) * HR_SECOND_US)
+#define NEVER_MET INT64_MAX
+
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t below) {
+  random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((random_state >> 33) % below);
+}
+
+struct deadline_case {
+  uint32_t n_steps, work, change; /* in steps */
+  int64_t price[N_PLACES];
+  bool there[MOST_STEPS];
+};
+
+/* ---- Exhaustive search ------------------------------------------------------------------------------ */
+
+/* The least cost from a time on, having done so much, being at a place whose change still takes `changing` steps. */
+static int64_t least_cost(const struct deadline_case *c, uint32_t time, uint32_t place, uint32_t changing,
+                          uint32_t done) {
+  if (done == c->work) return 0;
+  if (time == c->n_steps) return NEVER_MET;
+  int64_t best = NEVER_MET;
+  for (uint32_t next = 0; next < N_PLACES; next++) {
+    if (next == SPOT && !c->there[time]) continue;
+    uint32_t left = next == place ? changing : next == NOWHERE ? 0 : c->change;
+    bool works = next != NOWHERE && left == 0;
+    int64_t rest = least_cost(c, time + 1, next, left ? left - 1 : 0, done + works);
+    if (rest != NEVER_MET && rest + c->price[next] < best) best = rest + c->price[next];
+  }
+  return best;
+}
+
+/* ---- The product ------------------------------------------------------------------------------------ */
+
+struct bill {
+  const struct deadline_case *c;
+  int64_t since_us[2], cost_us[2];
+};
+
+static void count(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct bill *bill = self;
+  (void)view;
+  if (event->kind == HR_EVENT_ACQUIRE) bill->since_us[event->node.id] = event->at_us;
+  if (event->kind == HR_EVENT_RELEASE || event->kind == HR_EVENT_NODE_DOWN)
+    bill->cost_us[event->node.id] += event->at_us - bill->since_us[event->node.id];
+}
+
+/* What the rule paid, in the units of the search; NEVER_MET when the deadline was missed. */
+static int64_t paid(const struct deadline_case *c, int64_t rule) {
+  char spot[] = "spot", on_demand[] = "on-demand", gpu[] = "V100";
+  struct hr_level_step levels[MOST_STEPS];
+  for (uint32_t i = 0; i < c->n_steps; i++) levels[i] = (struct hr_level_step){i * STEP_US, c->there[i]};
+  struct hr_pool_spec pools[2] = {{.name = spot, .gpu = gpu, .nodes = 1, .gpus_per_node = 1},
+                                  {.name = on_demand, .gpu = gpu, .nodes = 1, .gpus_per_node = 1}};
+  struct hr_duration boot = {HR_DURATION_FIXED, 60.0 * c->change, 0};
+  pools[0].market = (struct hr_market_spec){.market = HR_MARKET_SPOT, .price_uusd_h = c->price[SPOT], .boot = boot};
+  pools[0].market.spot = (struct hr_spot_spec){
+      .model = HR_SPOT_TRACE, .levels = levels, .n_levels = c->n_steps, .period_us = c->n_steps * STEP_US};
+  pools[1].market =
+      (struct hr_market_spec){.market = HR_MARKET_ON_DEMAND, .price_uusd_h = c->price[ON_DEMAND], .boot = boot};
+  int64_t submit_us = 0, work_us = c->work * STEP_US, deadline_us = c->n_steps * STEP_US;
+  uint32_t gpus = 1;
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = 1,
+                           .submit_us = &submit_us,
+                           .work_us = &work_us,
+                           .gpus = &gpus,
+                           .deadline_us = &deadline_us};
+  struct hr_class_spec classes[HR_N_CLASSES];
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
+    classes[i] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_CONTINUOUS};
+  struct hr_param_value params[16] = {{0}, {0}, {.integer = 1}, {.integer = rule}};
+  params[10].real = 60.0 * c->change;
+  struct bill bill = {.c = c};
+  struct hr_fold fold = {&bill, count, NULL};
+  struct hr_cluster_spec cluster = {pools, 2};
+  struct hr_run_config config = {.trace = &trace,
+                                 .cluster = &cluster,
+                                 .policy = hr_policy_find("queue", NULL),
+                                 .params = params,
+                                 .horizon_us = 10 * c->n_steps * STEP_US,
+                                 .check = true,
+                                 .classes = classes,
+                                 .folds = &fold,
+                                 .n_folds = 1};
+  struct hr_result *result = NULL;
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
+  bool met = result->n_completed == 1 && hr_result_end_us(result, (hr_job){0}) <= deadline_us;
+  hr_result_destroy(result);
+  if (!met) return NEVER_MET;
+  return (bill.cost_us[0] * c->price[SPOT] + bill.cost_us[1] * c->price[ON_DEMAND]) / STEP_US;
+}
+
+static struct deadline_case draw_case(void) {
+  struct deadline_case c = {.n_steps = 4 + draw(MOST_STEPS - 3), .change = draw(3)};
+  c.work = 1 + draw(c.n_steps - 1);
+  c.price[SPOT] = 1 + draw(3);
+  c.price[ON_DEMAND] = 3 + draw(6);
+  for (uint32_t i = 0; i < c.n_steps; i++) c.there[i] = i && draw(3) ? c.there[i - 1] : draw(2);
+  return c;
+}
+
+static void omniscience_is_the_cheapest_and_no_deadline_is_missed(void) {
+  uint32_t n_dearer = 0, n_missed = 0, n_feasible = 0, n_below = 0;
+  random_state = 7;
+  for (uint32_t i = 0; i < N_CASES; i++) {
+    struct deadline_case c = draw_case();
+    int64_t least = least_cost(&c, 0, NOWHERE, 0, 0);
+    if (least == NEVER_MET) continue;
+    n_feasible++;
+    int64_t omniscient = paid(&c, OMNISCIENT);
+    if (omniscient != least && n_dearer++ == 0)
+      fprintf(stderr, "\n    case %u: paid %lld, least %lld\n", i, (long long)omniscient, (long long)least);
+    if (c.n_steps < c.work + 2 * c.change) continue;
+    for (int64_t rule = GREEDY; rule <= UNIFORM; rule++) {
+      int64_t cost = paid(&c, rule);
+      if (cost == NEVER_MET && n_missed++ == 0) fprintf(stderr, "\n    case %u: rule %d misses\n", i, (int)rule);
+      n_below += cost < least;
+    }
+  }
+  CU_ASSERT(n_feasible > N_CASES / 3);
+  CU_ASSERT_EQUAL(n_dearer, 0);
+  CU_ASSERT_EQUAL(n_missed, 0);
+  CU_ASSERT_EQUAL(n_below, 0);
+}
+
+TEST_MAIN("deadlines", TEST(omniscience_is_the_cheapest_and_no_deadline_is_missed))
