@@ -45,12 +45,17 @@ static bool every_storage_is_known(const struct hr_cluster_spec *cluster) {
   return true;
 }
 
+static bool writes_checkpoints(enum hr_checkpoint checkpoint) {
+  return checkpoint == HR_CHECKPOINT_INTERVAL || checkpoint == HR_CHECKPOINT_YOUNG_DALY ||
+         checkpoint == HR_CHECKPOINT_ON_NOTICE;
+}
+
 /* A checkpoint that costs nothing makes every policy look good: a person should know. */
 static enum hr_status note_free_checkpoints(const struct hr__builder *builder, const char *class_,
                                             const struct hr_class_spec *spec) {
   struct hr_scenario *scenario = builder->scenario;
   bool is_timed = spec->write_us || (spec->checkpoint_mib && every_storage_is_known(&scenario->cluster));
-  if (spec->checkpoint == HR_CHECKPOINT_NONE || spec->checkpoint == HR_CHECKPOINT_CONTINUOUS || is_timed) return HR_OK;
+  if (!writes_checkpoints(spec->checkpoint) || is_timed) return HR_OK;
   enum hr_status status = hr_notes_add(
       &scenario->notes,
       "classes.%s: a checkpoint is assumed to take no time, unless the trace gives its size and the pool "

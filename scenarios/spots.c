@@ -3,6 +3,8 @@
 
 #include "scenarios/pools.h"
 
+#include "sim/supply.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -94,6 +96,15 @@ static enum hr_status take_notice(struct hr__builder *builder, const cJSON *spot
   return hr__has(spot, "notice_s") ? HR_OK : assume_notice(builder, draft);
 }
 
+static enum hr_status check_notice(const struct hr__builder *builder, const struct hr__draft *draft) {
+  const struct hr_spot_spec *spec = &draft->pool.market.spot;
+  double life_s = hr__spot_mean_life_s(spec), notice_s = (double)spec->notice_us / (double)HR_SECOND_US;
+  if (notice_s <= life_s) return HR_OK;
+  return hr__pool_note(builder, draft,
+                       "warning: the notice of %.10g s is longer than the mean time until a node is reclaimed, %.3g s",
+                       notice_s, life_s);
+}
+
 enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *spot = hr__build_enter(builder, draft->entry, "spot");
   if (!spot) return hr__build_fail(builder, false, "a spot pool needs 'spot', which says how nodes are reclaimed");
@@ -102,6 +113,7 @@ enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *dra
   if (status == HR_OK) status = check_parameters(builder, spot, spec->model);
   if (status == HR_OK) status = take_parameters(builder, spot, spec);
   if (status == HR_OK) status = take_notice(builder, spot, draft);
+  if (status == HR_OK) status = check_notice(builder, draft);
   if (status == HR_OK) hr__build_leave(builder);
   return status;
 }

@@ -319,6 +319,18 @@ static void notice_is_the_provider_s(void) {
   expect_notice(SPOT_POOL(RATE), 0, "pool 'p': assumed a notice of 0 s before a spot node is reclaimed");
 }
 
+static void notice_beyond_the_up_time_is_noted(void) {
+  expect_notice(SPOT_POOL("\"model\":\"exponential\",\"rate_per_h\":60,\"notice_s\":61"), 61,
+                "pool 'p': warning: the notice of 61 s is longer than the mean time until a node is reclaimed, 60 s");
+  expect_notice(SPOT_POOL("\"model\":\"on-off\",\"notice_s\":120,\"up\":{\"distribution\":\"fixed\",\"mean_s\":90},"
+                          "\"down\":{\"distribution\":\"fixed\",\"mean_s\":9}"),
+                120,
+                "pool 'p': warning: the notice of 120 s is longer than the mean time until a node is reclaimed, 90 s");
+  struct hr_scenario *scenario = load_text(SPOT_POOL("\"model\":\"exponential\",\"rate_per_h\":60,\"notice_s\":60"));
+  CU_ASSERT_EQUAL(scenario->notes.count, 0);
+  hr_scenario_destroy(scenario);
+}
+
 static void spot_above_on_demand_is_noted(void) {
   struct hr_scenario *scenario =
       load_text(WITH("\"market\":\"spot\",\"boot_s\":0,\"usd_per_gpu_hour\":3.5,\"on_demand_usd_per_gpu_hour\":3,"
@@ -461,7 +473,7 @@ TEST_MAIN("scenarios_markets", TEST(starts_in_a_folder_of_its_own), TEST(no_mark
           TEST(bad_prices_are_told), TEST(owned_nodes_amortise), TEST(owned_power_follows_from_the_gpu),
           TEST(bad_ownership_is_told), TEST(reservations_have_bounds), TEST(bad_reservations_are_told),
           TEST(billing_is_the_provider_s), TEST(boots_take_time), TEST(bad_boots_are_told), TEST(every_model_is_read),
-          TEST(notice_is_the_provider_s), TEST(spot_above_on_demand_is_noted), TEST(spot_discount_and_free_hour),
-          TEST(pools_of_one_gpu_and_zone_share_their_fate), TEST(bad_spot_is_told), TEST(placement_by_count_is_refused),
-          TEST(classes_are_read), TEST(free_checkpoints_are_noted), TEST(bad_classes_are_told),
-          TEST(leaves_nothing_behind))
+          TEST(notice_is_the_provider_s), TEST(notice_beyond_the_up_time_is_noted), TEST(spot_above_on_demand_is_noted),
+          TEST(spot_discount_and_free_hour), TEST(pools_of_one_gpu_and_zone_share_their_fate), TEST(bad_spot_is_told),
+          TEST(placement_by_count_is_refused), TEST(classes_are_read), TEST(free_checkpoints_are_noted),
+          TEST(bad_classes_are_told), TEST(leaves_nothing_behind))
