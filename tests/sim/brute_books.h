@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_SIM_BRUTE_BOOKS_H
+#define HR_TESTS_SIM_BRUTE_BOOKS_H
+
+/* An accountant who knows afterwards all that was, and walks every interval from one change to the next: the rules of
+   docs/costs.md without the ledger's code or its shortcuts. */
+
+#include "headroom/ledger.h"
+
+enum {
+  BRUTE_POOLS = 4,
+  BRUTE_TENANTS = 5, /* the last one: none */
+  BRUTE_MONTHS = 16,
+  BRUTE_JOBS = 40,
+  BRUTE_LIVES = 1000,
+  BRUTE_STAYS = 4000
+};
+
+/* A node of an elastic pool, from its launch to its end or the run's. */
+struct brute_life {
+  uint32_t pool;
+  int64_t from_us, to_us;
+  bool reclaimed;
+};
+
+/* A job's GPUs on one node, or in a pool. */
+struct brute_stay {
+  uint32_t job, pool, gpu_milli;
+  uint32_t life; /* HR_NONE where the pool is not elastic */
+  int64_t from_us, to_us;
+};
+
+struct brute_log {
+  const struct hr_trace *trace;
+  const struct hr_cluster_spec *cluster;
+  int64_t end_us;
+  struct brute_life lives[BRUTE_LIVES];
+  struct brute_stay stays[BRUTE_STAYS];
+  uint32_t n_lives, n_stays;
+};
+
+struct brute_account {
+  hr_amount amount, gpu_time;
+};
+
+struct brute_books {
+  struct brute_account accounts[BRUTE_POOLS][BRUTE_TENANTS][HR_N_CLASSES][BRUTE_MONTHS];
+  struct hr_pool_account pools[BRUTE_POOLS];
+  hr_amount jobs[BRUTE_JOBS];
+};
+
+void brute_count(const struct brute_log *log, struct brute_books *books);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every allocation of the ledger fails once, for good or in passing: each time it says so at the latest when it is
+   closed, and nothing crashes or leaks. */
+
+#include "harness.h"
+#include "ledger_tell.h"
+#include "scarce_memory.h"
+
+enum { JOBS = 600, NODES = 4 };
+
+static struct hr_price_step steps[] = {{0, 5}, {1000, 6}, {5000, 7}};
+static char name[] = "";
+
+static const struct hr_market_spec spot = {.market = HR_MARKET_SPOT,
+                                           .price_uusd_h = 5,
+                                           .prices = steps,
+                                           .n_prices = 3,
+                                           .to_us = HR_NEVER_US,
+                                           .billing = {0, 0, 100000}};
+
+/* Jobs of as many tenants: all are held back, as the node is young, and then charged. */
+static void tell_all(struct hr_ledger *ledger) {
+  tell_node(ledger, 0, HR_EVENT_ACQUIRE, HR_REASON_NONE, 0, 0);
+  for (uint32_t i = 0; i < JOBS; i++) {
+    struct hr_slice slice = {{0}, 1000};
+    struct hr_placement placement = {{0}, 1, &slice};
+    tell_job(ledger, 10 * i, HR_EVENT_START, i, &placement);
+    tell_job(ledger, 10 * i + 10, HR_EVENT_END, i, &placement);
+  }
+  tell_node(ledger, 200000, HR_EVENT_NODE_DOWN, HR_REASON_RECLAIMED, 0, 0);
+}
+
+static enum hr_status keep_books(void) {
+  static uint32_t gpus[JOBS], tenant[JOBS];
+  static uint8_t state[JOBS];
+  for (uint32_t i = 0; i < JOBS; i++) {
+    gpus[i] = 1;
+    tenant[i] = i;
+  }
+  struct hr_trace trace = {.n_jobs = JOBS, .gpus = gpus, .tenant = tenant};
+  struct hr_pool_spec pool = {.name = name, .gpu = name, .nodes = NODES, .gpus_per_node = 8, .market = spot};
+  struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_result result = {.n_jobs = JOBS, .state = state, .end_us = 200000};
+  struct hr_ledger *ledger = hr_ledger_create(&trace, &cluster, true);
+  if (!ledger) return HR_NO_MEMORY;
+  tell_all(ledger);
+  enum hr_status status = hr_ledger_close(ledger, &result);
+  const struct hr_charge *charges;
+  if (status == HR_OK) CU_ASSERT_EQUAL(hr_ledger_charges(ledger, &charges), JOBS);
+  hr_ledger_destroy(ledger);
+  return status;
+}
+
+static void every_failure_for_good_is_told(void) {
+  CU_ASSERT(starve(keep_books) > 12);
+}
+
+static void a_failure_in_passing_is_not_forgotten(void) {
+  bool failed = true;
+  for (long allowed = 0; failed; allowed++) {
+    memory_ends_after(allowed, false);
+    enum hr_status status = keep_books();
+    failed = memory_is_ample();
+    CU_ASSERT_EQUAL(status, failed ? HR_NO_MEMORY : HR_OK);
+  }
+}
+
+TEST_MAIN("sim ledger no memory", TEST(every_failure_for_good_is_told), TEST(a_failure_in_passing_is_not_forgotten))
