@@ -25,11 +25,12 @@ struct search {
   int64_t from_us, deadline_us, work_us, change_us; /* as asked */
   int64_t grid_us;
   uint32_t n_times, n_work, n_change; /* in steps of the grid */
+  uint32_t n_spent;                   /* steps that may be spent without work, and one more */
   uint32_t n_places, pool[MOST_PLACES];
   bool *there;     /* [place][time]: the pool has the job's nodes during the step that begins then */
   int64_t *price;  /* [place][time]: for that step */
-  int64_t *cost;   /* [ring of n_change + 1 times][place][work] */
-  uint8_t *choice; /* [time][place][work]: how the cell was reached: place before, and whether a step was spent */
+  int64_t *cost;   /* [ring of n_change + 2 times][place][spent] */
+  uint8_t *choice; /* [time][place][spent]: how the cell was reached: place before, and whether a step was spent */
 };
 
 /* ---- The grid --------------------------------------------------------------------------------------- */
@@ -109,8 +110,8 @@ static enum hr_status make_grid(struct search *search, struct hr_error *error) {
   search->grid_us = gcd(gcd(search->work_us, search->deadline_us - search->from_us), search->change_us);
   for (uint32_t place = 1; place < search->n_places; place++) read_steps(search, place, measure_step);
   uint64_t n_times = (uint64_t)((search->deadline_us - search->from_us) / search->grid_us);
-  uint64_t n_work = (uint64_t)(search->work_us / search->grid_us) + 1;
-  if (n_times > MOST_CELLS || n_work > MOST_CELLS || n_times * n_work * search->n_places > MOST_CELLS)
+  uint64_t n_work = (uint64_t)(search->work_us / search->grid_us), n_spent = n_times - n_work + 1;
+  if (n_times > MOST_CELLS || n_times * n_spent * search->n_places > MOST_CELLS)
     return hr_fail(
         error, HR_BAD_INPUT,
         "market 'omniscient' needs times with a common measure: work, deadline, change-over and the steps of "
@@ -118,6 +119,7 @@ static enum hr_status make_grid(struct search *search, struct hr_error *error) {
         (long long)search->grid_us);
   search->n_times = (uint32_t)n_times;
   search->n_work = (uint32_t)n_work;
+  search->n_spent = (uint32_t)n_spent;
   search->n_change = (uint32_t)(search->change_us / search->grid_us);
   return HR_OK;
 }
@@ -125,11 +127,11 @@ static enum hr_status make_grid(struct search *search, struct hr_error *error) {
 /* ---- The search ------------------------------------------------------------------------------------- */
 
 static enum hr_status make_tables(struct search *search) {
-  size_t places = search->n_places, times = search->n_times, work = search->n_work;
+  size_t places = search->n_places, times = search->n_times, spent = search->n_spent;
   search->there = calloc(places * times + 1, sizeof *search->there);
   search->price = calloc(places * times + 1, sizeof *search->price);
-  search->cost = malloc((search->n_change + 2) * places * work * sizeof *search->cost);
-  search->choice = malloc((times + 1) * places * work * sizeof *search->choice);
+  search->cost = malloc((search->n_change + 2) * places * spent * sizeof *search->cost);
+  search->choice = malloc((times + 1) * places * spent * sizeof *search->choice);
   if (!search->there || !search->price || !search->cost || !search->choice) return HR_NO_MEMORY;
   for (uint32_t place = 1; place < search->n_places; place++) {
     read_steps(search, place, mark_step);
@@ -146,67 +148,77 @@ static enum hr_status make_tables(struct search *search) {
 
 static int64_t *costs_at(const struct search *search, uint32_t time, uint32_t place) {
   size_t ring = time % (search->n_change + 2);
-  return search->cost + (ring * search->n_places + place) * search->n_work;
+  return search->cost + (ring * search->n_places + place) * search->n_spent;
 }
 
 static uint8_t *choices_at(const struct search *search, uint32_t time, uint32_t place) {
-  return search->choice + ((size_t)time * search->n_places + place) * search->n_work;
+  return search->choice + ((size_t)time * search->n_places + place) * search->n_spent;
 }
 
 enum { STEP = 32 }; /* in a choice: a step of the grid, or a change, was spent; the rest is the place before */
 
 static void forget(const struct search *search, uint32_t time) {
-  for (uint32_t place = 0; place < search->n_places; place++) {
-    int64_t *cost = costs_at(search, time, place);
-    for (uint32_t done = 0; done < search->n_work; done++) cost[done] = UNREACHED;
-  }
+  int64_t *cost = costs_at(search, time, 0);
+  for (size_t i = 0; i < (size_t)search->n_places * search->n_spent; i++) cost[i] = UNREACHED;
 }
 
-static void reach(const struct search *search, uint32_t time, uint32_t place, uint32_t done, int64_t cost,
+static void reach(const struct search *search, uint32_t time, uint32_t place, uint32_t spent, int64_t cost,
                   uint8_t choice) {
-  int64_t *known = &costs_at(search, time, place)[done];
+  int64_t *known = &costs_at(search, time, place)[spent];
   if (cost >= *known) return;
   *known = cost;
-  choices_at(search, time, place)[done] = choice;
+  choices_at(search, time, place)[spent] = choice;
 }
 
-/* Works or waits for a step at a place. */
-static void stay(const struct search *search, uint32_t time, uint32_t place) {
+/* Works for a step, as long as there is work. */
+static void work_at(const struct search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
-  if (place && !search->there[(size_t)place * search->n_times + time]) return;
-  int64_t price = place ? search->price[(size_t)place * search->n_times + time] : 0;
-  for (uint32_t done = 0; done + (place > 0) < search->n_work; done++)
-    if (cost[done] != UNREACHED)
-      reach(search, time + 1, place, done + (place > 0), cost[done] + price, (uint8_t)(STEP | place));
+  if (!search->there[(size_t)place * search->n_times + time]) return;
+  int64_t price = search->price[(size_t)place * search->n_times + time];
+  uint32_t from = time >= search->n_work ? time - search->n_work + 1 : 0;
+  for (uint32_t spent = from; spent < search->n_spent; spent++)
+    if (cost[spent] != UNREACHED) reach(search, time + 1, place, spent, cost[spent] + price, (uint8_t)(STEP | place));
+}
+
+static void wait_nowhere(const struct search *search, uint32_t time) {
+  const int64_t *cost = costs_at(search, time, 0);
+  for (uint32_t spent = 0; spent + 1 < search->n_spent; spent++)
+    if (cost[spent] != UNREACHED) reach(search, time + 1, 0, spent + 1, cost[spent], STEP);
+}
+
+/* Free, and at once. */
+static void leave(const struct search *search, uint32_t time, uint32_t place) {
+  const int64_t *cost = costs_at(search, time, place);
+  for (uint32_t spent = 0; spent < search->n_spent; spent++)
+    if (cost[spent] != UNREACHED) reach(search, time, 0, spent, cost[spent], (uint8_t)place);
 }
 
 /* From nowhere to a place: paid for, and without work. */
 static void change_to(const struct search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, 0);
+  const bool *there = search->there + (size_t)place * search->n_times;
   int64_t price = 0;
-  if (time + search->n_change > search->n_times) return;
+  if (time + search->n_change >= search->n_times || !there[time]) return;
   for (uint32_t at = time; at < time + search->n_change; at++) {
-    if (!search->there[(size_t)place * search->n_times + at]) return;
+    if (!there[at]) return;
     price += search->price[(size_t)place * search->n_times + at];
   }
-  if (search->n_change == 0 && (time == search->n_times || !search->there[(size_t)place * search->n_times + time]))
-    return;
-  for (uint32_t done = 0; done + 1 < search->n_work; done++)
-    if (cost[done] != UNREACHED)
-      reach(search, time + search->n_change, place, done, cost[done] + price, search->n_change ? STEP : 0);
+  for (uint32_t spent = 0; spent + search->n_change < search->n_spent; spent++)
+    if (cost[spent] != UNREACHED)
+      reach(search, time + search->n_change, place, spent + search->n_change, cost[spent] + price,
+            search->n_change ? STEP : 0);
 }
 
 static void search_all(const struct search *search) {
   for (uint32_t time = 0; time <= search->n_change + 1; time++) forget(search, time);
   costs_at(search, 0, 0)[0] = 0;
-  for (uint32_t time = 0; time <= search->n_times; time++) {
-    for (uint32_t place = 1; place < search->n_places; place++) /* leave: free, at once */
-      for (uint32_t done = 0; done < search->n_work; done++)
-        if (costs_at(search, time, place)[done] != UNREACHED)
-          reach(search, time, 0, done, costs_at(search, time, place)[done], (uint8_t)place);
+  for (uint32_t time = 0;; time++) {
+    for (uint32_t place = 1; place < search->n_places; place++) leave(search, time, place);
+    if (time == search->n_times) return;
     for (uint32_t place = 1; place < search->n_places; place++) change_to(search, time, place);
-    for (uint32_t place = 0; place < search->n_places && time < search->n_times; place++) stay(search, time, place);
-    if (time < search->n_times) forget(search, time + search->n_change + 2); /* whose place in the ring is this one's */
+    for (uint32_t place = 1; place < search->n_places; place++) work_at(search, time, place);
+    wait_nowhere(search, time);
+    forget(search, time + search->n_change + 2); /* whose place in the ring is this one's */
   }
 }
 
@@ -214,15 +226,16 @@ static void search_all(const struct search *search) {
 
 /* Writes the place held from each time on, last first; the number of steps. */
 static uint32_t trace_back(const struct search *search, struct hr__itinerary_step *steps) {
-  uint32_t time = search->n_times, place = 0, done = search->n_work - 1, count = 0;
+  uint32_t time = search->n_times, place = 0, spent = search->n_spent - 1, count = 0;
   while (time > 0 || place > 0) {
-    uint8_t choice = choices_at(search, time, place)[done];
+    uint8_t choice = choices_at(search, time, place)[spent];
     uint32_t before = choice & (STEP - 1u);
     if (before == place) { /* a step at the same place */
       time--;
-      done -= place > 0;
+      spent -= place == 0;
     } else if (place > 0) { /* a change from nowhere: the place is held from its beginning on */
       time -= search->n_change;
+      spent -= search->n_change;
       if (steps)
         steps[count] = (struct hr__itinerary_step){search->from_us + time * search->grid_us, search->pool[place]};
       count++;
@@ -236,7 +249,7 @@ static uint32_t trace_back(const struct search *search, struct hr__itinerary_ste
 }
 
 static enum hr_status write_itinerary(const struct search *search, struct hr__itinerary *itinerary) {
-  if (costs_at(search, search->n_times, 0)[search->n_work - 1] == UNREACHED) return HR_OK;
+  if (costs_at(search, search->n_times, 0)[search->n_spent - 1] == UNREACHED) return HR_OK;
   uint32_t count = trace_back(search, NULL);
   struct hr__itinerary_step *steps = hr_arena_alloc(search->queue->arena, (count + 1) * sizeof *steps);
   if (!steps) return HR_NO_MEMORY;
