@@ -14,7 +14,7 @@
 
 struct run_args {
   struct input_args input;
-  const char *jobs, *timeline, *json;
+  const char *jobs, *timeline, *json, *costs;
   bool check, quiet;
 };
 
@@ -31,6 +31,11 @@ static const struct option options[] = {
      .offset = AT(timeline),
      .value = "FILE",
      .help = "write a CSV row whenever the number of waiting or running jobs or of GPUs in use changed"},
+    {.name = "costs",
+     .kind = OPTION_TEXT,
+     .offset = AT(costs),
+     .value = "FILE",
+     .help = "write a CSV row per tenant, market and GPU type: GPU hours and dollars, idle and shared ones too"},
     {.name = "json",
      .kind = OPTION_TEXT,
      .offset = AT(json),
@@ -63,6 +68,8 @@ struct run {
   struct hr_usage *usage;
   struct hr_placements *placements; /* only for --jobs */
   struct hr_timeline *timeline;     /* only for --timeline */
+  struct hr_ledger *ledger;         /* both only where the scenario has prices */
+  struct hr_meter *meter;
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_perf perf;
@@ -73,10 +80,30 @@ static bool is_stdout(const char *path) {
 }
 
 static bool wants_table(const struct run_args *args) {
-  return !args->quiet && !is_stdout(args->json) && !is_stdout(args->jobs) && !is_stdout(args->timeline);
+  return !args->quiet && !is_stdout(args->json) && !is_stdout(args->jobs) && !is_stdout(args->timeline) &&
+         !is_stdout(args->costs);
 }
 
 /* ---- Replaying -------------------------------------------------------------------------------------- */
+
+static bool has_prices(const struct hr_scenario *scenario) {
+  const struct hr_cost_spec *costs = &scenario->costs;
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
+    if (scenario->cluster.pools[i].market.market != HR_MARKET_NONE) return true;
+  return costs->storage.uusd_per_gb_month || costs->egress.uusd_per_gb || costs->operations.uusd_per_month ||
+         costs->operations.uusd_per_node_month || costs->downtime.uusd_per_gpu_hour ||
+         costs->downtime.uusd_per_missed_deadline || costs->n_plans;
+}
+
+static enum hr_status make_accounts(struct run *run, struct hr_fold *folds, uint32_t *n_folds, struct hr_error *error) {
+  const struct hr_scenario *scenario = run->input.scenario;
+  run->ledger = hr_ledger_create(run->input.trace, &scenario->cluster, run->args->jobs != NULL);
+  run->meter = hr_meter_create(run->input.trace, &scenario->cluster, &scenario->costs);
+  if (!run->ledger || !run->meter) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  folds[(*n_folds)++] = hr_ledger_fold(run->ledger);
+  folds[(*n_folds)++] = hr_meter_fold(run->meter);
+  return HR_OK;
+}
 
 static enum hr_status make_folds(struct run *run, struct hr_fold *folds, uint32_t *n_folds, struct hr_error *error) {
   const struct hr_trace *trace = run->input.trace;
@@ -93,11 +120,20 @@ static enum hr_status make_folds(struct run *run, struct hr_fold *folds, uint32_
     if (status != HR_OK) return status;
     folds[(*n_folds)++] = hr_timeline_fold(run->timeline);
   }
-  return HR_OK;
+  return has_prices(run->input.scenario) ? make_accounts(run, folds, n_folds, error) : HR_OK;
+}
+
+static enum hr_status summarize(struct run *run, struct hr_error *error) {
+  const struct hr_scenario *scenario = run->input.scenario;
+  const struct hr_cost_basis basis = {run->ledger, run->meter, &scenario->costs, scenario->classes};
+  enum hr_status status = run->ledger ? hr_ledger_close(run->ledger, run->result) : HR_OK;
+  if (status != HR_OK) return hr_fail(error, status, "out of memory for the accounts");
+  return hr_summarize(run->input.trace, &scenario->cluster, run->result, run->usage, run->ledger ? &basis : NULL,
+                      &run->summary, error);
 }
 
 static enum hr_status replay(struct run *run, struct hr_error *error) {
-  enum { MOST_FOLDS = 3 };
+  enum { MOST_FOLDS = 5 };
   struct hr_fold folds[MOST_FOLDS];
   uint32_t n_folds = 0;
   enum hr_status status = make_folds(run, folds, &n_folds, error);
@@ -111,6 +147,7 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
                                  .seed = scenario->seed,
                                  .horizon_us = scenario->horizon_us,
                                  .check = run->args->check,
+                                 .classes = scenario->classes,
                                  .folds = folds,
                                  .n_folds = n_folds,
                                  .progress = progress_bar_start(&bar, !run->args->quiet)};
@@ -119,7 +156,7 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
   run->perf.sim_s = clock_s() - begin_s;
   progress_bar_stop(&bar);
   if (status != HR_OK) return status;
-  return hr_summarize(run->input.trace, &scenario->cluster, run->result, run->usage, &run->summary, error);
+  return summarize(run, error);
 }
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
@@ -127,6 +164,7 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
 static const char *rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_TOO_LARGE) return "more GPUs asked for than any pool they accept has";
   if (reason == HR_REASON_NO_GPU_TYPE) return "no pool has a GPU type they accept";
+  if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would do, and they may not go there";
   return "refused by the policy";
 }
 
@@ -151,7 +189,8 @@ static void note_rejected(FILE *out, const struct run *run, enum hr_reason reaso
 }
 
 static void print_notes(const struct run *run) {
-  static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE, HR_REASON_NO_GPU_TYPE, HR_REASON_POLICY};
+  static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE, HR_REASON_NO_GPU_TYPE, HR_REASON_SPOT_ONLY,
+                                           HR_REASON_POLICY};
   if (run->args->quiet) return;
   input_print_notes(stderr, &run->input);
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) note_rejected(stderr, run, reasons[i]);
@@ -171,9 +210,10 @@ static enum hr_status write_files(struct run *run, const struct hr_run_label *la
   const struct run_args *args = run->args;
   enum hr_status status = HR_OK;
   if (args->jobs)
-    status =
-        hr_jobs_write(args->jobs, run->input.trace, &run->input.scenario->cluster, run->result, run->placements, error);
+    status = hr_jobs_write(args->jobs, run->input.trace, &run->input.scenario->cluster, run->result, run->placements,
+                           run->ledger, error);
   if (status == HR_OK && args->timeline) status = hr_timeline_finish(run->timeline, error);
+  if (status == HR_OK && args->costs) status = hr_costs_write(args->costs, run->summary->costs, error);
   if (status == HR_OK && args->json) status = hr_summary_write_json(args->json, run->summary, label, &run->perf, error);
   return status;
 }
@@ -207,7 +247,8 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
 
 static enum hr_status check_outputs(const struct run *run, const char *scenario_path, struct hr_error *error) {
   const struct run_args *args = run->args;
-  const struct output outputs[] = {{"jobs", args->jobs}, {"timeline", args->timeline}, {"json", args->json}};
+  const struct output outputs[] = {
+      {"jobs", args->jobs}, {"timeline", args->timeline}, {"costs", args->costs}, {"json", args->json}};
   const char *const inputs[] = {scenario_path, run->input.trace_path};
   return outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, sizeof inputs / sizeof *inputs, error);
 }
@@ -217,6 +258,10 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
   enum hr_status status = input_open(&run->input, path, args, error);
   if (status == HR_OK && !run->input.trace_path)
     status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
+  if (status == HR_OK && run->args->costs && !has_prices(run->input.scenario))
+    status = hr_fail(error, HR_BAD_INPUT,
+                     "--costs %s: nothing in %s has a price; give a pool a market, or the scenario costs",
+                     run->args->costs, path);
   if (status == HR_OK) status = check_outputs(run, path, error);
   if (status == HR_OK) status = input_read_trace(&run->input, args, error);
   if (status == HR_OK) status = replay(run, error);
@@ -231,6 +276,8 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   hr_timeline_destroy(run.timeline);
   hr_placements_destroy(run.placements);
   hr_usage_destroy(run.usage);
+  hr_ledger_destroy(run.ledger);
+  hr_meter_destroy(run.meter);
   input_finish(&run.input);
   return status;
 }

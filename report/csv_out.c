@@ -87,8 +87,17 @@ void hr__csv_i64(struct hr__csv_out *out, int64_t value) {
 }
 
 void hr__csv_seconds(struct hr__csv_out *out, int64_t us) {
+  hr__csv_millionths(out, us);
+}
+
+void hr__csv_millionths(struct hr__csv_out *out, int64_t value) {
   hr__csv_begin_field(out);
-  used_up_to(out, hr__put_millionths(room_for(out, HR__NUMBER_BYTES), us));
+  used_up_to(out, hr__put_millionths(room_for(out, HR__NUMBER_BYTES), value));
+}
+
+void hr__csv_usd(struct hr__csv_out *out, int64_t uusd) {
+  hr__csv_begin_field(out);
+  used_up_to(out, hr__put_usd(room_for(out, HR__NUMBER_BYTES), uusd));
 }
 
 void hr__csv_milli(struct hr__csv_out *out, uint64_t milli) {

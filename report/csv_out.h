@@ -26,8 +26,11 @@ void hr__csv_abandon(struct hr__csv_out *out);
 void hr__csv_empty(struct hr__csv_out *out);
 void hr__csv_u64(struct hr__csv_out *out, uint64_t value);
 void hr__csv_i64(struct hr__csv_out *out, int64_t value);
-/* Microseconds as seconds. */
+/* Microseconds as seconds, millionths of any unit as that unit. */
 void hr__csv_seconds(struct hr__csv_out *out, int64_t us);
+void hr__csv_millionths(struct hr__csv_out *out, int64_t value);
+/* Micro-dollars as dollars, with all six decimals. */
+void hr__csv_usd(struct hr__csv_out *out, int64_t uusd);
 /* Milli-GPUs as GPUs. */
 void hr__csv_milli(struct hr__csv_out *out, uint64_t milli);
 /* Quoted where a comma, a quote or a line's end asks for it (RFC 4180). NULL is empty. */

@@ -57,6 +57,13 @@ static void count_outcome(struct hr__totals *totals, const struct hr_trace *trac
   totals->outcome_cancelled += trace->outcome[job] == HR_OUTCOME_CANCELLED;
 }
 
+/* How long a job that started held its GPUs, in all its attempts. */
+static inline int64_t held_us(const struct hr_result *result, uint32_t job) {
+  if (result->fate) return result->fate[job].held_us;
+  if (result->state[job] == HR_JOB_COMPLETED) return result->trace->work_us[job];
+  return result->end_us - result->start_us[job];
+}
+
 static void count_jobs(const struct grouper *grouper) {
   const struct hr_result *result = grouper->result;
   const struct hr_trace *trace = grouper->trace;
@@ -66,13 +73,11 @@ static void count_jobs(const struct grouper *grouper) {
     totals->jobs++;
     if (result->start_us[job] == HR_NEVER_US) continue;
     totals->started++;
-    int64_t ran_us = result->end_us - result->start_us[job];
     if (result->state[job] == HR_JOB_COMPLETED) {
       totals->completed++;
       count_outcome(totals, trace, job);
-      ran_us = trace->work_us[job];
     }
-    totals->gpu_us += (hr__wide)trace->gpus[job] * (uint64_t)ran_us;
+    totals->gpu_us += (hr__wide)trace->gpus[job] * (uint64_t)held_us(result, job);
   }
 }
 
@@ -102,7 +107,7 @@ static void place_samples(const struct grouper *grouper, struct hr__samples *sam
     samples->wait_us[cursor->wait++] = wait_us;
     totals->wait_us += (uint64_t)wait_us;
     if (result->state[job] != HR_JOB_COMPLETED) continue;
-    int64_t jct_us = wait_us + trace->work_us[job];
+    int64_t jct_us = hr_result_end_us(result, (hr_job){job}) - trace->submit_us[job];
     double slowdown = slowdown_of_job(jct_us, trace->work_us[job]);
     samples->jct_us[cursor->completed] = jct_us;
     samples->slowdown_key[cursor->completed++] = hr__slowdown_key(slowdown);
@@ -212,8 +217,17 @@ double hr__gpu_hours(hr__wide gpu_us) {
 
 /* ---- Samples ---------------------------------------------------------------------------------------- */
 
+/* Where jobs are interrupted, one that waits may have run before. */
+static size_t count_started(const struct hr_result *result) {
+  size_t count = (size_t)(result->n_completed + result->n_running);
+  if (!result->fate) return count;
+  count = 0;
+  for (uint32_t job = 0; job < result->n_jobs; job++) count += result->start_us[job] != HR_NEVER_US;
+  return count;
+}
+
 enum hr_status hr__samples_init(struct hr__samples *samples, const struct hr_result *result) {
-  size_t n_started = (size_t)(result->n_completed + result->n_running), n_completed = (size_t)result->n_completed;
+  size_t n_started = count_started(result), n_completed = (size_t)result->n_completed;
   *samples = (struct hr__samples){.wait_us = malloc((n_started + 1) * sizeof *samples->wait_us),
                                   .jct_us = malloc((n_completed + 1) * sizeof *samples->jct_us),
                                   .slowdown_key = malloc((n_completed + 1) * sizeof *samples->slowdown_key)};

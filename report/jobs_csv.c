@@ -4,14 +4,18 @@
  * input had them, so that the file can be set beside it.
  */
 
+#include "report/apportion.h"
 #include "report/csv_out.h"
 #include "report/placements.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-static const char header[] = "job_id,submit_s,start_s,end_s,wait_s,gpus,nodes,state,reason,tenant,user,class,outcome,"
-                             "pool,placement,limit_s,duration_s";
+#define COLUMNS                                                                                                        \
+  "job_id,submit_s,start_s,end_s,wait_s,gpus,nodes,state,reason,tenant,user,class,outcome,"                            \
+  "pool,placement,limit_s,duration_s"
+static const char header[] = COLUMNS;
+static const char header_of_attempts[] = COLUMNS ",attempts,lost_s,checkpoint_s,restart_s,requeue_wait_s,cost_usd";
 
 struct jobs_out {
   struct hr__csv_out csv;
@@ -19,6 +23,7 @@ struct jobs_out {
   const struct hr_cluster_spec *cluster;
   const struct hr_result *result;
   const struct hr_placements *placements;
+  const struct hr_ledger *ledger;
   int64_t clock_us; /* what is added to a time to show it on the input's own clock */
 };
 
@@ -71,6 +76,26 @@ static void put_placement(struct jobs_out *out, const struct hr_placement *place
     hr__csv_slice(&out->csv, i == 0, placement->slices[i].node.id, placement->slices[i].gpu_milli);
 }
 
+/* What a job went through, where it may have been interrupted or has a price. The wait in the queue after its first
+   start is what it neither held GPUs nor was done. */
+static void put_attempts(struct jobs_out *out, hr_job job) {
+  const struct hr_result *result = out->result;
+  int64_t start_us = result->start_us[job.id], end_us = hr_result_end_us(result, job);
+  bool started = start_us != HR_NEVER_US;
+  struct hr_job_fate plain = {.attempts = started};
+  const struct hr_job_fate *fate = result->fate ? &result->fate[job.id] : &plain;
+  if (end_us == HR_NEVER_US) end_us = result->end_us;
+  hr__csv_u64(&out->csv, fate->attempts);
+  put_seconds_if(out, started, fate->lost_us);
+  put_seconds_if(out, started, fate->saving_us);
+  put_seconds_if(out, started, fate->restarting_us);
+  put_seconds_if(out, started, result->fate && started ? end_us - start_us - fate->held_us : 0);
+  if (out->ledger && started)
+    hr__csv_usd(&out->csv, (int64_t)hr__divided(hr_ledger_job(out->ledger, job), HR_LEDGER_UNITS_PER_UUSD));
+  else
+    hr__csv_empty(&out->csv);
+}
+
 static void put_row(struct jobs_out *out, hr_job job) {
   const struct hr_trace *trace = out->trace;
   struct hr_slice one;
@@ -93,6 +118,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   int64_t limit_us = trace->limit_us ? trace->limit_us[job.id] : HR_UNKNOWN_US;
   put_seconds_if(out, limit_us >= 0, limit_us);
   hr__csv_seconds(&out->csv, trace->work_us[job.id]);
+  if (out->ledger || out->result->fate) put_attempts(out, job);
   hr__csv_end_row(&out->csv);
 }
 
@@ -105,7 +131,7 @@ static uint32_t *jobs_by_row(const struct hr_trace *trace) {
 
 enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                              const struct hr_result *result, const struct hr_placements *placements,
-                             struct hr_error *error) {
+                             const struct hr_ledger *ledger, struct hr_error *error) {
   uint32_t *job_at = trace->row ? jobs_by_row(trace) : NULL;
   if ((trace->row && !job_at) || hr__placements_failed(placements)) {
     free(job_at);
@@ -115,8 +141,9 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
                          .cluster = cluster,
                          .result = result,
                          .placements = placements,
+                         .ledger = ledger,
                          .clock_us = trace->dated ? 0 : trace->origin_us};
-  enum hr_status status = hr__csv_open(&out.csv, path, header, error);
+  enum hr_status status = hr__csv_open(&out.csv, path, ledger || result->fate ? header_of_attempts : header, error);
   if (status == HR_OK) {
     for (uint32_t i = 0; i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
     status = hr__csv_commit(&out.csv, error);

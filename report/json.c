@@ -11,6 +11,7 @@
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,16 @@ static cJSON *append(struct json *json, cJSON *array, cJSON *item) {
   cJSON_Delete(item);
   json->failed = true;
   return NULL;
+}
+
+static void put_bool(struct json *json, cJSON *object, const char *key, bool value) {
+  put_raw(json, object, key, value ? "true" : "false");
+}
+
+static void put_usd(struct json *json, cJSON *object, const char *key, int64_t uusd) {
+  char buffer[HR__NUMBER_BYTES];
+  *hr__put_usd(buffer, uusd) = '\0';
+  put_raw(json, object, key, uusd == HR_UNKNOWN_UUSD ? "null" : buffer);
 }
 
 /* ---- What was run ----------------------------------------------------------------------------------- */
@@ -203,6 +214,101 @@ static void put_groups(struct json *json, cJSON *root, const char *key, const st
   }
 }
 
+/* ---- Costs ------------------------------------------------------------------------------------------ */
+
+/* A name of the input as a key. */
+static void put_usd_of(struct json *json, cJSON *object, const char *name, int64_t uusd) {
+  char *utf8 = hr__utf8_copy(name);
+  if (utf8)
+    put_usd(json, object, utf8, uusd);
+  else
+    json->failed = true;
+  free(utf8);
+}
+
+static void put_lines(struct json *json, cJSON *object, const char *key, const struct hr_cost_lines *lines) {
+  cJSON *inner = put_object(json, object, key);
+  for (size_t i = 0; i < lines->count; i++) put_usd_of(json, inner, lines->line[i].name, lines->line[i].uusd);
+}
+
+static void put_statements(struct json *json, cJSON *cost, const struct hr_cost_summary *costs) {
+  cJSON *statements = put_array(json, cost, "statements");
+  for (size_t i = 0; i < costs->n_statements; i++) {
+    const struct hr_statement *statement = &costs->statements[i];
+    cJSON *inner = append(json, statements, cJSON_CreateObject());
+    put_text(json, inner, "tenant", statement->tenant);
+    put_count(json, inner, "month", statement->month);
+    put_usd(json, inner, "training_usd", statement->training_uusd);
+    put_usd(json, inner, "inference_usd", statement->inference_uusd);
+    put_usd(json, inner, "other_usd", statement->other_uusd);
+    put_usd(json, inner, "storage_usd", statement->storage_uusd);
+    put_usd(json, inner, "egress_usd", statement->egress_uusd);
+    put_usd(json, inner, "downtime_usd", statement->downtime_uusd);
+    put_usd(json, inner, "shared_usd", statement->shared_uusd);
+    put_usd(json, inner, "idle_usd", statement->idle_uusd);
+    put_usd(json, inner, "total_usd", statement->total_uusd);
+  }
+}
+
+static void put_cost(struct json *json, cJSON *root, const struct hr_cost_summary *costs) {
+  cJSON *cost = put_object(json, root, "cost");
+  put_usd(json, cost, "total_usd", costs->total_uusd);
+  put_usd(json, cost, "capacity_usd", costs->capacity_uusd);
+  put_usd(json, cost, "idle_usd", costs->idle_uusd);
+  put_usd(json, cost, "shared_usd", costs->shared_uusd);
+  put_usd(json, cost, "all_on_demand_usd", costs->all_on_demand_uusd);
+  bool known = !isnan(costs->saving_vs_on_demand);
+  put_number_if(json, cost, "saving_vs_on_demand", known, costs->saving_vs_on_demand);
+  put_usd(json, cost, "usd_per_completed_job", costs->per_completed_job_uusd);
+  put_usd(json, cost, "usd_per_goodput_gpu_hour", costs->per_goodput_gpu_hour_uusd);
+  put_usd(json, cost, "usd_per_month", costs->per_month_uusd);
+  put_lines(json, cost, "by_market", &costs->by_market);
+  put_lines(json, cost, "by_pool", &costs->by_pool);
+  put_lines(json, cost, "by_tenant", &costs->by_tenant);
+  put_lines(json, cost, "by_class", &costs->by_class);
+  put_lines(json, cost, "by_gpu", &costs->by_gpu);
+  put_statements(json, cost, costs);
+}
+
+static void put_budgets(struct json *json, cJSON *root, const struct hr_cost_summary *costs) {
+  cJSON *budgets = put_array(json, root, "budgets");
+  for (size_t i = 0; i < costs->n_budgets; i++) {
+    const struct hr_budget_line *budget = &costs->budgets[i];
+    cJSON *inner = append(json, budgets, cJSON_CreateObject());
+    put_text(json, inner, "tenant", budget->tenant);
+    put_count(json, inner, "month", budget->month);
+    put_usd(json, inner, "budget_usd", budget->budget_uusd);
+    put_usd(json, inner, "spent_usd", budget->spent_uusd);
+    put_bool(json, inner, "over", budget->over);
+  }
+}
+
+static void put_elastic(struct json *json, cJSON *root, const struct hr_summary *summary) {
+  const struct hr_goodput *goodput = &summary->goodput;
+  const struct hr_spot_figures *spot = &summary->spot;
+  cJSON *inner = put_object(json, root, "goodput");
+  put_number(json, inner, "useful_gpu_hours", goodput->useful_gpu_hours);
+  put_number(json, inner, "lost_gpu_hours", goodput->lost_gpu_hours);
+  put_number(json, inner, "checkpoint_gpu_hours", goodput->checkpoint_gpu_hours);
+  put_number(json, inner, "restart_gpu_hours", goodput->restart_gpu_hours);
+  put_number_if(json, inner, "fraction", summary->gpu_hours > 0, goodput->fraction);
+  inner = put_object(json, root, "spot");
+  put_count(json, inner, "reclaims", spot->reclaims);
+  put_number_if(json, inner, "reclaims_per_node_hour", spot->node_hours > 0, spot->reclaims_per_node_hour);
+  put_count(json, inner, "jobs_interrupted", spot->jobs_interrupted);
+  put_number(json, inner, "gpu_hours", spot->gpu_hours);
+  put_number_if(json, inner, "availability", spot->pools > 0, spot->availability);
+}
+
+/* Sections that only runs have in which something has a price, or nodes come and go. */
+static void put_markets(struct json *json, cJSON *root, const struct hr_summary *summary) {
+  if (summary->costs) {
+    put_cost(json, root, summary->costs);
+    put_budgets(json, root, summary->costs);
+  }
+  if (summary->elastic) put_elastic(json, root, summary);
+}
+
 static void put_evidence(struct json *json, cJSON *root, const struct hr_summary *summary) {
   char digest[17];
   snprintf(digest, sizeof digest, "%016" PRIx64, summary->digest);
@@ -230,6 +336,7 @@ static cJSON *make_tree(const struct hr_summary *summary, const struct hr_run_la
   put_figures(&json, root, summary);
   put_groups(&json, root, "by_size", summary->by_size, summary->n_sizes);
   put_groups(&json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
+  put_markets(&json, root, summary);
   put_evidence(&json, root, summary);
   put_remarks(&json, root, label);
   put_perf(&json, root, summary, perf);

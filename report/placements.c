@@ -55,14 +55,19 @@ static bool reserve(struct hr_placements *placements, size_t more) {
   return true;
 }
 
+/* A gang that starts again as large as it was takes the place in the slab that it has. */
 static void keep_slices(struct hr_placements *placements, struct entry *entry, const struct hr_placement *placement) {
-  if (placement->n_slices > MAX_SLICES || !reserve(placements, placement->n_slices)) {
-    placements->failed = true;
-    return;
+  uint32_t count = placement->n_slices;
+  if (entry->count != count) {
+    if (count > MAX_SLICES || !reserve(placements, count)) {
+      placements->failed = true;
+      return;
+    }
+    entry->place = (uint32_t)placements->n_slices;
+    placements->n_slices += count;
   }
-  memcpy(placements->slab + placements->n_slices, placement->slices, placement->n_slices * sizeof *placement->slices);
-  *entry = (struct entry){(uint32_t)placements->n_slices, placement->n_slices, placement->pool.id};
-  placements->n_slices += placement->n_slices;
+  memcpy(placements->slab + entry->place, placement->slices, count * sizeof *placement->slices);
+  *entry = (struct entry){entry->place, count, placement->pool.id};
 }
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {

@@ -4,6 +4,8 @@
  * jobs, and by tenant where the trace has tenants. What happened over time comes from the usage fold.
  */
 
+#include "report/costs.h"
+#include "report/goodput.h"
 #include "report/groups.h"
 #include "report/quantiles.h"
 #include "report/usage.h"
@@ -28,11 +30,10 @@ static struct hr__integrals over_makespan(const struct hr_result *result, const 
 static void fill_usage(struct hr_summary *summary, const struct hr_result *result, const struct hr_usage *usage) {
   struct hr__integrals makespan = over_makespan(result, usage);
   struct hr__integrals submits = usage->submits_over ? usage->at_last_submit : usage->now;
-  hr__wide total_milli = (hr__wide)summary->gpus * 1000;
   summary->makespan_s = seconds_of(makespan.until_us);
   summary->submit_window_s = seconds_of(submits.until_us);
-  summary->utilization_makespan = ratio(makespan.allocated_milli, total_milli * (uint64_t)makespan.until_us);
-  summary->utilization_submit_window = ratio(submits.allocated_milli, total_milli * (uint64_t)submits.until_us);
+  summary->utilization_makespan = ratio(makespan.allocated_milli, makespan.total_milli);
+  summary->utilization_submit_window = ratio(submits.allocated_milli, submits.total_milli);
   summary->queue_mean = ratio(makespan.waiting, (uint64_t)makespan.until_us);
   summary->queue_max = usage->max_waiting;
 }
@@ -71,9 +72,27 @@ static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_re
   return status;
 }
 
+static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_trace *trace,
+                                 const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                 const struct hr_cost_basis *basis) {
+  struct hr__goodput goodput = hr__goodput_make(result);
+  summary->goodput = hr__goodput_figures(&goodput);
+  summary->spot = hr__spot_figures(cluster, result);
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    summary->elastic |= hr_market_is_elastic(cluster->pools[i].market.market);
+  return basis ? hr__costs_make(trace, cluster, result, basis, goodput.useful_us, &summary->costs) : HR_OK;
+}
+
+static enum hr_status cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error) {
+  if (status == HR_BAD_INPUT)
+    return hr_fail(error, status, "%s: the costs pass 4 trillion dollars: prices or times are too large",
+                   trace->source);
+  return hr_fail(error, status, "%s: out of memory for the figures of %" PRIu32 " jobs", trace->source, trace->n_jobs);
+}
+
 enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
-                            const struct hr_result *result, const struct hr_usage *usage, struct hr_summary **summary,
-                            struct hr_error *error) {
+                            const struct hr_result *result, const struct hr_usage *usage,
+                            const struct hr_cost_basis *basis, struct hr_summary **summary, struct hr_error *error) {
   struct hr_summary *fresh = calloc(1, sizeof *fresh);
   struct hr__samples samples = {0};
   enum hr_status status = fresh ? hr__samples_init(&samples, result) : HR_NO_MEMORY;
@@ -83,17 +102,19 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
     status = fill_groups(fresh, result, &samples);
   }
   hr__samples_finish(&samples);
+  if (status == HR_OK) status = fill_costs(fresh, trace, cluster, result, basis);
   if (status == HR_OK) {
     *summary = fresh;
     return HR_OK;
   }
   hr_summary_destroy(fresh);
-  return hr_fail(error, status, "%s: out of memory for the figures of %" PRIu32 " jobs", trace->source, trace->n_jobs);
+  return cannot_sum(trace, status, error);
 }
 
 void hr_summary_destroy(struct hr_summary *summary) {
   if (!summary) return;
   hr__groups_free(summary->by_tenant, summary->n_tenants);
   hr__groups_free(summary->by_size, summary->n_sizes);
+  hr__costs_destroy(summary->costs);
   free(summary);
 }

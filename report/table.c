@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The summary for a person, 80 columns wide: what was run, how busy the GPUs were and who waited how long, then the
- * same by size and by tenant. Text of the input is made fit for a terminal: UTF-8, without control characters, cut
- * where it is too long.
+ * same by size and by tenant, and what it cost. Text of the input is made fit for a terminal: UTF-8, without control
+ * characters, cut where it is too long.
  */
 
 #include "headroom/report.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 80, LABEL_WIDTH = 13, NAME_WIDTH = 15, MOST_TENANTS = 10, MOST_POOLS = 4 };
+enum { WIDTH = 80, LABEL_WIDTH = 13, NAME_WIDTH = 15, COST_NAME_WIDTH = 30, MOST_TENANTS = 10, MOST_POOLS = 4 };
 
 struct table {
   FILE *out;
@@ -284,6 +284,83 @@ static void put_groups(struct table *table, const char *title, const struct hr_g
     fprintf(table->out, "%sand %s more%s\n", dim(table), hr__count_text(count - most, more), plain(table));
 }
 
+/* ---- Costs ------------------------------------------------------------------------------------------ */
+
+static void put_cost_lines(struct table *table, const char *title, const struct hr_cost_lines *lines, size_t most,
+                           int64_t total_uusd) {
+  char text[2][HR__NUMBER_BYTES];
+  fprintf(table->out, "\n%s%-*s%20s%8s%s\n", bold(table), COST_NAME_WIDTH + 1, title, "cost", "share", plain(table));
+  for (size_t i = 0; i < lines->count && i < most; i++) {
+    const struct hr_cost_line *line = &lines->line[i];
+    char *name = fitted(table, line->name[0] ? line->name : "(none)", COST_NAME_WIDTH, false);
+    if (!name) return;
+    double share = total_uusd ? 100 * (double)line->uusd / (double)total_uusd : 0;
+    fprintf(table->out, "%s%*s%20s%6s %%\n", name, (int)(COST_NAME_WIDTH + 1 - width_of(name, strlen(name))), "",
+            hr__usd_text(line->uusd, text[0]), hr__fixed_text(share, 1, text[1]));
+    free(name);
+  }
+  if (lines->count > most)
+    fprintf(table->out, "%sand %s more%s\n", dim(table), hr__count_text(lines->count - most, text[0]), plain(table));
+}
+
+static const char *usd_or_dash(int64_t uusd, char *buffer) {
+  return uusd == HR_UNKNOWN_UUSD ? "-" : hr__usd_text(uusd, buffer);
+}
+
+static void put_cost_totals(struct table *table, const struct hr_cost_summary *costs) {
+  char text[3][HR__NUMBER_BYTES];
+  put_field(table, "cost", "%s: %s a month", hr__usd_text(costs->total_uusd, text[0]),
+            usd_or_dash(costs->per_month_uusd, text[1]));
+  put_field(table, "", "%s per completed job, %s per useful GPU hour",
+            usd_or_dash(costs->per_completed_job_uusd, text[0]),
+            usd_or_dash(costs->per_goodput_gpu_hour_uusd, text[1]));
+  double share = costs->total_uusd ? 100 * (double)costs->idle_uusd / (double)costs->total_uusd : 0;
+  put_field(table, "idle", "%s, %s %% of the cost", hr__usd_text(costs->idle_uusd, text[0]),
+            hr__fixed_text(share, 1, text[1]));
+  if (costs->shared_uusd) put_field(table, "shared", "%s", hr__usd_text(costs->shared_uusd, text[0]));
+  if (isnan(costs->saving_vs_on_demand)) return;
+  double saving = costs->saving_vs_on_demand;
+  put_field(table, "on demand", "%s for the same GPU hours: %s %% %s", hr__usd_text(costs->all_on_demand_uusd, text[0]),
+            hr__fixed_text(100 * fabs(saving), 1, text[1]), saving < 0 ? "less than this" : "saved");
+}
+
+static void put_over_budget(struct table *table, const struct hr_cost_summary *costs) {
+  size_t over = 0;
+  char text[2][HR__NUMBER_BYTES];
+  for (size_t i = 0; i < costs->n_budgets; i++) over += costs->budgets[i].over;
+  if (costs->n_budgets)
+    put_field(table, "budgets", "%s of %s tenant months over budget", hr__count_text(over, text[0]),
+              hr__count_text(costs->n_budgets, text[1]));
+}
+
+static void put_goodput(struct table *table, const struct hr_summary *summary) {
+  const struct hr_goodput *goodput = &summary->goodput;
+  const struct hr_spot_figures *spot = &summary->spot;
+  char text[5][HR__NUMBER_BYTES];
+  put_field(table, "goodput", "%s %% of the GPU hours held: %s lost, %s to save, %s to restart",
+            hr__fixed_text(100 * goodput->fraction, 1, text[0]), hr__fixed_text(goodput->lost_gpu_hours, 1, text[1]),
+            hr__fixed_text(goodput->checkpoint_gpu_hours, 1, text[2]),
+            hr__fixed_text(goodput->restart_gpu_hours, 1, text[3]));
+  if (spot->pools)
+    put_field(table, "spot", "%s GPU hours, %s reclaims (%s per node hour), %s job%s interrupted; %s %% available",
+              hr__fixed_text(spot->gpu_hours, 1, text[0]), hr__count_text(spot->reclaims, text[1]),
+              hr__fixed_text(spot->reclaims_per_node_hour, 4, text[2]), hr__count_text(spot->jobs_interrupted, text[3]),
+              spot->jobs_interrupted == 1 ? "" : "s", hr__fixed_text(100 * spot->availability, 1, text[4]));
+}
+
+static void put_costs(struct table *table, const struct hr_summary *summary) {
+  const struct hr_cost_summary *costs = summary->costs;
+  if (costs || summary->elastic) fputc('\n', table->out);
+  if (costs) {
+    put_cost_totals(table, costs);
+    put_over_budget(table, costs);
+  }
+  if (summary->elastic) put_goodput(table, summary);
+  if (!costs) return;
+  put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
+  put_cost_lines(table, "cost by tenant", &costs->by_tenant, MOST_TENANTS, costs->total_uusd);
+}
+
 /* ---- The foot --------------------------------------------------------------------------------------- */
 
 /* Three digits say all that a clock can. */
@@ -317,6 +394,7 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
   put_distributions(&table, summary);
   put_groups(&table, "GPUs asked for", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
   put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MOST_TENANTS, summary->gpu_hours);
+  put_costs(&table, summary);
   put_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;

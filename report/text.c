@@ -51,6 +51,20 @@ char *hr__put_thousandths(char *at, int64_t value) {
   return put_scaled(at, value, 1000, 3);
 }
 
+char *hr__put_usd(char *at, int64_t uusd) {
+  enum { DECIMALS = 6 };
+  uint64_t magnitude = magnitude_of(uusd);
+  uint32_t fraction = (uint32_t)(magnitude % 1000000);
+  if (uusd < 0) *at++ = '-';
+  at = hr__put_u64(at, magnitude / 1000000);
+  *at = '.';
+  for (unsigned i = DECIMALS; i > 0; i--) {
+    at[i] = (char)('0' + fraction % 10);
+    fraction /= 10;
+  }
+  return at + DECIMALS + 1;
+}
+
 /* Values so large that millionths do not fit an integer have no decimals that mean anything. */
 static bool has_micros(double value) {
   return fabs(value) < 9e12;
@@ -97,6 +111,23 @@ const char *hr__fixed_text(double value, unsigned decimals, char *buffer) {
   at = put_grouped(at, scaled / unit);
   if (decimals) *at++ = '.';
   for (uint64_t place = unit / 10; place; place /= 10) *at++ = (char)('0' + scaled / place % 10);
+  *at = '\0';
+  return buffer;
+}
+
+const char *hr__usd_text(int64_t uusd, char *buffer) {
+  uint64_t cents = (magnitude_of(uusd) + 5000) / 10000, dollars = (cents + 50) / 100;
+  char *at = buffer;
+  if (uusd < 0 && cents) *at++ = '-';
+  *at++ = '$';
+  if (dollars >= 10000) {
+    *put_grouped(at, dollars) = '\0';
+    return buffer;
+  }
+  at = put_grouped(at, cents / 100);
+  *at++ = '.';
+  *at++ = (char)('0' + cents / 10 % 10);
+  *at++ = (char)('0' + cents % 10);
   *at = '\0';
   return buffer;
 }

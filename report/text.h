@@ -16,6 +16,8 @@ char *hr__put_i64(char *at, int64_t value);
    with them. */
 char *hr__put_millionths(char *at, int64_t value);
 char *hr__put_thousandths(char *at, int64_t value);
+/* Micro-dollars as dollars, always with six decimals: "-12.500000". */
+char *hr__put_usd(char *at, int64_t uusd);
 
 /* Each writes a NUL at the end and returns `buffer`, of HR__NUMBER_BYTES. */
 
@@ -25,6 +27,8 @@ const char *hr__decimal_text(double value, char *buffer);
 const char *hr__count_text(uint64_t count, char *buffer);
 /* `decimals` (at most 6) places after the point, with commas: "1,234.50". */
 const char *hr__fixed_text(double value, unsigned decimals, char *buffer);
+/* Micro-dollars for a person, in cents where they are few: "$1,234.50", "$12,346", "-$3.25". */
+const char *hr__usd_text(int64_t uusd, char *buffer);
 /* A duration for a person: "0 s", "1.25 s", "4 min 10 s", "3 h 12 min", "12 d 3 h". */
 const char *hr__duration_text(double seconds, char *buffer);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Integrals over time of waiting jobs and allocated GPUs. Between two passes nothing changes, so each pass adds one
- * rectangle. The sums are kept as they stood at the last submit and at the last end, the two moments up to which
- * utilization is asked for.
+ * Integrals over time of waiting jobs, allocated GPUs and GPUs that are there. Between two passes nothing changes, so
+ * each pass adds one rectangle. The sums are kept as they stood at the last submit and at the last end, the two moments
+ * up to which utilization is asked for.
  */
 
 #include "report/usage.h"
@@ -29,6 +29,7 @@ static void advance(struct hr_usage *usage, int64_t now_us) {
   uint64_t passed_us = (uint64_t)(now_us - usage->now.until_us);
   usage->now.waiting += (hr__wide)usage->waiting * passed_us;
   usage->now.allocated_milli += (hr__wide)usage->allocated_milli * passed_us;
+  usage->now.total_milli += (hr__wide)usage->total_milli * passed_us;
   usage->now.until_us = now_us;
 }
 
@@ -43,6 +44,7 @@ static void on_instant(void *self, const struct hr_view *view) {
   usage->ended = false;
   usage->waiting = view->n_waiting;
   usage->allocated_milli = view->allocated_milli;
+  usage->total_milli = view->total_milli;
   if (usage->max_waiting < view->n_waiting) usage->max_waiting = view->n_waiting;
 }
 

@@ -33,7 +33,7 @@ _headroom() {
     case $previous in
     --policy) found=$(compgen -W "$(_headroom_names "$program" policies)" -- "$word") ;;
     --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;
-    --trace | --jobs | --timeline | --json | --output | -o) found=$(compgen -f -- "$word") ;;
+    --trace | --jobs | --timeline | --costs | --json | --output | -o) found=$(compgen -f -- "$word") ;;
     *)
       case $word in
       -*) found=$(compgen -W "$(_headroom_options "$program" "$verb")" -- "$word") ;;

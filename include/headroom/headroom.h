@@ -6,6 +6,9 @@
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
+#include "headroom/costs.h"
+#include "headroom/ledger.h"
+#include "headroom/market.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"
 #include "headroom/report.h"

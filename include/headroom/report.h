@@ -14,6 +14,7 @@
  */
 
 #include "headroom/base.h"
+#include "headroom/costs.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
 
@@ -25,13 +26,13 @@ extern "C" {
 
 /* ---- Folds ------------------------------------------------------------------------------------------ */
 
-/* Integrals over time of waiting jobs and allocated GPUs. */
+/* Integrals over time of waiting jobs, allocated GPUs and GPUs that are there. */
 struct hr_usage;
 HR_API struct hr_usage *hr_usage_create(const struct hr_trace *trace);
 HR_API void hr_usage_destroy(struct hr_usage *usage);
 HR_API struct hr_fold hr_usage_fold(struct hr_usage *usage);
 
-/* Remembers every job's placement, for hr_jobs_write. NULL when out of memory. */
+/* Remembers every job's last placement, for hr_jobs_write. NULL when out of memory. */
 struct hr_placements;
 HR_API struct hr_placements *hr_placements_create(const struct hr_trace *trace);
 HR_API void hr_placements_destroy(struct hr_placements *placements);
@@ -56,8 +57,23 @@ struct hr_distribution {
 struct hr_group {
   char *name;
   uint64_t jobs, completed;
-  double gpu_hours; /* GPUs x run time of what ran */
+  double gpu_hours; /* GPUs x the time that jobs held them */
   struct hr_distribution wait_s, jct_s, slowdown;
+};
+
+/* What became of the GPU time that jobs held. */
+struct hr_goodput {
+  double useful_gpu_hours, lost_gpu_hours, checkpoint_gpu_hours, restart_gpu_hours; /* sum to what was held */
+  double fraction;                                                                  /* useful / held; 0 of nothing */
+};
+
+/* What spot pools did. */
+struct hr_spot_figures {
+  uint32_t pools;
+  uint64_t reclaims, jobs_interrupted;
+  double node_hours, gpu_hours; /* that nodes were paid for */
+  double reclaims_per_node_hour;
+  double availability; /* nodes that were there or could be had / nodes of the pools, over the run */
 };
 
 struct hr_summary {
@@ -74,6 +90,10 @@ struct hr_summary {
   uint64_t digest, n_events, n_passes;
   struct hr_group *by_tenant, *by_size; /* tenants by GPU hours, most first; sizes from small to large */
   size_t n_tenants, n_sizes;
+  bool elastic; /* nodes came and went by request: the two below tell something */
+  struct hr_goodput goodput;
+  struct hr_spot_figures spot;
+  struct hr_cost_summary *costs; /* NULL: nothing has a price */
 };
 
 /* How long things took on the wall clock; measured by the caller. */
@@ -93,9 +113,11 @@ struct hr_run_label {
   size_t n_skipped_reasons;
 };
 
+/* `basis`: what costs are made of; NULL: none are told. HR_BAD_INPUT when they pass what dollars may come to. */
 HR_API enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                    const struct hr_result *result, const struct hr_usage *usage,
-                                   struct hr_summary **summary, struct hr_error *error);
+                                   const struct hr_cost_basis *basis, struct hr_summary **summary,
+                                   struct hr_error *error);
 HR_API void hr_summary_destroy(struct hr_summary *summary);
 
 /* The table for a person, at most 80 columns wide. `colour`: use terminal colours. */
@@ -106,10 +128,12 @@ HR_API enum hr_status hr_summary_write_json(const char *path, const struct hr_su
                                             const struct hr_run_label *label, const struct hr_perf *perf,
                                             struct hr_error *error);
 
-/* One row per trace row in the file's order. `path` "-" is standard output. */
+/* One row per trace row in the file's order. `path` "-" is standard output. `ledger`, which knows each job's cost, may
+   be NULL; where it is given or jobs could be interrupted, rows have columns for that. */
 HR_API enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace,
                                     const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                    const struct hr_placements *placements, struct hr_error *error);
+                                    const struct hr_placements *placements, const struct hr_ledger *ledger,
+                                    struct hr_error *error);
 
 #ifdef __cplusplus
 }

@@ -29,8 +29,8 @@ static char *written(struct replayed *run, const struct hr_placement *placed) {
   struct hr_fold fold = hr_placements_fold(kept);
   replayed_tell(run, &fold, 1, placed);
   run->cluster.n_pools = 2;
-  CU_ASSERT_EQUAL_FATAL(hr_jobs_write(files_path("jobs.csv"), &run->trace, &run->cluster, &run->result, kept, NULL),
-                        HR_OK);
+  CU_ASSERT_EQUAL_FATAL(
+      hr_jobs_write(files_path("jobs.csv"), &run->trace, &run->cluster, &run->result, kept, NULL, NULL), HR_OK);
   hr_placements_destroy(kept);
   return files_read(files_path("jobs.csv"));
 }
@@ -155,10 +155,10 @@ static void what_cannot_be_written_leaves_nothing(void) {
   unlink(files_path("jobs.csv"));
   struct hr_error error = {0};
   const char *path = files_path("no-such-folder/jobs.csv");
-  CU_ASSERT_NOT_EQUAL(hr_jobs_write(path, &run.trace, &run.cluster, &run.result, kept, &error), HR_OK);
+  CU_ASSERT_NOT_EQUAL(hr_jobs_write(path, &run.trace, &run.cluster, &run.result, kept, NULL, &error), HR_OK);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no-such-folder/jobs.csv"));
   CU_ASSERT_TRUE(files_only(NULL));
-  CU_ASSERT_EQUAL(hr_jobs_write("/dev/full", &run.trace, &run.cluster, &run.result, kept, &error), HR_IO_ERROR);
+  CU_ASSERT_EQUAL(hr_jobs_write("/dev/full", &run.trace, &run.cluster, &run.result, kept, NULL, &error), HR_IO_ERROR);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "No space left"));
   hr_placements_destroy(kept);
 }

@@ -210,11 +210,20 @@ static bool fits(const cJSON *value, const cJSON *rule, const char *path) {
   return true;
 }
 
-/* Every key that the schema lists must be required, too: a summary has all of them, always. */
+static bool is_section_of_markets(const cJSON *rule, const char *key) {
+  static const char *const sections[] = {"cost", "budgets", "goodput", "spot"};
+  for (size_t i = 0; rule == schema && i < sizeof sections / sizeof *sections; i++)
+    if (strcmp(key, sections[i]) == 0) return true;
+  return false;
+}
+
+/* Every key that the schema lists must be required, too: a summary has all of them, always, but for the sections that
+   only runs with markets have. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key, *inner;
   cJSON_ArrayForEach(key, get(rule, "properties")) {
-    if (!in_list(get(rule, "required"), key->string)) return complain("required", key->string);
+    if (is_section_of_markets(rule, key->string) == in_list(get(rule, "required"), key->string))
+      return complain("required", key->string);
     if (!all_required(key)) return false;
   }
   cJSON_ArrayForEach(inner, get(rule, "$defs")) {

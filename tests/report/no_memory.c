@@ -45,7 +45,7 @@ static enum hr_status summarize(void) {
   struct hr_error error;
   struct hr_summary *fresh = NULL;
   replayed_tell(&run, &fold, 1, NULL);
-  enum hr_status status = hr_summarize(&run.trace, &run.cluster, &run.result, usage, &fresh, &error);
+  enum hr_status status = hr_summarize(&run.trace, &run.cluster, &run.result, usage, NULL, &fresh, &error);
   hr_usage_destroy(usage);
   hr_summary_destroy(fresh);
   return status;
@@ -65,7 +65,7 @@ static enum hr_status write_jobs(void) {
   replayed_tell(&run, &fold, 1, spread);
   struct hr_error error;
   const char *path = files_path("jobs.csv");
-  enum hr_status status = hr_jobs_write(path, &run.trace, &run.cluster, &run.result, placements, &error);
+  enum hr_status status = hr_jobs_write(path, &run.trace, &run.cluster, &run.result, placements, NULL, &error);
   hr_placements_destroy(placements);
   if (status == HR_OK) remove(path);
   return status;

@@ -155,7 +155,7 @@ struct hr_summary *replayed_summary(struct replayed *run) {
   struct hr_fold fold = hr_usage_fold(usage);
   struct hr_summary *summary = NULL;
   replayed_tell(run, &fold, 1, NULL);
-  if (hr_summarize(&run->trace, &run->cluster, &run->result, usage, &summary, NULL) != HR_OK) summary = NULL;
+  if (hr_summarize(&run->trace, &run->cluster, &run->result, usage, NULL, &summary, NULL) != HR_OK) summary = NULL;
   hr_usage_destroy(usage);
   return summary;
 }

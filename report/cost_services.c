@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What is charged beside capacity, each line rounded by itself. Lines that grow job by job are summed in a table of
+ * tenants by months first, in units that no rounding touches.
+ */
+
+#include "report/apportion.h"
+#include "report/cost_items.h"
+#include "report/meter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MB_PER_GB 1000
+#define BYTES_PER_GB INT64_C(1000000000)
+#define BYTES_PER_MIB (INT64_C(1) << 20)
+#define HOUR_US (INT64_C(3600) * HR_SECOND_US)
+
+struct services {
+  struct hr__costing *costing;
+  const struct hr_cost_spec *spec;
+  hr_amount *sums; /* by tenant and month */
+};
+
+/* What jobs without a tenant cause is shared, as is what no job causes. */
+static enum hr_status add_line(struct services *services, enum hr__cost_kind kind, uint32_t tenant, uint32_t month,
+                               hr_amount part, hr_amount whole) {
+  hr_amount uusd = hr__divided(part, whole);
+  if (uusd == 0) return HR_OK;
+  if (uusd >= HR__MOST_UUSD || uusd <= -HR__MOST_UUSD) return HR_BAD_INPUT;
+  struct hr__cost_item item = {.kind = kind,
+                               .tenant = tenant == services->costing->nobody ? HR_NONE : tenant,
+                               .month = month,
+                               .pool = HR_NONE,
+                               .uusd = (int64_t)uusd};
+  return hr__costing_add(services->costing, item);
+}
+
+static hr_amount *sum_of(struct services *services, uint32_t tenant, uint32_t month) {
+  return &services->sums[(size_t)tenant * services->costing->n_months + month];
+}
+
+static void clear_sums(struct services *services) {
+  size_t count = (size_t)services->costing->n_tenants * services->costing->n_months;
+  memset(services->sums, 0, count * sizeof *services->sums);
+}
+
+static enum hr_status add_sums(struct services *services, enum hr__cost_kind kind, hr_amount price, hr_amount whole) {
+  const struct hr__costing *costing = services->costing;
+  enum hr_status status = HR_OK;
+  for (uint32_t tenant = 0; tenant < costing->n_tenants; tenant++)
+    for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++)
+      status = add_line(services, kind, tenant, month, *sum_of(services, tenant, month) * price, whole);
+  return status;
+}
+
+static uint32_t tenant_of(const struct hr__costing *costing, uint32_t job) {
+  uint32_t tenant = costing->trace->tenant ? costing->trace->tenant[job] : HR_NONE;
+  return tenant == HR_NONE ? costing->nobody : tenant;
+}
+
+static uint8_t class_of(const struct hr__costing *costing, uint32_t job) {
+  return costing->trace->class_ ? costing->trace->class_[job] : HR_CLASS_UNKNOWN;
+}
+
+/* The run's last instant is of the month that ends with it. */
+static uint32_t month_of(const struct hr__costing *costing, int64_t at_us) {
+  int64_t month = at_us / HR_MONTH_US;
+  return month < costing->n_months ? (uint32_t)month : costing->n_months - 1;
+}
+
+/* ---- Storage ---------------------------------------------------------------------------------------- */
+
+static enum hr_status add_datasets(struct services *services) {
+  const struct hr_storage_cost *storage = &services->spec->storage;
+  const struct hr__costing *costing = services->costing;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < storage->n_datasets; i++) {
+    const struct hr_dataset *dataset = &storage->datasets[i];
+    uint32_t tenant = dataset->tenant ? hr__costing_tenant(costing, dataset->tenant) : HR_NONE;
+    for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++) {
+      hr_amount mb_us = (hr_amount)dataset->mb * hr__month_part_us(month, costing->result->end_us);
+      status = add_line(services, HR__COST_STORAGE, tenant, month, mb_us * storage->uusd_per_gb_month,
+                        (hr_amount)MB_PER_GB * HR_MONTH_US);
+    }
+  }
+  return status;
+}
+
+/* The size of the checkpoint that a job keeps; 0: none. */
+static uint64_t checkpoint_mib(const struct hr__costing *costing, uint32_t job) {
+  const struct hr_trace *trace = costing->trace;
+  const struct hr_class_spec *class_ = &costing->basis->classes[class_of(costing, job)];
+  bool own_interval = trace->checkpoint_interval_us && trace->checkpoint_interval_us[job] > 0;
+  if (class_->checkpoint == HR_CHECKPOINT_NONE && !own_interval) return 0;
+  uint64_t own = trace->checkpoint_mib ? trace->checkpoint_mib[job] : 0;
+  return own ? own : class_->checkpoint_mib;
+}
+
+static void sum_checkpoints(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  const struct hr_result *result = costing->result;
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    uint64_t mib = result->start_us[job] == HR_NEVER_US ? 0 : checkpoint_mib(costing, job);
+    if (mib == 0) continue;
+    int64_t from_us = result->start_us[job], to_us = hr_result_end_us(result, (hr_job){job});
+    int64_t retention_us = services->spec->storage.checkpoint_retention_us;
+    to_us = to_us < result->end_us - retention_us ? to_us + retention_us : result->end_us;
+    for (uint32_t month = month_of(costing, from_us); month <= month_of(costing, to_us); month++)
+      *sum_of(services, tenant_of(costing, job), month) +=
+          (hr_amount)mib * hr__overlap_us(from_us, to_us, month * HR_MONTH_US, (month + INT64_C(1)) * HR_MONTH_US);
+  }
+}
+
+static enum hr_status add_storage(struct services *services) {
+  int64_t price = services->spec->storage.uusd_per_gb_month;
+  if (price == 0) return HR_OK;
+  enum hr_status status = add_datasets(services);
+  if (status != HR_OK || !services->costing->basis->classes) return status;
+  clear_sums(services);
+  sum_checkpoints(services);
+  return add_sums(services, HR__COST_STORAGE, (hr_amount)price * BYTES_PER_MIB, (hr_amount)BYTES_PER_GB * HR_MONTH_US);
+}
+
+/* ---- Egress ----------------------------------------------------------------------------------------- */
+
+/* MB, in units of milli-GPU x microseconds to the GPU-hour. */
+static void sum_egress(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  const struct hr_egress_cost *egress = &services->spec->egress;
+  const struct hr_charge *charges = NULL;
+  size_t n_charges = hr_ledger_charges(costing->basis->ledger, &charges);
+  for (size_t i = 0; i < n_charges; i++) {
+    const struct hr_account *account = &charges[i].account;
+    uint32_t tenant = account->tenant == HR_NONE ? costing->nobody : account->tenant;
+    *sum_of(services, tenant, account->month) += charges[i].gpu_time * egress->mb_per_gpu_hour[account->class_];
+  }
+  for (uint32_t job = 0; job < costing->result->n_jobs; job++) {
+    uint64_t mb = egress->mb_per_job[class_of(costing, job)];
+    int64_t end_us = mb ? hr_result_end_us(costing->result, (hr_job){job}) : HR_NEVER_US;
+    if (end_us != HR_NEVER_US)
+      *sum_of(services, tenant_of(costing, job), month_of(costing, end_us)) += (hr_amount)mb * HR_LEDGER_UNITS_PER_UUSD;
+  }
+}
+
+static enum hr_status add_egress(struct services *services) {
+  int64_t price = services->spec->egress.uusd_per_gb;
+  if (price == 0) return HR_OK;
+  clear_sums(services);
+  sum_egress(services);
+  return add_sums(services, HR__COST_EGRESS, price, (hr_amount)MB_PER_GB * HR_LEDGER_UNITS_PER_UUSD);
+}
+
+/* ---- Operations and downtime ------------------------------------------------------------------------ */
+
+static enum hr_status add_operations(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  const struct hr_operations_cost *operations = &services->spec->operations;
+  enum hr_status status = HR_OK;
+  for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++) {
+    hr_amount node_us = 0;
+    for (uint32_t i = 0; i < costing->cluster->n_pools; i++)
+      node_us += hr__meter_node_us(costing->basis->meter, (hr_pool){i}, month, costing->result->end_us);
+    hr_amount fixed = (hr_amount)operations->uusd_per_month * hr__month_part_us(month, costing->result->end_us);
+    status = add_line(services, HR__COST_OPERATIONS, HR_NONE, month, fixed + node_us * operations->uusd_per_node_month,
+                      HR_MONTH_US);
+  }
+  return status;
+}
+
+static bool missed_deadline(const struct hr__costing *costing, uint32_t job) {
+  int64_t deadline_us = costing->trace->deadline_us[job];
+  if (deadline_us < 0 || deadline_us >= costing->result->end_us) return false;
+  return costing->result->state[job] != HR_JOB_FUTURE && hr_result_end_us(costing->result, (hr_job){job}) > deadline_us;
+}
+
+static enum hr_status add_downtime(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  const struct hr_downtime_cost *downtime = &services->spec->downtime;
+  enum hr_status status = HR_OK;
+  for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++)
+    status = add_line(services, HR__COST_DOWNTIME, HR_NONE, month,
+                      hr__meter_month(costing->basis->meter, month).withheld_milli * downtime->uusd_per_gpu_hour,
+                      HR_LEDGER_UNITS_PER_UUSD);
+  if (status != HR_OK || !costing->trace->deadline_us || downtime->uusd_per_missed_deadline == 0) return status;
+  clear_sums(services);
+  for (uint32_t job = 0; job < costing->result->n_jobs; job++)
+    if (missed_deadline(costing, job))
+      ++*sum_of(services, tenant_of(costing, job), month_of(costing, costing->trace->deadline_us[job]));
+  return add_sums(services, HR__COST_DOWNTIME, downtime->uusd_per_missed_deadline, 1);
+}
+
+/* ---- Savings plans ---------------------------------------------------------------------------------- */
+
+static enum hr_status add_plans(struct services *services) {
+  const struct hr__costing *costing = services->costing;
+  hr_amount fee = 0; /* per hour */
+  for (size_t i = 0; i < services->spec->n_plans; i++) fee += services->spec->plans[i].uusd_per_h;
+  enum hr_status status = HR_OK;
+  for (uint32_t month = 0; fee && month < costing->n_months && status == HR_OK; month++) {
+    hr_amount paid = fee * hr__month_part_us(month, costing->result->end_us);
+    status =
+        add_line(services, HR__COST_SAVINGS_PLAN, HR_NONE, month,
+                 paid * (HR_LEDGER_UNITS_PER_UUSD / HOUR_US) - hr__meter_month(costing->basis->meter, month).covered,
+                 HR_LEDGER_UNITS_PER_UUSD);
+  }
+  return status;
+}
+
+enum hr_status hr__cost_services(struct hr__costing *costing) {
+  struct services services = {.costing = costing, .spec = costing->basis->spec};
+  if (!services.spec) return HR_OK;
+  services.sums = calloc((size_t)costing->n_tenants * costing->n_months, sizeof *services.sums);
+  enum hr_status status = services.sums ? add_storage(&services) : HR_NO_MEMORY;
+  if (status == HR_OK) status = add_egress(&services);
+  if (status == HR_OK) status = add_operations(&services);
+  if (status == HR_OK) status = add_downtime(&services);
+  if (status == HR_OK) status = add_plans(&services);
+  free(services.sums);
+  return status;
+}
