@@ -342,10 +342,11 @@ static void put_goodput(struct table *table, const struct hr_summary *summary) {
             hr__fixed_text(goodput->checkpoint_gpu_hours, 1, text[2]),
             hr__fixed_text(goodput->restart_gpu_hours, 1, text[3]));
   if (spot->pools)
-    put_field(table, "spot", "%s GPU hours, %s reclaims (%s per node hour), %s job%s interrupted; %s %% available",
+    put_field(table, "spot", "%s GPU hours, %s reclaim%s (%s per node hour), %s job%s interrupted; %s %% available",
               hr__fixed_text(spot->gpu_hours, 1, text[0]), hr__count_text(spot->reclaims, text[1]),
-              hr__fixed_text(spot->reclaims_per_node_hour, 4, text[2]), hr__count_text(spot->jobs_interrupted, text[3]),
-              spot->jobs_interrupted == 1 ? "" : "s", hr__fixed_text(100 * spot->availability, 1, text[4]));
+              spot->reclaims == 1 ? "" : "s", hr__fixed_text(spot->reclaims_per_node_hour, 4, text[2]),
+              hr__count_text(spot->jobs_interrupted, text[3]), spot->jobs_interrupted == 1 ? "" : "s",
+              hr__fixed_text(100 * spot->availability, 1, text[4]));
 }
 
 static void put_costs(struct table *table, const struct hr_summary *summary) {

@@ -3,6 +3,7 @@
 
 #include "files.h"
 #include "harness.h"
+#include "priced.h"
 #include "replayed.h"
 
 #include <cjson/cJSON.h>
@@ -246,6 +247,49 @@ static void expect_fit(double horizon_s, uint32_t n_jobs) {
   free(text);
 }
 
+/* The summary of the run in which everything has a price; the caller frees the text. */
+static char *written_with_costs(void) {
+  struct hr_budget budget = {(char *)"b", 15000000};
+  struct hr_cost_spec spec = {.operations = {.uusd_per_month = 730000000}, .budgets = &budget, .n_budgets = 1};
+  struct priced *priced = priced_create();
+  struct hr_summary *summary = priced_summary(priced, &spec, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  prepare(3, NEVER);
+  struct hr_run_label label = make_label();
+  label.cluster = &priced->cluster;
+  CU_ASSERT_EQUAL_FATAL(hr_summary_write_json(files_path("summary.json"), summary, &label, &perf, NULL), HR_OK);
+  hr_summary_destroy(summary);
+  priced_destroy(priced);
+  return files_read(files_path("summary.json"));
+}
+
+static void dollars_are_exact_decimals(void) {
+  char *text = written_with_costs();
+  expect_within(text, "\n  \"cost\": {\n    \"total_usd\": 58.000000,\n    \"capacity_usd\": 56.000000,\n"
+                      "    \"idle_usd\": 16.000000,\n    \"shared_usd\": 2.000000,\n"
+                      "    \"all_on_demand_usd\": 82.000000,\n    \"saving_vs_on_demand\": 0.292683,\n"
+                      "    \"usd_per_completed_job\": 19.333333,\n    \"usd_per_goodput_gpu_hour\": 3.625000,\n"
+                      "    \"usd_per_month\": 21170.000000,\n    \"by_market\": {\n      \"reserved\": 16.000000,\n");
+  expect_within(text, "\n      \"(services)\": 2.000000\n");
+  expect_within(text, "\n      \"(idle)\": 16.000000,\n      \"(shared)\": 2.000000\n    },\n");
+  expect_within(text, "\n  \"budgets\": [\n    {\n      \"tenant\": \"b\",\n      \"month\": 0,\n"
+                      "      \"budget_usd\": 15.000000,\n      \"spent_usd\": 16.000000,\n      \"over\": true\n");
+  expect_within(text, "\n  \"goodput\": {\n    \"useful_gpu_hours\": 16,\n    \"lost_gpu_hours\": 4,\n"
+                      "    \"checkpoint_gpu_hours\": 2,\n    \"restart_gpu_hours\": 2,\n    \"fraction\": 0.666667\n");
+  expect_within(text, "\n  \"spot\": {\n    \"reclaims\": 1,\n    \"reclaims_per_node_hour\": 0.5,\n"
+                      "    \"jobs_interrupted\": 1,\n    \"gpu_hours\": 16,\n    \"availability\": 1\n");
+  free(text);
+}
+
+static void expect_costs_fit(void) {
+  char *text = written_with_costs();
+  cJSON *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  CU_ASSERT_TRUE(fits(tree, schema, "summary"));
+  cJSON_Delete(tree);
+  free(text);
+}
+
 static void every_key_is_in_the_schema(void) {
   char *text = files_read(PROJECT_DIR "/docs/summary.schema.json");
   cJSON *tree = cJSON_Parse(text);
@@ -255,6 +299,7 @@ static void every_key_is_in_the_schema(void) {
   expect_fit(NEVER, 3);
   expect_fit(NEVER, 1);
   expect_fit(6, 3);
+  expect_costs_fit();
   cJSON_Delete(tree);
   free(text);
 }
@@ -274,4 +319,5 @@ static void what_cannot_be_written_leaves_nothing(void) {
 
 TEST_MAIN("report: JSON", TEST(a_key_stands_on_each_line), TEST(the_same_run_gives_the_same_bytes),
           TEST(statistics_of_nothing_are_null), TEST(remarks_and_large_seeds_are_kept),
-          TEST(every_key_is_in_the_schema), TEST(what_cannot_be_written_leaves_nothing))
+          TEST(dollars_are_exact_decimals), TEST(every_key_is_in_the_schema),
+          TEST(what_cannot_be_written_leaves_nothing))

@@ -4,6 +4,7 @@
 
 #include "files.h"
 #include "harness.h"
+#include "priced.h"
 #include "replayed.h"
 #include "scarce_memory.h"
 
@@ -54,6 +55,35 @@ static enum hr_status summarize(void) {
 static void summarizing(void) {
   prepare();
   CU_ASSERT(starve(summarize) > 10);
+}
+
+static struct priced *priced;
+static struct hr_summary *with_costs;
+
+static enum hr_status sum_costs(void) {
+  static struct hr_budget budget = {(char *)"b", 15000000};
+  static struct hr_dataset dataset = {(char *)"archive", 1000};
+  static struct hr_savings_plan plan = {1000000, 500000, NULL, NULL, 0, 0};
+  const struct hr_cost_spec spec = {.storage = {1000000, &dataset, 1, 0},
+                                    .operations = {.uusd_per_month = 730000000},
+                                    .downtime = {.uusd_per_missed_deadline = 1},
+                                    .idle_split = HR_IDLE_SPLIT_EVEN,
+                                    .budgets = &budget,
+                                    .n_budgets = 1,
+                                    .plans = &plan,
+                                    .n_plans = 1};
+  static const struct hr_class_spec classes[HR_N_CLASSES];
+  hr_summary_destroy(with_costs);
+  with_costs = NULL;
+  return priced_summarize(priced, &spec, classes, &with_costs);
+}
+
+static enum hr_status write_costs_cleanly(void) {
+  struct hr_error error;
+  const char *path = files_path("costs.csv");
+  enum hr_status status = hr_costs_write(path, with_costs->costs, &error);
+  if (status == HR_OK) remove(path);
+  return left_clean(status);
 }
 
 static enum hr_status write_jobs(void) {
@@ -133,6 +163,22 @@ static enum hr_status print_table(void) {
   return status;
 }
 
+static void summing_costs(void) {
+  prepare();
+  priced = priced_create();
+  CU_ASSERT(starve(sum_costs) > 40);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(with_costs);
+  CU_ASSERT(starve(write_costs_cleanly) > 1);
+  summary = with_costs;
+  label.cluster = &priced->cluster;
+  cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
+  CU_ASSERT(starve(write_json_cleanly) > 500);
+  cJSON_InitHooks(NULL);
+  CU_ASSERT(starve(print_table) > 20);
+  hr_summary_destroy(with_costs);
+  priced_destroy(priced);
+}
+
 static void printing(void) {
   prepare();
   summary = replayed_summary(&run);
@@ -142,4 +188,4 @@ static void printing(void) {
 }
 
 TEST_MAIN("report: no memory", TEST(summarizing), TEST(writing_jobs), TEST(writing_a_timeline), TEST(writing_json),
-          TEST(printing))
+          TEST(printing), TEST(summing_costs))

@@ -3,6 +3,7 @@
 
 #include "files.h"
 #include "harness.h"
+#include "priced.h"
 #include "replayed.h"
 
 #include <string.h>
@@ -186,6 +187,40 @@ static void large_figures_keep_their_columns(void) {
   free(text);
 }
 
+static void costs_have_a_block(void) {
+  struct hr_budget budget = {(char *)"b", 15000000};
+  struct hr_cost_spec spec = {.operations = {.uusd_per_month = 730000000}, .budgets = &budget, .n_budgets = 1};
+  struct priced *priced = priced_create();
+  struct hr_summary *summary = priced_summary(priced, &spec, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  prepare();
+  label.cluster = &priced->cluster;
+  char *text = printed(summary, false);
+  CU_ASSERT_TRUE(widest(text) <= 80);
+  expect_within(text, "\n  cost       $58.00: $21,170 a month\n"
+                      "             $19.33 per completed job, $3.63 per useful GPU hour\n"
+                      "  idle       $16.00, 27.6 % of the cost\n  shared     $2.00\n"
+                      "  on demand  $82.00 for the same GPU hours: 29.3 % saved\n"
+                      "  budgets    1 of 1 tenant months over budget\n");
+  expect_within(text, "\n  goodput    66.7 % of the GPU hours held: 4.0 lost, 2.0 to save, 2.0 to restart\n"
+                      "  spot       16.0 GPU hours, 1 reclaim (0.5000 per node hour), 1 job\n"
+                      "             interrupted; 100.0 % available\n");
+  expect_within(text, "\nmarket                                         cost   share\n"
+                      "reserved                                     $16.00  27.6 %\n"
+                      "on-demand                                    $24.00  41.4 %\n"
+                      "spot                                         $16.00  27.6 %\n"
+                      "(services)                                    $2.00   3.4 %\n\n"
+                      "cost by tenant                                 cost   share\n"
+                      "b                                            $16.00  27.6 %\n"
+                      "(none)                                       $16.00  27.6 %\n"
+                      "a                                             $8.00  13.8 %\n"
+                      "(idle)                                       $16.00  27.6 %\n"
+                      "(shared)                                      $2.00   3.4 %\n");
+  free(text);
+  hr_summary_destroy(summary);
+  priced_destroy(priced);
+}
+
 static void of_nothing_there_are_dashes(void) {
   static const struct replayed_job job = {.submit_s = 0, .work_s = 1, .start_s = NEVER, .gpus = 99, .rejected = true};
   prepare();
@@ -211,5 +246,5 @@ static void a_stream_that_fails_is_said(void) {
 }
 
 TEST_MAIN("report: table", TEST(the_table_says_it_all), TEST(colour_is_only_added),
-          TEST(nothing_is_wider_than_80_columns), TEST(large_figures_keep_their_columns),
+          TEST(nothing_is_wider_than_80_columns), TEST(large_figures_keep_their_columns), TEST(costs_have_a_block),
           TEST(of_nothing_there_are_dashes), TEST(a_stream_that_fails_is_said))
