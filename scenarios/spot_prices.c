@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Price changes of the wanted zones are collected, put in order of time, and folded into the lowest price at each time.
+   Names are interned: a file of a million changes has a thousand of them. */
+
+#include "scenarios/spot_prices.h"
+
+#include "sim/names.h"
+#include "sim/philox.h"
+#include "traces/csv_rows.h"
+#include "traces/numbers.h"
+
+#include <gsl/gsl_randist.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SILENCE_US (INT64_C(48) * 3600 * HR_SECOND_US)
+
+struct row {
+  int64_t at_us;
+  struct hr_text instance, region, zone, price;
+};
+
+#define ROW(member) offsetof(struct row, member)
+static const struct hr__csv_column columns[] = {
+    {"unix_time", NULL, HR__INSTANT, true, true, ROW(at_us), (uint64_t)HR_SECOND_US},
+    {"instance_type", NULL, HR__TEXT, true, true, ROW(instance), 0},
+    {"region", NULL, HR__TEXT, true, false, ROW(region), 0},
+    {"availability_zone", NULL, HR__TEXT, true, false, ROW(zone), 0},
+    {"spot_usd_per_h", NULL, HR__TEXT, true, false, ROW(price), 0}};
+#undef ROW
+
+struct change {
+  int64_t at_us;
+  int64_t uusd_h; /* per GPU */
+  uint32_t zone, order;
+};
+
+struct collector {
+  struct hr__reader *reader;
+  const struct hr__spot_price_query *query;
+  struct hr__names instances, zones; /* all instance types; the zones in which the wanted one was seen */
+  struct change *changes;
+  uint32_t count, capacity;
+};
+
+/* ---- Collecting ------------------------------------------------------------------------------------- */
+
+static bool is_text(struct hr_text text, const char *wanted) {
+  return text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
+}
+
+static bool is_wanted_zone(const struct hr__spot_price_query *query, struct hr_text zone) {
+  for (size_t i = 0; i < query->n_zones; i++)
+    if (is_text(zone, query->zones[i])) return true;
+  return query->n_zones == 0;
+}
+
+static enum hr_status keep(struct collector *collector, const struct row *row, uint32_t zone, int64_t uusd_h) {
+  if (collector->count == collector->capacity) {
+    uint32_t capacity = collector->capacity ? 2 * collector->capacity : 1024;
+    struct change *changes = realloc(collector->changes, capacity * sizeof *changes);
+    if (!changes) return hr__reader_no_memory(collector->reader);
+    collector->changes = changes;
+    collector->capacity = capacity;
+  }
+  uint32_t order = collector->count++;
+  collector->changes[order] = (struct change){row->at_us, uusd_h, zone, order};
+  return HR_OK;
+}
+
+static enum hr_status on_change(void *self, const void *data, uint64_t line) {
+  static const struct hr__number_rule dollars = {1000000, UINT64_C(1000000000000), false};
+  struct collector *collector = self;
+  const struct row *row = data;
+  const struct hr__spot_price_query *query = collector->query;
+  if (hr__names_intern(&collector->instances, row->instance.at, row->instance.length) == HR_NONE)
+    return hr__reader_no_memory(collector->reader);
+  if (!is_text(row->instance, query->instance) || (query->region && !is_text(row->region, query->region))) return HR_OK;
+  uint32_t zone = hr__names_intern(&collector->zones, row->zone.at ? row->zone.at : "", row->zone.length);
+  if (zone == HR_NONE) return hr__reader_no_memory(collector->reader);
+  if (!is_wanted_zone(query, row->zone) || !row->price.length) return HR_OK;
+  uint64_t uusd_h;
+  if (hr__number_parse(row->price, &dollars, &uusd_h) != HR__NUMBER_FINE) {
+    struct hr__row_fault fault = {.column = "spot_usd_per_h",
+                                  .value = row->price,
+                                  .fault = "not an amount of dollars of at least 0",
+                                  .line = line};
+    return hr__reader_bad_row(collector->reader, &fault);
+  }
+  return keep(collector, row, zone, (int64_t)((uusd_h + query->gpus / 2) / query->gpus));
+}
+
+static enum hr_status collect(struct collector *collector) {
+  static const char *const ignored[] = {"accelerator", "accelerator_count", "on_demand_usd_per_h", NULL};
+  static const struct row blank;
+  struct row row;
+  const struct hr__csv_schema schema = {.columns = columns,
+                                        .n_columns = sizeof columns / sizeof *columns,
+                                        .ignored = ignored,
+                                        .missing_hint = "a list of price changes has unix_time, instance_type, region, "
+                                                        "availability_zone, spot_usd_per_h",
+                                        .row = &row,
+                                        .blank_row = &blank,
+                                        .row_bytes = sizeof row,
+                                        .on_row = on_change,
+                                        .self = collector};
+  return hr__csv_read_rows(collector->reader, &schema);
+}
+
+/* ---- Nothing found ---------------------------------------------------------------------------------- */
+
+static enum hr_status fail_near(const struct collector *collector, const char *what, const char *wanted,
+                                const struct hr__names *names) {
+  enum { MOST = 4000 };
+  const char *known[MOST + 1];
+  uint32_t count = names->count < MOST ? names->count : MOST;
+  for (uint32_t i = 0; i < count; i++) known[i] = names->text[i];
+  known[count] = NULL;
+  const char *nearest = hr_nearest_word(wanted, known);
+  return hr_fail(collector->reader->error, HR_BAD_INPUT, "%s: there are no prices of %s '%.60s'%s%.60s%s",
+                 collector->reader->path, what, wanted, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                 nearest ? "'?" : "");
+}
+
+static enum hr_status check_found(const struct collector *collector) {
+  const struct hr__spot_price_query *query = collector->query;
+  if (collector->zones.count == 0) {
+    for (uint32_t i = 0; i < collector->instances.count; i++)
+      if (strcmp(collector->instances.text[i], query->instance) == 0)
+        return hr_fail(collector->reader->error, HR_BAD_INPUT, "%s: there are no prices of '%.60s' in region '%.60s'",
+                       collector->reader->path, query->instance, query->region);
+    return fail_near(collector, "instance type", query->instance, &collector->instances);
+  }
+  for (size_t i = 0; i < query->n_zones; i++) {
+    bool found = false;
+    for (uint32_t k = 0; k < collector->zones.count; k++)
+      found = found || strcmp(collector->zones.text[k], query->zones[i]) == 0;
+    if (!found) return fail_near(collector, "zone", query->zones[i], &collector->zones);
+  }
+  return HR_OK;
+}
+
+/* ---- Folding ---------------------------------------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b) {
+  const struct change *x = a, *y = b;
+  if (x->at_us != y->at_us) return x->at_us < y->at_us ? -1 : 1;
+  return (x->order > y->order) - (x->order < y->order);
+}
+
+static int64_t lowest(const int64_t *price, uint32_t n_zones) {
+  int64_t least = HR_NEVER_US;
+  for (uint32_t i = 0; i < n_zones; i++)
+    if (price[i] < least) least = price[i];
+  return least;
+}
+
+/* Where a zone's series falls silent; the first such place is told, with how many there are. */
+static enum hr_status note_silence(const struct collector *collector, const int64_t *seen_us,
+                                   const struct change *change, uint32_t *n_silent) {
+  if (seen_us[change->zone] == HR_UNKNOWN_US || change->at_us - seen_us[change->zone] <= SILENCE_US) return HR_OK;
+  if ((*n_silent)++ > 0) return HR_OK;
+  enum hr_status status =
+      hr_notes_add(collector->reader->notes,
+                   "%s: the price of '%s' in zone '%s' is not told from Unix time %" PRId64 " to %" PRId64
+                   "; it is carried forward, here and wherever a price is silent for more than 48 h",
+                   collector->reader->path, collector->query->instance, collector->zones.text[change->zone],
+                   seen_us[change->zone] / HR_SECOND_US, change->at_us / HR_SECOND_US);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
+}
+
+static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uusd_h) {
+  if (at_us <= 0) { /* what stands at the beginning */
+    prices->steps[0] = (struct hr_price_step){0, uusd_h};
+    prices->n_steps = 1;
+    return;
+  }
+  if (prices->n_steps && prices->steps[prices->n_steps - 1].uusd_h == uusd_h) return;
+  if (prices->n_steps && prices->steps[prices->n_steps - 1].at_us == at_us) prices->n_steps--;
+  struct hr_price_step step = {prices->n_steps ? at_us : 0, uusd_h};
+  prices->steps[prices->n_steps++] = step;
+}
+
+static enum hr_status fold(const struct collector *collector, struct hr__spot_prices *prices) {
+  uint32_t n_zones = collector->zones.count, n_silent = 0;
+  int64_t *price = malloc(n_zones * sizeof *price), *seen_us = malloc(n_zones * sizeof *seen_us);
+  prices->steps = malloc(((size_t)collector->count + 1) * sizeof *prices->steps);
+  enum hr_status status = price && seen_us && prices->steps ? HR_OK : hr__reader_no_memory(collector->reader);
+  int64_t from_s = collector->query->from_s;
+  int64_t from_us = from_s == HR_UNKNOWN_US ? collector->changes[0].at_us : from_s * HR_SECOND_US;
+  for (uint32_t i = 0; status == HR_OK && i < n_zones; i++) {
+    price[i] = HR_NEVER_US;
+    seen_us[i] = HR_UNKNOWN_US;
+  }
+  for (uint32_t i = 0; status == HR_OK && i < collector->count; i++) {
+    const struct change *change = &collector->changes[i];
+    status = note_silence(collector, seen_us, change, &n_silent);
+    seen_us[change->zone] = change->at_us;
+    price[change->zone] = change->uusd_h;
+    add_price(prices, change->at_us - from_us, lowest(price, n_zones));
+  }
+  free(price);
+  free(seen_us);
+  return status;
+}
+
+enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_price_query *query,
+                                    struct hr__spot_prices *prices, struct hr_notes *notes, struct hr_error *error) {
+  struct hr__reader reader = {.path = path, .notes = notes, .error = error};
+  struct collector collector = {.reader = &reader, .query = query};
+  *prices = (struct hr__spot_prices){0};
+  enum hr_status status = hr__input_open(path, &reader.input, error);
+  if (status == HR_OK) status = collect(&collector);
+  if (status == HR_OK) status = check_found(&collector);
+  if (status == HR_OK && collector.count == 0)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: '%s' has no spot price in what was asked for", path, query->instance);
+  if (status == HR_OK) {
+    qsort(collector.changes, collector.count, sizeof *collector.changes, by_time);
+    status = fold(&collector, prices);
+  }
+  hr__input_close(reader.input);
+  hr__names_finish(&collector.instances);
+  hr__names_finish(&collector.zones);
+  free(collector.changes);
+  if (status != HR_OK) {
+    free(prices->steps);
+    *prices = (struct hr__spot_prices){0};
+  }
+  return status;
+}
+
+/* ---- Drawing ---------------------------------------------------------------------------------------- */
+
+static int64_t bounded(const struct hr__spot_price_walk *walk, double deviation) {
+  double uusd_h = (double)walk->mean_uusd_h * exp(deviation);
+  if (uusd_h >= (double)walk->most_uusd_h) return walk->most_uusd_h;
+  return uusd_h <= (double)walk->least_uusd_h ? walk->least_uusd_h : (int64_t)llround(uusd_h);
+}
+
+enum hr_status hr__spot_prices_walk(const struct hr__spot_price_walk *walk, uint64_t seed, uint32_t zone,
+                                    struct hr__spot_prices *prices, struct hr_error *error) {
+  *prices = (struct hr__spot_prices){.steps = malloc(walk->n_steps * sizeof *prices->steps)};
+  if (!prices->steps) return hr_fail(error, HR_NO_MEMORY, "out of memory for %" PRIu32 " prices", walk->n_steps);
+  struct hr__stream stream;
+  hr__stream_init(&stream, seed, HR__PURPOSE_SPOT_PRICE, zone, 0);
+  gsl_rng rng = hr__stream_rng(&stream);
+  double interval_h = (double)walk->interval_us / (3600 * (double)HR_SECOND_US);
+  double kept = exp(-interval_h / walk->reversion_h), blown = walk->volatility * sqrt(1 - kept * kept);
+  double deviation = gsl_ran_gaussian(&rng, walk->volatility); /* where it is found in the long run */
+  for (uint32_t i = 0; i < walk->n_steps; i++) {
+    int64_t uusd_h = bounded(walk, deviation);
+    bool same = prices->n_steps && prices->steps[prices->n_steps - 1].uusd_h == uusd_h;
+    if (!same) prices->steps[prices->n_steps++] = (struct hr_price_step){i * walk->interval_us, uusd_h};
+    deviation = kept * deviation + gsl_ran_gaussian(&rng, blown);
+  }
+  return HR_OK;
+}
