@@ -40,6 +40,7 @@ static void print_duration(const char *name, const struct hr_duration *duration)
 
 static void print_spot(const struct hr_spot_spec *spot) {
   printf("            reclaimed: %s", hr_spot_model_name(spot->model));
+  if (spot->model == HR_SPOT_TRACE) printf(", a record of %.4g h, again and again", seconds(spot->period_us) / 3600);
   if (spot->model == HR_SPOT_ON_OFF) {
     print_duration("up", &spot->up);
     print_duration("down", &spot->down);
@@ -54,9 +55,20 @@ static void print_spot(const struct hr_spot_spec *spot) {
 }
 
 static void print_place(const struct hr_pool_source *source) {
-  const char *const parts[] = {source->provider, source->region, source->zone};
+  const char *const parts[] = {source->provider, source->instance, source->region, source->zone};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (parts[i]) printf(" %s", parts[i]);
+}
+
+static void print_price_curve(const struct hr_market_spec *market) {
+  int64_t lowest = market->price_uusd_h, highest = market->price_uusd_h;
+  for (uint32_t i = 0; i < market->n_prices; i++) {
+    if (market->prices[i].uusd_h < lowest) lowest = market->prices[i].uusd_h;
+    if (market->prices[i].uusd_h > highest) highest = market->prices[i].uusd_h;
+  }
+  printf("            the price changes %" PRIu32 " times, from %.15g to %.15g $, for the last time at %.10g s\n",
+         market->n_prices - 1, (double)lowest / 1e6, (double)highest / 1e6,
+         seconds(market->prices[market->n_prices - 1].at_us));
 }
 
 /* Market, place, price and where that comes from. */
@@ -65,6 +77,7 @@ static void print_market(const struct hr_market_spec *market, const struct hr_po
   print_place(source);
   printf(", %.15g $ per GPU-hour (%s%s%s: %s)\n", (double)market->price_uusd_h / 1e6, source->status,
          source->as_of ? ", as of " : "", source->as_of ? source->as_of : "", source->source);
+  if (market->n_prices > 1) print_price_curve(market);
   if (market->from_us > 0 || market->to_us != HR_NEVER_US) {
     printf("            from %.10g s", seconds(market->from_us));
     if (market->to_us != HR_NEVER_US) printf(" to %.10g s", seconds(market->to_us));

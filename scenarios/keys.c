@@ -26,7 +26,8 @@
 
 #define WORD(name, text) text,
 static const char *const every_market[] = {HR_MARKET_TABLE(WORD) NULL};
-static const char *const spot_models[] = {"none", "on-off", "exponential", "bathtub", "advisor", NULL};
+static const char *const spot_models[] = {HR_SPOT_MODEL_TABLE(WORD) NULL};
+static const char *const spot_price_models[] = {"fixed", "trace", "ou", NULL};
 static const char *const checkpoints[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
 static const char *const idle_splits[] = {HR_IDLE_SPLIT_TABLE(WORD) NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
@@ -87,6 +88,7 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REAL(POOL(".storage_gb_s"), 0, 1e9),
                                       CHOICE(POOL(".market"), every_market + 1),
                                       TEXT(POOL(".provider"), 1, MAX_NAME),
+                                      TEXT(POOL(".instance"), 1, MAX_NAME),
                                       TEXT(POOL(".region"), 1, MAX_NAME),
                                       TEXT(POOL(".zone"), 1, MAX_NAME),
                                       REAL(POOL(".usd_per_gpu_hour"), 0, MAX_USD),
@@ -112,6 +114,8 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       OBJECT(POOL(".spot")),
                                       CHOICE(POOL(".spot.model"), spot_models),
                                       REAL(POOL(".spot.notice_s"), 0, MAX_SECONDS),
+                                      TEXT(POOL(".spot.file"), 1, MAX_TEXT),
+                                      REAL(POOL(".spot.offset_s"), 0, MAX_SECONDS),
                                       DURATION(POOL(".spot.up")),
                                       DURATION(POOL(".spot.down")),
                                       REAL(POOL(".spot.rate_per_h"), 0, 3600),
@@ -123,6 +127,16 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REQUIRED_REAL(POOL(".spot.bathtub.tau2_h"), LEAST_SCALE, 1e6),
                                       REQUIRED_REAL(POOL(".spot.bathtub.b_h"), 0, 1e6),
                                       REQUIRED_REAL(POOL(".spot.bathtub.last_h"), LEAST_SCALE, 1e6),
+                                      OBJECT(POOL(".spot.price")),
+                                      {POOL(".spot.price.model"), HR__KEY_CHOICE, true, 0, 0, spot_price_models},
+                                      TEXT(POOL(".spot.price.file"), 1, MAX_TEXT),
+                                      LIST(POOL(".spot.price.zones"), 1, 100),
+                                      TEXT(POOL(".spot.price.zones.*"), 1, MAX_NAME),
+                                      SCALAR(POOL(".spot.price.from")),
+                                      REAL(POOL(".spot.price.volatility"), 0, 10),
+                                      REAL(POOL(".spot.price.reversion_h"), LEAST_SCALE, 1e6),
+                                      REAL(POOL(".spot.price.interval_s"), 1, MAX_SECONDS),
+                                      REAL(POOL(".spot.price.least_usd_per_gpu_hour"), 0, MAX_USD),
                                       TEXT("cluster.nodes_file", 1, MAX_TEXT),
                                       OBJECT("classes"),
                                       OBJECT("classes.*"),

@@ -122,8 +122,10 @@ static enum hr_market market_of(const cJSON *entry) {
 
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
-  *market = (struct hr_market_spec){
-      .market = market_of(draft->entry), .on_demand_uusd_h = HR_UNKNOWN_US, .to_us = HR_NEVER_US};
+  *market = (struct hr_market_spec){.market = market_of(draft->entry),
+                                    .on_demand_uusd_h = HR_UNKNOWN_US,
+                                    .to_us = HR_NEVER_US,
+                                    .spot.zone = draft->zone};
   enum hr_status status = check_keys(builder, draft->entry, market->market);
   if (market->market == HR_MARKET_NONE || status != HR_OK) return status;
   if (market->market == HR_MARKET_RESERVED) status = take_bounds(builder, draft);

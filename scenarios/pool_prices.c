@@ -45,16 +45,31 @@ static enum hr_status missing_price(const struct hr__builder *builder, const str
       [HR_MARKET_OWNED] = "'owned' (purchase, lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour'",
       [HR_MARKET_RESERVED] = "'usd_per_gpu_hour', 'usd_per_node_hour' or a 'discount'",
       [HR_MARKET_ON_DEMAND] = "'usd_per_gpu_hour' or 'usd_per_node_hour'",
-      [HR_MARKET_SPOT] = "'usd_per_gpu_hour', 'usd_per_node_hour' or a 'discount'",
+      [HR_MARKET_SPOT] = "'usd_per_gpu_hour', 'usd_per_node_hour', a 'discount', or a record in 'spot.price'",
   };
   enum hr_market market = draft->pool.market.market;
   return hr__build_fail(builder, false, "the pool has the market %s and no price: %s is wanted", hr_market_name(market),
                         ways[market]);
 }
 
+static enum hr_status check_recorded(struct hr__builder *builder, const cJSON *entry) {
+  static const char *const others[] = {"usd_per_gpu_hour", "usd_per_node_hour", "discount"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (hr__has(entry, others[i]))
+      return hr__build_fail_at(builder, entry, others[i],
+                               "the price is recorded in a file ('spot.price'), so '%s' has "
+                               "no meaning; keep one",
+                               others[i]);
+  return HR_OK;
+}
+
 static enum hr_status take_price(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   const cJSON *entry = draft->entry;
+  if (hr__spot_price_model(entry) == HR__SPOT_PRICE_TRACE) {
+    enum hr_status status = check_recorded(builder, entry);
+    return status == HR_OK ? hr__build_price_trace(builder, draft) : status;
+  }
   if (hr__has(entry, "owned")) return hr__build_owned(builder, draft);
   if (hr__has(entry, "discount")) return discounted_price(builder, draft);
   if (is_stated(entry))
@@ -66,20 +81,31 @@ static enum hr_status take_price(struct hr__builder *builder, struct hr__draft *
   return hr__price_source_set(builder, draft->source, "stated", NULL, "this scenario");
 }
 
+static int64_t highest_price(const struct hr_market_spec *market) {
+  int64_t highest = market->price_uusd_h;
+  for (uint32_t i = 0; i < market->n_prices; i++)
+    if (market->prices[i].uusd_h > highest) highest = market->prices[i].uusd_h;
+  return highest;
+}
+
 static enum hr_status check_spot_price(const struct hr__builder *builder, const struct hr__draft *draft) {
   const struct hr_market_spec *market = &draft->pool.market;
   if (market->market != HR_MARKET_SPOT || market->on_demand_uusd_h == HR_UNKNOWN_US) return HR_OK;
-  if (market->price_uusd_h <= market->on_demand_uusd_h) return HR_OK;
+  int64_t highest = highest_price(market);
+  if (highest <= market->on_demand_uusd_h) return HR_OK;
   return hr__pool_note(builder, draft,
-                       "warning: the spot price, %.10g $ per GPU-hour, is above the on-demand price, "
+                       "warning: the spot price, %s%.10g $ per GPU-hour, is above the on-demand price, "
                        "%.10g $",
-                       (double)market->price_uusd_h / 1e6, (double)market->on_demand_uusd_h / 1e6);
+                       market->n_prices ? "at its highest " : "", (double)highest / 1e6,
+                       (double)market->on_demand_uusd_h / 1e6);
 }
 
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   market->on_demand_uusd_h = hr__micros_of(draft->entry, "on_demand_usd_per_gpu_hour", HR_UNKNOWN_US);
   enum hr_status status = take_price(builder, draft);
+  if (status == HR_OK && hr__spot_price_model(draft->entry) == HR__SPOT_PRICE_OU)
+    status = hr__build_price_walk(builder, draft);
   if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h == HR_UNKNOWN_US)
     market->on_demand_uusd_h = market->price_uusd_h;
   return status == HR_OK ? check_spot_price(builder, draft) : status;

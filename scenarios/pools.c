@@ -54,12 +54,13 @@ static bool copy_text(const cJSON *entry, const char *name, char **copy) {
 }
 
 static bool take_source(const cJSON *entry, struct hr_pool_source *source) {
-  return copy_text(entry, "provider", &source->provider) && copy_text(entry, "region", &source->region) &&
-         copy_text(entry, "zone", &source->zone);
+  return copy_text(entry, "provider", &source->provider) && copy_text(entry, "instance", &source->instance) &&
+         copy_text(entry, "region", &source->region) && copy_text(entry, "zone", &source->zone);
 }
 
 void hr__pool_source_finish(struct hr_pool_source *source) {
   free(source->provider);
+  free(source->instance);
   free(source->region);
   free(source->zone);
   free(source->as_of);
@@ -98,8 +99,8 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   take_shape(&draft);
   enum hr_status status = check_name(builder, entry, draft.pool.name);
   if (status == HR_OK && !take_source(entry, draft.source)) status = hr__build_no_memory(builder);
+  draft.zone = zone_number(scenario, &draft);
   if (status == HR_OK) status = hr__build_market(builder, &draft);
-  draft.pool.market.spot.zone = zone_number(scenario, &draft);
   if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
   if (status == HR_OK) return HR_OK;
   hr__pool_source_finish(draft.source);

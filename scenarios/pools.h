@@ -11,6 +11,7 @@ struct hr__draft {
   const cJSON *entry;
   struct hr_pool_spec pool;      /* texts are the tree's or the catalogue's */
   struct hr_pool_source *source; /* the scenario's: what is stored here is freed with it */
+  uint32_t zone;                 /* of spot pools: hr_spot_spec's */
 };
 
 /* Market, time bounds, billing, boot and price; for spot also how it is taken away. */
@@ -18,6 +19,15 @@ enum hr_status hr__build_market(struct hr__builder *builder, struct hr__draft *d
 /* The model by which spot nodes are reclaimed, and their notice. */
 enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft);
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__draft *draft);
+
+/* How a spot price changes. */
+enum hr__spot_price_model { HR__SPOT_PRICE_FIXED, HR__SPOT_PRICE_TRACE, HR__SPOT_PRICE_OU };
+enum hr__spot_price_model hr__spot_price_model(const cJSON *entry);
+/* Whether 'spot' has the keys that its price model wants, and no others. */
+enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *spot);
+/* The price, from a record of price changes; or about the price that the pool has, as it is drawn. */
+enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__draft *draft);
+enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draft *draft);
 /* The price, from what it costs to own the nodes. */
 enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *draft);
 

@@ -3,14 +3,17 @@
 
 #include "scenarios/pools.h"
 
+#include "scenarios/spot_levels.h"
 #include "sim/supply.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HOURS_PER_MONTH 730.0
 
 enum {
+  TRACE = 1 << HR_SPOT_TRACE,
   ON_OFF = 1 << HR_SPOT_ON_OFF,
   EXPONENTIAL = 1 << HR_SPOT_EXPONENTIAL,
   BATHTUB = 1 << HR_SPOT_BATHTUB,
@@ -21,7 +24,9 @@ static const struct parameter {
   const char *key;
   int models; /* that it belongs to */
   bool required;
-} parameters[] = {{"up", ON_OFF, true},
+} parameters[] = {{"file", TRACE, true},
+                  {"offset_s", TRACE, false},
+                  {"up", ON_OFF, true},
                   {"down", ON_OFF, true},
                   {"rate_per_h", EXPONENTIAL, true},
                   {"monthly_interruption", ADVISOR, true},
@@ -57,6 +62,25 @@ static enum hr_status check_parameters(struct hr__builder *builder, const cJSON 
 
 /* ---- Parameters ------------------------------------------------------------------------------------- */
 
+/* The record's highest count stands for all nodes of the pool. */
+static enum hr_status read_levels(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
+  const char *file = hr__text_of(spot, "file", NULL);
+  if (!file) return HR_OK;
+  struct hr_spot_spec *spec = &draft->pool.market.spot;
+  struct hr__spot_levels levels = {0};
+  char *path = hr__resolve(builder, file);
+  if (!path) return hr__build_no_memory(builder);
+  enum hr_status status =
+      hr__spot_levels_read(path, draft->pool.nodes, &levels, &builder->scenario->notes, builder->error);
+  free(path);
+  if (status != HR_OK) return status;
+  spec->levels = levels.steps;
+  spec->n_levels = levels.n_steps;
+  spec->period_us = levels.period_us;
+  spec->offset_us = hr__span_of(spot, "offset_s", 0);
+  return HR_OK;
+}
+
 static void take_bathtub(const cJSON *spot, struct hr_spot_spec *spec) {
   const cJSON *bathtub = cJSON_GetObjectItemCaseSensitive(spot, "bathtub");
   if (!bathtub) return;
@@ -67,7 +91,8 @@ static void take_bathtub(const cJSON *spot, struct hr_spot_spec *spec) {
                                       .last_h = hr__number_of(bathtub, "last_h", 1)};
 }
 
-static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *spot, struct hr_spot_spec *spec) {
+static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
+  struct hr_spot_spec *spec = &draft->pool.market.spot;
   spec->rate_per_h = hr__number_of(spot, "rate_per_h", 0);
   if (hr__has(spot, "monthly_interruption"))
     spec->rate_per_h = -log1p(-hr__number_of(spot, "monthly_interruption", 0)) / HOURS_PER_MONTH;
@@ -75,6 +100,7 @@ static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *
   take_bathtub(spot, spec);
   enum hr_status status = hr__build_duration(builder, spot, "up", &spec->up);
   if (status == HR_OK) status = hr__build_duration(builder, spot, "down", &spec->down);
+  if (status == HR_OK) status = read_levels(builder, spot, draft);
   return status;
 }
 
@@ -111,9 +137,10 @@ enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *dra
   struct hr_spot_spec *spec = &draft->pool.market.spot;
   enum hr_status status = take_model(builder, spot, spec);
   if (status == HR_OK) status = check_parameters(builder, spot, spec->model);
-  if (status == HR_OK) status = take_parameters(builder, spot, spec);
+  if (status == HR_OK) status = take_parameters(builder, spot, draft);
   if (status == HR_OK) status = take_notice(builder, spot, draft);
   if (status == HR_OK) status = check_notice(builder, draft);
+  if (status == HR_OK) status = hr__check_spot_price(builder, spot);
   if (status == HR_OK) hr__build_leave(builder);
   return status;
 }

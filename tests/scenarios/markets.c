@@ -302,6 +302,31 @@ static void every_model_is_read(void) {
   hr_scenario_destroy(scenario);
 }
 
+static void write_file(const char *name, const char *text) {
+  FILE *file = fopen(name, "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+static void recorded_levels_are_read(void) {
+  write_file("levels.json", "{\"metadata\":{\"gap_seconds\":600},\"data\":[2,2,1,0,2]}");
+  struct hr_scenario *scenario =
+      load_text(SPOT_POOL("\"model\":\"trace\",\"file\":\"levels.json\",\"offset_s\":30,\"notice_s\":9"));
+  const struct hr_spot_spec *spot = &market_of(scenario, 0)->spot;
+  static const struct hr_level_step expected[] = {
+      {0, 4}, {1200 * HR_SECOND_US, 2}, {1800 * HR_SECOND_US, 0}, {2400 * HR_SECOND_US, 4}};
+  CU_ASSERT_EQUAL_FATAL(spot->n_levels, 4);
+  for (size_t i = 0; i < 4; i++) {
+    CU_ASSERT_EQUAL(spot->levels[i].at_us, expected[i].at_us);
+    CU_ASSERT_EQUAL(spot->levels[i].level, expected[i].level);
+  }
+  CU_ASSERT_EQUAL(spot->period_us, 3000 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(spot->offset_us, 30 * HR_SECOND_US);
+  hr_scenario_destroy(scenario);
+  remove("levels.json");
+}
+
 static void expect_notice(const char *text, int64_t notice_s, const char *note) {
   struct hr_scenario *scenario = load_text(text);
   CU_ASSERT_EQUAL(market_of(scenario, 0)->spot.notice_us, notice_s * HR_SECOND_US);
@@ -340,6 +365,94 @@ static void spot_above_on_demand_is_noted(void) {
   hr_scenario_destroy(scenario);
 }
 
+#define CHANGING(members, price)                                                                                       \
+  WITH("\"market\":\"spot\",\"provider\":\"aws\",\"boot_s\":0,\"on_demand_usd_per_gpu_hour\":3," members               \
+       "\"spot\":{\"model\":\"none\",\n\"price\":{" price "}}")
+#define RECORD "\"model\":\"trace\",\"file\":\"prices.csv\""
+
+static void write_prices(void) {
+  write_file("prices.csv",
+             "unix_time,instance_type,accelerator,accelerator_count,region,availability_zone,on_demand_usd_per_h,"
+             "spot_usd_per_h\n"
+             "1000,m,V100,8,r,ra,24,8\n1000,m,V100,8,r,rb,24,16\n4600,m,V100,8,r,ra,24,32\n");
+}
+
+static void expect_steps(const char *text, const struct hr_price_step *expected, uint32_t count) {
+  struct hr_scenario *scenario = load_text(text);
+  const struct hr_market_spec *market = market_of(scenario, 0);
+  CU_ASSERT_EQUAL_FATAL(market->n_prices, count);
+  for (uint32_t i = 0; i < count; i++) {
+    CU_ASSERT_EQUAL(market->prices[i].at_us, expected[i].at_us);
+    CU_ASSERT_EQUAL(market->prices[i].uusd_h, expected[i].uusd_h);
+  }
+  CU_ASSERT_EQUAL(market->price_uusd_h, expected[0].uusd_h);
+  CU_ASSERT_STRING_EQUAL(scenario->pool_sources[0].status, "quoted");
+  hr_scenario_destroy(scenario);
+}
+
+static void recorded_prices_are_read(void) {
+  const struct hr_price_step lowest[] = {{0, 1000000}, {3600 * HR_SECOND_US, 2000000}};
+  const struct hr_price_step of_a_zone[] = {{0, 1000000}, {3600 * HR_SECOND_US, 4000000}};
+  const struct hr_price_step later[] = {{0, 1000000}, {1600 * HR_SECOND_US, 2000000}};
+  write_prices();
+  expect_steps(CHANGING("\"instance\":\"m\",\"region\":\"r\",", RECORD), lowest, 2);
+  expect_steps(CHANGING("\"instance\":\"m\",\"region\":\"r\",\"zone\":\"ra\",", RECORD), of_a_zone, 2);
+  expect_steps(CHANGING("\"instance\":\"m\",", RECORD ",\"zones\":[\"ra\"]"), of_a_zone, 2);
+  expect_steps(CHANGING("\"instance\":\"m\",", RECORD ",\"from\":3000"), later, 2);
+  expect_steps(CHANGING("\"instance\":\"m\",", RECORD ",\"from\":\"1970-01-01T00:50Z\""), later, 2);
+  struct hr_scenario *scenario = load_text(CHANGING("\"instance\":\"m\",\"zone\":\"ra\",", RECORD));
+  CU_ASSERT(has_note(scenario, "pool 'p': warning: the spot price, at its highest 4 $ per GPU-hour, is above the "
+                               "on-demand price, 3 $"));
+  hr_scenario_destroy(scenario);
+  remove("prices.csv");
+}
+
+#define WALK "\"model\":\"ou\",\"volatility\":0.2,\"reversion_h\":24"
+
+static void drawn_prices_move_about_the_price(void) {
+  struct hr_scenario *scenario = load_text(CHANGING("\"discount\":0.7,", WALK ",\"least_usd_per_gpu_hour\":0.5"));
+  const struct hr_market_spec *market = market_of(scenario, 0);
+  CU_ASSERT(market->n_prices > 8000 && market->n_prices <= 8761);
+  double logarithms = 0;
+  for (uint32_t i = 0; i < market->n_prices; i++) {
+    CU_ASSERT(market->prices[i].uusd_h >= 500000 && market->prices[i].uusd_h <= 3000000);
+    logarithms += log((double)market->prices[i].uusd_h / 900000);
+  }
+  /* a year at a reversion of a day: a standard error of 0.2 x sqrt(2 / 365) = 0.015 */
+  CU_ASSERT_DOUBLE_EQUAL(logarithms / market->n_prices, 0, 0.045);
+  CU_ASSERT_STRING_EQUAL(scenario->pool_sources[0].status, "derived");
+  CU_ASSERT(has_note(scenario, "pool 'p': its price is drawn for a year, and stands after that"));
+  hr_scenario_destroy(scenario);
+}
+
+static void bad_changing_prices_are_told(void) {
+  static const char *const cases[][2] = {
+      {CHANGING("\"usd_per_gpu_hour\":1,", "\"model\":\"trace\""), "s.json:4:9: the price model 'trace' needs 'file'"},
+      {CHANGING("", RECORD), "s.json:4:9: a record of prices is of instances: the pool's 'instance' is wanted"},
+      {CHANGING("\"instance\":\"m\",\n\"usd_per_gpu_hour\":1,", RECORD),
+       "s.json:4:20: the price is recorded in a file ('spot.price'), so 'usd_per_gpu_hour' has no meaning; keep one"},
+      {CHANGING("\"instance\":\"m\",", RECORD ",\n\"from\":\"yesterday\""),
+       "s.json:5:8: 'from' is neither a date like 2023-02-15 or 2023-02-15T08:00Z nor a Unix time"},
+      {CHANGING("\"instance\":\"m\",", RECORD ",\n\"volatility\":1"),
+       "s.json:5:14: 'volatility' is no parameter of the price model 'trace'"},
+      {CHANGING("\"instance\":\"m\",", RECORD), "prices.csv: ..."},
+      {CHANGING("\"discount\":0.5,", "\"model\":\"ou\",\"volatility\":1"),
+       "s.json:4:9: the price model 'ou' needs 'reversion_h'"},
+      {CHANGING("\"usd_per_gpu_hour\":3,", WALK),
+       "s.json:4:9: the pool's price, 3 $ per GPU-hour, about which it moves, "
+       "is not between the least, 0 $, and the on-demand price, 3 $"},
+      {WITH("\"market\":\"spot\",\"boot_s\":0,\"usd_per_gpu_hour\":3,\"spot\":{\"model\":\"none\",\n\"price\":{" WALK
+            "}}"),
+       "s.json:4:9: a price that is drawn stays below the on-demand price, which is not known: "
+       "'on_demand_usd_per_gpu_hour' is wanted"},
+      {CHANGING("\"discount\":0.5,", WALK ",\"interval_s\":1"),
+       "s.json:4:9: 31536001 changes of the price are more than "
+       "1000000; a longer 'interval_s' or a nearer 'horizon_s' "
+       "is wanted"},
+  };
+  EXPECT_ERRORS(cases);
+}
+
 static void spot_discount_and_free_hour(void) {
   struct hr_scenario *scenario =
       load_text(WITH("\"market\":\"spot\",\"boot_s\":0,\"discount\":0.7,\"on_demand_usd_per_gpu_hour\":3,"
@@ -368,11 +481,13 @@ static void bad_spot_is_told(void) {
        "s.json:2:1: a spot pool needs 'spot', which says how nodes are reclaimed"},
       {SPOT_POOL(""), "s.json:4:8: 'spot' needs a 'model'; the model 'none' is for nodes that are never reclaimed"},
       {SPOT_POOL("\"model\":\"onoff\""),
-       "s.json:4:17: 'cluster.pools.0.spot.model' is the text \"onoff\"; one of none, "
+       "s.json:4:17: 'cluster.pools.0.spot.model' is the text \"onoff\"; one of none, trace, "
        "on-off, exponential, bathtub, advisor is wanted; did you mean 'on-off'?"},
       {SPOT_POOL("\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":1}"),
        "s.json:4:8: the spot model 'on-off' needs 'down'"},
       {SPOT_POOL("\"model\":\"exponential\""), "s.json:4:8: the spot model 'exponential' needs 'rate_per_h'"},
+      {SPOT_POOL("\"model\":\"trace\""), "s.json:4:8: the spot model 'trace' needs 'file'"},
+      {SPOT_POOL("\"model\":\"trace\",\"file\":\"absent.json\""), "absent.json: ..."},
       {SPOT_POOL("\"model\":\"advisor\""), "s.json:4:8: the spot model 'advisor' needs 'monthly_interruption'"},
       {SPOT_POOL("\"model\":\"bathtub\""), "s.json:4:8: the spot model 'bathtub' needs 'bathtub'"},
       {SPOT_POOL("\"model\":\"none\",\n\"rate_per_h\":1"),
@@ -473,7 +588,9 @@ TEST_MAIN("scenarios_markets", TEST(starts_in_a_folder_of_its_own), TEST(no_mark
           TEST(bad_prices_are_told), TEST(owned_nodes_amortise), TEST(owned_power_follows_from_the_gpu),
           TEST(bad_ownership_is_told), TEST(reservations_have_bounds), TEST(bad_reservations_are_told),
           TEST(billing_is_the_provider_s), TEST(boots_take_time), TEST(bad_boots_are_told), TEST(every_model_is_read),
-          TEST(notice_is_the_provider_s), TEST(notice_beyond_the_up_time_is_noted), TEST(spot_above_on_demand_is_noted),
-          TEST(spot_discount_and_free_hour), TEST(pools_of_one_gpu_and_zone_share_their_fate), TEST(bad_spot_is_told),
-          TEST(placement_by_count_is_refused), TEST(classes_are_read), TEST(free_checkpoints_are_noted),
-          TEST(bad_classes_are_told), TEST(leaves_nothing_behind))
+          TEST(recorded_levels_are_read), TEST(notice_is_the_provider_s), TEST(notice_beyond_the_up_time_is_noted),
+          TEST(spot_above_on_demand_is_noted), TEST(recorded_prices_are_read), TEST(drawn_prices_move_about_the_price),
+          TEST(bad_changing_prices_are_told), TEST(spot_discount_and_free_hour),
+          TEST(pools_of_one_gpu_and_zone_share_their_fate), TEST(bad_spot_is_told), TEST(placement_by_count_is_refused),
+          TEST(classes_are_read), TEST(free_checkpoints_are_noted), TEST(bad_classes_are_told),
+          TEST(leaves_nothing_behind))
