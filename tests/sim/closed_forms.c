@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whole runs against what theory says: Daly's completion time under interruptions, the newsvendor's reservation. */
+
+#include "harness.h"
+#include "headroom/ledger.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+#include "sim/philox.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define S HR_SECOND_US
+
+static struct hr_result *run(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                             const struct hr_class_spec *classes, int64_t market_rule, struct hr_fold *fold) {
+  struct hr_param_value params[16] = {{0}, {.integer = 1}, {.integer = 1}, {.integer = market_rule}};
+  params[6].real = 1e-6; /* idle_release_s */
+  params[8].real = 1;    /* max_spot_share */
+  struct hr_run_config config = {.trace = trace,
+                                 .cluster = cluster,
+                                 .policy = hr_policy_find("queue", NULL),
+                                 .params = params,
+                                 .seed = 11,
+                                 .horizon_us = HR_NEVER_US,
+                                 .classes = classes,
+                                 .folds = fold,
+                                 .n_folds = fold ? 1 : 0};
+  struct hr_result *result = NULL;
+  struct hr_error error;
+  enum hr_status status = hr_sim_run(&config, &result, &error);
+  if (status != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  return result;
+}
+
+/* ---- Completion time under interruptions ------------------------------------------------------------ */
+
+/*
+ * J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps" (2006): a stretch of x
+ * without interruption, at a mean time M between interruptions and a restart of R after each, takes M e^(R/M) (e^(x/M)
+ * - 1). Work of n intervals makes n - 1 stretches of interval + write, and one without the last write, which nobody
+ * needs.
+ */
+static double daly_s(double mean_s, double restart_s, double interval_s, double write_s, uint32_t n) {
+  double with_write = exp((interval_s + write_s) / mean_s) - 1, last = exp(interval_s / mean_s) - 1;
+  return mean_s * exp(restart_s / mean_s) * ((n - 1) * with_write + last);
+}
+
+/* Jobs one after the other on one spot node: the mean time that each is at it, and its standard error. */
+static double mean_completion_s(double mean_s, double restart_s, double interval_s, double write_s, uint32_t n,
+                                double *error) {
+  enum { N_JOBS = 4000 };
+  int64_t *submit_us = calloc(N_JOBS, sizeof *submit_us), *work_us = malloc(N_JOBS * sizeof *work_us);
+  uint32_t *gpus = malloc(N_JOBS * sizeof *gpus);
+  CU_ASSERT_FATAL(submit_us && work_us && gpus);
+  for (uint32_t i = 0; i < N_JOBS; i++) {
+    work_us[i] = (int64_t)(n * interval_s) * S;
+    gpus[i] = 1;
+  }
+  struct hr_trace trace = {
+      .source = "test", .n_jobs = N_JOBS, .submit_us = submit_us, .work_us = work_us, .gpus = gpus};
+  char name[] = "spot", gpu[] = "V100";
+  struct hr_pool_spec pool = {.name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 1};
+  pool.market = (struct hr_market_spec){.market = HR_MARKET_SPOT};
+  pool.market.spot = (struct hr_spot_spec){.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 3600 / mean_s, .batch_mean = 1};
+  struct hr_class_spec classes[HR_N_CLASSES];
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
+    classes[i] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_INTERVAL,
+                                        .interval_us = (int64_t)interval_s * S,
+                                        .write_us = (int64_t)write_s * S,
+                                        .restart_us = (int64_t)restart_s * S};
+  struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_result *result = run(&trace, &cluster, classes, 0, NULL);
+  double sum = 0, squares = 0;
+  for (uint32_t i = 0; i < N_JOBS; i++) {
+    double s = (double)(result->fate[i].end_us - result->start_us[i]) / (double)S;
+    sum += s;
+    squares += s * s;
+  }
+  CU_ASSERT_EQUAL(result->n_completed, N_JOBS);
+  hr_result_destroy(result);
+  free(submit_us);
+  free(work_us);
+  free(gpus);
+  *error = sqrt((squares / N_JOBS - sum / N_JOBS * sum / N_JOBS) / N_JOBS);
+  return sum / N_JOBS;
+}
+
+static void completion_under_interruptions_is_dalys(void) {
+  static const struct {
+    double mean_s, restart_s, interval_s, write_s;
+    uint32_t n;
+  } cases[] = {{3600, 0, 600, 0, 10}, {3600, 120, 1200, 60, 6}, {1800, 300, 600, 30, 12}, {7200, 60, 7200, 0, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    double error, mean = mean_completion_s(cases[i].mean_s, cases[i].restart_s, cases[i].interval_s, cases[i].write_s,
+                                           cases[i].n, &error);
+    double wanted = daly_s(cases[i].mean_s, cases[i].restart_s, cases[i].interval_s, cases[i].write_s, cases[i].n);
+    CU_ASSERT(fabs(mean - wanted) < 3.5 * error);
+    CU_ASSERT(error < 0.02 * wanted); /* close enough to tell a formula that is 10 % off */
+  }
+}
+
+/* ---- How much to reserve ---------------------------------------------------------------------------- */
+
+enum { HOURS = 200, MOST_DEMAND = 20 };
+
+/* Demand by the hour: that many jobs of one GPU and one hour begin at each full hour. */
+struct demand {
+  uint32_t by_hour[HOURS], n_jobs;
+  int64_t *submit_us, *work_us;
+  uint32_t *gpus;
+};
+
+static void draw_demand(struct demand *demand, uint32_t seed) {
+  struct hr__stream stream;
+  hr__stream_init(&stream, seed, HR__PURPOSE_ARRIVAL, 0, 0);
+  demand->n_jobs = 0;
+  for (uint32_t hour = 0; hour < HOURS; hour++) {
+    double day = 0.5 + 0.5 * sin(hour / 24.0 * 6.283185307);
+    demand->by_hour[hour] = (uint32_t)(hr__stream_uniform(&stream) * day * MOST_DEMAND);
+    demand->n_jobs += demand->by_hour[hour];
+  }
+  demand->submit_us = malloc(demand->n_jobs * sizeof *demand->submit_us);
+  demand->work_us = malloc(demand->n_jobs * sizeof *demand->work_us);
+  demand->gpus = malloc(demand->n_jobs * sizeof *demand->gpus);
+  CU_ASSERT_FATAL(demand->submit_us && demand->work_us && demand->gpus);
+  for (uint32_t hour = 0, job = 0; hour < HOURS; hour++)
+    for (uint32_t i = 0; i < demand->by_hour[hour]; i++, job++) {
+      demand->submit_us[job] = hour * INT64_C(3600) * S;
+      demand->work_us[job] = INT64_C(3600) * S;
+      demand->gpus[job] = 1;
+    }
+}
+
+/* What a reservation of `reserved` GPUs costs with the rest on demand, in micro-dollars. */
+static int64_t cost_with(const struct demand *demand, uint32_t reserved, int64_t reserved_uusd_h,
+                         int64_t on_demand_uusd_h) {
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = demand->n_jobs,
+                           .submit_us = demand->submit_us,
+                           .work_us = demand->work_us,
+                           .gpus = demand->gpus};
+  char name[] = "pool", gpu[] = "A100";
+  struct hr_pool_spec pools[2] = {{.name = name, .gpu = gpu, .nodes = reserved, .gpus_per_node = 1},
+                                  {.name = name, .gpu = gpu, .nodes = MOST_DEMAND, .gpus_per_node = 1}};
+  pools[0].market =
+      (struct hr_market_spec){.market = HR_MARKET_RESERVED, .price_uusd_h = reserved_uusd_h, .to_us = HR_NEVER_US};
+  pools[1].market = (struct hr_market_spec){.market = HR_MARKET_ON_DEMAND, .price_uusd_h = on_demand_uusd_h};
+  struct hr_cluster_spec cluster = {pools, 2};
+  struct hr_ledger *ledger = hr_ledger_create(&trace, &cluster, false);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(ledger);
+  struct hr_fold fold = hr_ledger_fold(ledger);
+  struct hr_result *result = run(&trace, &cluster, NULL, 1, &fold);
+  CU_ASSERT_EQUAL_FATAL(hr_ledger_close(ledger, result), HR_OK);
+  hr_amount sum = hr_ledger_pool(ledger, (hr_pool){0})->cost + hr_ledger_pool(ledger, (hr_pool){1})->cost;
+  hr_result_destroy(result);
+  hr_ledger_destroy(ledger);
+  return (int64_t)(sum / HR_LEDGER_UNITS_PER_UUSD);
+}
+
+/* The newsvendor: reserve the least Q for which demand exceeds Q in no more than the share c_reserved / c_on_demand of
+   all hours. */
+static uint32_t newsvendor(const struct demand *demand, uint32_t n_hours, int64_t reserved_uusd_h,
+                           int64_t on_demand_uusd_h) {
+  for (uint32_t q = 1;; q++) {
+    uint32_t above = 0;
+    for (uint32_t hour = 0; hour < n_hours; hour++) above += demand->by_hour[hour] > q;
+    if ((int64_t)above * on_demand_uusd_h <= (int64_t)n_hours * reserved_uusd_h) return q;
+  }
+}
+
+static void the_cheapest_reservation_is_the_newsvendors(void) {
+  static const int64_t prices[][2] = {{600000, 1000000}, {400000, 1000000}, {900000, 1000000}, {350000, 3060000}};
+  for (uint32_t i = 0; i < sizeof prices / sizeof *prices; i++) {
+    struct demand demand;
+    draw_demand(&demand, i);
+    uint32_t n_hours = HOURS; /* the run ends with its last job */
+    while (demand.by_hour[n_hours - 1] == 0) n_hours--;
+    uint32_t best = 1, wanted = newsvendor(&demand, n_hours, prices[i][0], prices[i][1]);
+    int64_t least = INT64_MAX, at_wanted = 0;
+    for (uint32_t q = 1; q <= MOST_DEMAND; q++) {
+      int64_t cost = cost_with(&demand, q, prices[i][0], prices[i][1]);
+      if (cost < least) least = cost, best = q;
+      if (q == wanted) at_wanted = cost;
+    }
+    CU_ASSERT(best == wanted || at_wanted - least < 1000); /* ties: an idle node is given back after a microsecond */
+    free(demand.submit_us);
+    free(demand.work_us);
+    free(demand.gpus);
+  }
+}
+
+TEST_MAIN("closed forms", TEST(completion_under_interruptions_is_dalys),
+          TEST(the_cheapest_reservation_is_the_newsvendors))
