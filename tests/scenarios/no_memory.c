@@ -22,31 +22,49 @@ static enum hr_status load(void) {
   return status;
 }
 
-static void loading(void) {
-  char path[] = "/tmp/headroom-no-memory-XXXXXX";
+/* A new file whose name fills the X's of `path`. */
+static FILE *open_new(char *path) {
   int descriptor = mkstemp(path);
   CU_ASSERT_TRUE_FATAL(descriptor >= 0);
   FILE *file = fdopen(descriptor, "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
-  fputs("{\"trace\":{\"file\":\"t.csv\",\"columns\":{\"submit\":\"s\"}},"
-        "\"cluster\":{\"pools\":[{\"name\":\"a\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1},"
-        "{\"name\":\"b\",\"gpu\":\"L4\",\"nodes\":2,\"gpus_per_node\":4,\"market\":\"owned\",\"owned\":"
-        "{\"capex_usd_per_node\":1,\"lifetime_years\":1,\"usd_per_kwh\":0.1}},"
-        "{\"name\":\"c\",\"gpu\":\"T4\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"spot\",\"provider\":\"aws\","
-        "\"region\":\"r\",\"zone\":\"z\",\"usd_per_gpu_hour\":2,\"on_demand_usd_per_gpu_hour\":1,"
-        "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}},{\"name\":\"d\",\"gpu\":\"A10G\",\"nodes\":1,"
-        "\"gpus_per_node\":1,\"market\":\"on-demand\",\"usd_per_gpu_hour\":1}]},"
+  return file;
+}
+
+#define POOL(name, gpu, market) "{\"name\":\"" name "\",\"gpu\":\"" gpu "\",\"nodes\":2,\"gpus_per_node\":4" market "}"
+#define OWNED ",\"market\":\"owned\",\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1,\"usd_per_kwh\":0.1}"
+#define ON_DEMAND ",\"market\":\"on-demand\",\"usd_per_gpu_hour\":1,\"boot\":{\"distribution\":\"fixed\",\"mean_s\":1}"
+#define SPOT(members)                                                                                                  \
+  ",\"market\":\"spot\",\"provider\":\"aws\",\"region\":\"r\",\"zone\":\"z\",\"instance\":\"i\","                      \
+  "\"usd_per_gpu_hour\":2,\"on_demand_usd_per_gpu_hour\":3,\"spot\":{" members "}"
+#define WALK "\"price\":{\"model\":\"ou\",\"volatility\":1,\"reversion_h\":1}"
+
+static void write_scenario(FILE *file, const char *levels) {
+  fputs("{\"trace\":{\"file\":\"t.csv\",\"columns\":{\"submit\":\"s\"}},\"horizon_s\":9999,"
+        "\"policy\":{\"name\":\"queue\",\"backfill\":\"easy\"},"
+        "\"classes\":{\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}},"
         "\"costs\":{\"storage\":{\"datasets\":[{\"tenant\":\"a\",\"gb\":1}]},\"budgets\":[{\"tenant\":\"a\","
         "\"usd_per_month\":1}],\"savings_plans\":[{\"usd_per_hour\":1,\"discount\":0.1,\"gpus\":[\"A10G\"]}]},"
-        "\"classes\":{\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}},"
-        "\"policy\":{\"name\":\"queue\",\"backfill\":\"easy\"}}",
+        "\"cluster\":{\"pools\":[" POOL("a", "T4", "") "," POOL("b", "L4", OWNED) "," POOL(
+            "c", "A10G", ON_DEMAND) "," POOL("d", "T4", SPOT("\"model\":\"exponential\",\"rate_per_h\":1," WALK)),
         file);
+  fprintf(file, "," POOL("e", "T4", SPOT("\"model\":\"trace\",\"file\":\"%s\"")) "]}}", levels);
+}
+
+static void loading(void) {
+  char path[] = "/tmp/headroom-no-memory-XXXXXX", levels_path[] = "/tmp/headroom-no-memory-XXXXXX";
+  FILE *levels = open_new(levels_path);
+  fputs("{\"metadata\":{\"gap_seconds\":600},\"data\":[1,0]}", levels);
+  fclose(levels);
+  FILE *file = open_new(path);
+  write_scenario(file, levels_path);
   fclose(file);
   cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
   scenario_path = path;
   CU_ASSERT(starve(load) > 5);
   cJSON_InitHooks(NULL);
   remove(path);
+  remove(levels_path);
 }
 
 static enum hr_status read_catalogue(void) {
