@@ -5,7 +5,7 @@
 /*
  * Numbers folded from a run, and what is written from them.
  *
- * Definitions. wait = start - submit, over jobs that started. jct (completion time) = end - submit, over jobs
+ * Definitions. wait = first start - submit, over jobs that started. jct (completion time) = end - submit, over jobs
  * that completed. slowdown = max(1, jct / max(run time, 10 s)), the bounded slowdown (Feitelson), over jobs that
  * completed. Quantiles interpolate linearly between order statistics (GSL's, numpy's default). makespan = last end
  * - first submit, or the run's last instant where a horizon left jobs over. Utilization = GPU time allocated / GPU
