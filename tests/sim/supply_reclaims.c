@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Spot nodes that are hit at a rate, alone or together, and nodes that end by age. */
+
+#include "sim/supply.h"
+#include "statistics.h"
+
+#include <gsl/gsl_cdf.h>
+
+#define HOUR_US (3600 * (double)HR_SECOND_US)
+
+/* ---- Blows ------------------------------------------------------------------------------------------ */
+
+enum { MOST_NODES = 64 };
+
+struct tally {
+  uint32_t n_blows, size[MOST_NODES + 1], hits[MOST_NODES];
+};
+
+/* Blows until a time. The nodes of each are checked: different ones, in order. */
+static struct tally blows_of(const struct hr_spot_spec *spec, uint32_t n_nodes, double hours) {
+  struct tally tally = {0};
+  struct hr__blow_source source;
+  hr__blow_source_init(&source, spec, n_nodes, 77, 3);
+  uint32_t nodes[MOST_NODES], count;
+  int64_t before_us = 0, at_us;
+  while ((double)(at_us = hr__blow_source_next(&source, nodes, &count)) < hours * HOUR_US) {
+    CU_ASSERT_FATAL(at_us > before_us && count >= 1 && count <= n_nodes);
+    for (uint32_t i = 0; i < count; i++) {
+      CU_ASSERT_FATAL(nodes[i] < n_nodes && (i == 0 || nodes[i] > nodes[i - 1]));
+      tally.hits[nodes[i]]++;
+    }
+    tally.n_blows++;
+    tally.size[count]++;
+    before_us = at_us;
+  }
+  return tally;
+}
+
+/* Sizes are one more than a geometric number, cut at the number of nodes. */
+static double share_of_size(double batch_mean, uint32_t n_nodes, uint32_t size) {
+  double q = 1 - 1 / batch_mean;
+  return pow(q, size - 1) * (size == n_nodes ? 1 : 1 - q);
+}
+
+static void expect_sizes(const struct tally *tally, double batch_mean, uint32_t n_nodes) {
+  double chi_squared = 0, tail = 0;
+  uint32_t cells = 0, tail_seen = 0;
+  for (uint32_t size = 1; size <= n_nodes; size++) {
+    double expected = tally->n_blows * share_of_size(batch_mean, n_nodes, size);
+    if (expected < 10) { /* too few for a cell of their own */
+      tail += expected;
+      tail_seen += tally->size[size];
+      continue;
+    }
+    chi_squared += pow(tally->size[size] - expected, 2) / expected;
+    cells++;
+  }
+  if (tail >= 10) {
+    chi_squared += pow(tail_seen - tail, 2) / tail;
+    cells++;
+  }
+  if (cells > 1) CU_ASSERT(gsl_cdf_chisq_Q(chi_squared, cells - 1) > 1e-5);
+}
+
+/* The hits of one node are a Poisson process of the spec's rate, whatever the batches. */
+static void each_node_is_hit_at_the_rate(void) {
+  static const uint32_t n_nodes[] = {1, 2, 5, 64};
+  static const double batch_mean[] = {1, 1.5, 2.1, 9.4, 1000, 1e12};
+  const double rate_per_h = 0.6, expected = 4000;
+  for (size_t i = 0; i < sizeof n_nodes / sizeof *n_nodes; i++)
+    for (size_t k = 0; k < sizeof batch_mean / sizeof *batch_mean; k++) {
+      struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = rate_per_h, .batch_mean = batch_mean[k]};
+      struct tally tally = blows_of(&spec, n_nodes[i], expected / rate_per_h);
+      for (uint32_t node = 0; node < n_nodes[i]; node++)
+        expect_within("hits of a node", tally.hits[node], expected, sqrt(expected));
+      expect_sizes(&tally, batch_mean[k], n_nodes[i]);
+    }
+}
+
+static double soon(const void *self, double hours) {
+  const double *per_h = self;
+  return gsl_cdf_exponential_P(hours, 1 / *per_h);
+}
+
+/* 20 nodes, batches of 3 before the cut: blows come at 20 r (1 - q) / (1 - q^20) with q = 2/3. */
+static void blows_are_a_poisson_process(void) {
+  enum { BLOWS = 20000 };
+  struct hr_spot_spec spec = {.model = HR_SPOT_ADVISOR, .rate_per_h = 0.01, .batch_mean = 3};
+  double *hours = malloc(BLOWS * sizeof *hours), per_h = 20 * 0.01 / 3 / (1 - pow(2 / 3.0, 20));
+  struct hr__blow_source source;
+  hr__blow_source_init(&source, &spec, 20, 5, 0);
+  uint32_t nodes[20], count;
+  int64_t before_us = 0;
+  for (int i = 0; i < BLOWS; i++) {
+    int64_t at_us = hr__blow_source_next(&source, nodes, &count);
+    hours[i] = (double)(at_us - before_us) / HOUR_US;
+    before_us = at_us;
+  }
+  expect_distributed("time between blows", hours, BLOWS, soon, &per_h);
+  free(hours);
+}
+
+/* Which nodes a blow of two takes: each of the ten pairs of five equally often. */
+static void batches_are_chosen_without_favour(void) {
+  struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 2};
+  struct hr__blow_source source;
+  hr__blow_source_init(&source, &spec, 5, 9, 0);
+  uint32_t nodes[5], count, pairs[5][5] = {{0}}, n_pairs = 0;
+  for (int i = 0; i < 40000; i++) {
+    hr__blow_source_next(&source, nodes, &count);
+    if (count != 2) continue;
+    pairs[nodes[0]][nodes[1]]++;
+    n_pairs++;
+  }
+  double chi_squared = 0, expected = n_pairs / 10.0;
+  for (int a = 0; a < 5; a++)
+    for (int b = a + 1; b < 5; b++) chi_squared += pow(pairs[a][b] - expected, 2) / expected;
+  CU_ASSERT(n_pairs > 9000);
+  CU_ASSERT(gsl_cdf_chisq_Q(chi_squared, 9) > 1e-5);
+}
+
+static void no_rate_is_no_blow(void) {
+  const struct hr_spot_spec specs[] = {{.model = HR_SPOT_EXPONENTIAL, .batch_mean = 4},
+                                       {.model = HR_SPOT_NONE, .rate_per_h = 1, .batch_mean = 1},
+                                       {.model = HR_SPOT_ON_OFF, .rate_per_h = 1, .batch_mean = 1},
+                                       {.model = HR_SPOT_BATHTUB, .rate_per_h = 1, .batch_mean = 1}};
+  uint32_t nodes[3], count = 1;
+  for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+    struct hr__blow_source source;
+    hr__blow_source_init(&source, &specs[i], 3, 1, 0);
+    CU_ASSERT_EQUAL(hr__blow_source_next(&source, nodes, &count), HR_NEVER_US);
+    CU_ASSERT_EQUAL(count, 0);
+  }
+  struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 4};
+  struct hr__blow_source source;
+  hr__blow_source_init(&source, &spec, 0, 1, 0);
+  CU_ASSERT_EQUAL(hr__blow_source_next(&source, nodes, &count), HR_NEVER_US);
+}
+
+static bool same_blows(uint32_t zone, uint32_t replication) {
+  struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 4}, other = spec;
+  other.zone = zone;
+  struct hr__blow_source one, two;
+  hr__blow_source_init(&one, &spec, 30, 1, 0);
+  hr__blow_source_init(&two, &other, 30, 1, replication);
+  uint32_t of_one[30], of_two[30], n_one, n_two;
+  for (int i = 0; i < 200; i++) {
+    for (int k = 0; k < 30; k++) of_two[k] = (uint32_t)i; /* what stands there does not matter */
+    if (hr__blow_source_next(&one, of_one, &n_one) != hr__blow_source_next(&two, of_two, &n_two)) return false;
+    if (n_one != n_two) return false;
+    for (uint32_t k = 0; k < n_one; k++)
+      if (of_one[k] != of_two[k]) return false;
+  }
+  return true;
+}
+
+static void blows_are_those_of_the_zone_and_the_replication(void) {
+  CU_ASSERT(same_blows(0, 0));
+  CU_ASSERT_FALSE(same_blows(1, 0));
+  CU_ASSERT_FALSE(same_blows(0, 1));
+}
+
+/* ---- Lives ------------------------------------------------------------------------------------------ */
+
+static const struct hr_bathtub bathtubs[] = {
+    {.a = 0.45, .tau1_h = 1, .tau2_h = 0.8, .b_h = 24, .last_h = 24}, /* a tenth lives to the last hour */
+    {.a = 0.5, .tau1_h = 0.9, .tau2_h = 0.8, .b_h = 24, .last_h = 26} /* all are gone before it */};
+enum { N_BATHTUBS = sizeof bathtubs / sizeof *bathtubs };
+
+/* The form as it is, up to the age at which it is 1 or is made 1. */
+static double raw_share(const struct hr_bathtub *b, double age_h) {
+  return b->a * (1 - exp(-age_h / b->tau1_h) + exp((age_h - b->b_h) / b->tau2_h));
+}
+
+/* The age at which nothing is left. */
+static double end_h(const struct hr_bathtub *b) {
+  double low = 0, high = b->last_h;
+  for (int i = 0; i < 60; i++) {
+    double middle = (low + high) / 2;
+    *(raw_share(b, middle) < 1 ? &low : &high) = middle;
+  }
+  return high;
+}
+
+/* Of those that do not live to the last hour. */
+static double gone_at(const void *self, double age_h) {
+  const struct hr_bathtub *b = self;
+  return raw_share(b, age_h) / raw_share(b, end_h(b));
+}
+
+/* The integral of what is left, from 0 to the end. */
+static double mean_h(const struct hr_bathtub *b) {
+  double end = end_h(b);
+  double gone = end + b->tau1_h * expm1(-end / b->tau1_h) +
+                b->tau2_h * (exp((end - b->b_h) / b->tau2_h) - exp(-b->b_h / b->tau2_h));
+  return end - b->a * gone;
+}
+
+static double life_h(const struct hr_spot_spec *spec, uint32_t node, uint32_t launch, uint32_t replication) {
+  return (double)hr__life_draw(spec, 31, node, launch, replication) / HOUR_US;
+}
+
+static void lives_follow_the_bathtub(void) {
+  enum { NODES = 200, LAUNCHES = 250, LIVES = NODES * LAUNCHES };
+  double *hours = malloc(LIVES * sizeof *hours);
+  for (size_t i = 0; i < N_BATHTUBS; i++) {
+    const struct hr_bathtub *bathtub = &bathtubs[i];
+    struct hr_spot_spec spec = {.model = HR_SPOT_BATHTUB, .bathtub = *bathtub};
+    double sum = 0, squares = 0, n_last = 0, end = end_h(bathtub), to_the_last = 1 - fmin(raw_share(bathtub, end), 1);
+    for (uint32_t k = 0; k < LIVES; k++) {
+      hours[k] = life_h(&spec, k % NODES, k / NODES, 0);
+      CU_ASSERT_FATAL(hours[k] > 0 && hours[k] <= end + 1e-9);
+      sum += hours[k];
+      squares += hours[k] * hours[k];
+      n_last += hours[k] >= bathtub->last_h;
+    }
+    double mean = sum / LIVES;
+    expect_within("mean life", mean, mean_h(bathtub), sqrt((squares / LIVES - mean * mean) / LIVES));
+    expect_within("lives to the last hour", n_last / LIVES, to_the_last,
+                  sqrt(fmax(to_the_last * (1 - to_the_last), 0) / LIVES) + 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(hr__spot_mean_life_s(&spec), 3600 * mean_h(bathtub), 0.01);
+    qsort(hours, LIVES, sizeof *hours, by_value);
+    expect_distributed("lives", hours, LIVES - (size_t)n_last, gone_at, bathtub);
+  }
+  free(hours);
+}
+
+static void each_launch_has_its_life(void) {
+  struct hr_spot_spec spec = {.model = HR_SPOT_BATHTUB, .bathtub = bathtubs[0]};
+  double life = life_h(&spec, 4, 2, 0);
+  CU_ASSERT_NOT_EQUAL(life_h(&spec, 4, 3, 0), life);
+  CU_ASSERT_NOT_EQUAL(life_h(&spec, 5, 2, 0), life);
+  CU_ASSERT_NOT_EQUAL(life_h(&spec, 4, 2, 1), life);
+  CU_ASSERT_EQUAL(life_h(&spec, 4, 2, 0), life);
+  spec.model = HR_SPOT_EXPONENTIAL;
+  CU_ASSERT_EQUAL(hr__life_draw(&spec, 31, 4, 2, 0), HR_NEVER_US);
+}
+
+/* ---- Mean lives of all models ----------------------------------------------------------------------- */
+
+static void mean_lives_have_closed_forms(void) {
+  struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 0.25};
+  CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 14400);
+  spec.model = HR_SPOT_ADVISOR;
+  CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 14400);
+  spec.rate_per_h = 0;
+  CU_ASSERT(isinf(hr__spot_mean_life_s(&spec)));
+  spec.model = HR_SPOT_NONE;
+  CU_ASSERT(isinf(hr__spot_mean_life_s(&spec)));
+  spec = (struct hr_spot_spec){.model = HR_SPOT_ON_OFF, .up = {HR_DURATION_EXPONENTIAL, 700, 0}};
+  CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 700);
+}
+
+/* 4 nodes for 10 s, 1 for 20 s, 3 for 10 s, 2 for 20 s: 130 node seconds; 3 and 1 nodes are lost, and none where the
+   record begins again. */
+static void a_records_mean_life_is_time_up_per_reclaim(void) {
+  struct hr_level_step levels[] = {{0, 4}, {10 * HR_SECOND_US, 1}, {30 * HR_SECOND_US, 3}, {40 * HR_SECOND_US, 2}};
+  struct hr_spot_spec spec = {.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 4, .period_us = 60 * HR_SECOND_US};
+  CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 130 / 4.0);
+  levels[3].level = 5; /* 190 node seconds; one node more is lost where the record begins again, in place of one here */
+  CU_ASSERT_EQUAL(hr__spot_mean_life_s(&spec), 190 / 4.0);
+  spec.n_levels = 1;
+  CU_ASSERT(isinf(hr__spot_mean_life_s(&spec)));
+}
+
+TEST_MAIN("spot nodes taken away", TEST(each_node_is_hit_at_the_rate), TEST(blows_are_a_poisson_process),
+          TEST(batches_are_chosen_without_favour), TEST(no_rate_is_no_blow),
+          TEST(blows_are_those_of_the_zone_and_the_replication), TEST(lives_follow_the_bathtub),
+          TEST(each_launch_has_its_life), TEST(mean_lives_have_closed_forms),
+          TEST(a_records_mean_life_is_time_up_per_reclaim))
