@@ -9,15 +9,15 @@
 
 #include <math.h>
 
-/* A blow goes on from k to k + 1 nodes with this probability, so that it takes `batch_mean` on average before the cut.
- */
+/* A blow of k nodes goes on to one more with this probability: it takes `batch_mean` on average before the cut. */
 static double going_on(const struct hr_spot_spec *spec) {
   return spec->batch_mean > 1 ? 1 - 1 / spec->batch_mean : 0;
 }
 
-/* 1 + q + q^2 + ... + q^(n-1) */
-static double mean_size(double q, uint32_t n_nodes) {
-  return q > 0 ? (1 - pow(q, n_nodes)) / (1 - q) : 1;
+/* 1 + q + q^2 + ... + q^(n-1) = (1 - q^n) / (1 - q), without loss of figures where batches are far larger than n. */
+static double mean_size(const struct hr_spot_spec *spec, uint32_t n_nodes) {
+  if (!(spec->batch_mean > 1)) return 1;
+  return -expm1(n_nodes * log1p(-1 / spec->batch_mean)) * spec->batch_mean;
 }
 
 static bool has_blows(const struct hr_spot_spec *spec) {
@@ -27,7 +27,7 @@ static bool has_blows(const struct hr_spot_spec *spec) {
 void hr__blow_source_init(struct hr__blow_source *source, const struct hr_spot_spec *spec, uint32_t n_nodes,
                           uint64_t seed, uint32_t replication) {
   *source = (struct hr__blow_source){.spec = spec, .n_nodes = n_nodes};
-  if (has_blows(spec)) source->per_h = n_nodes * spec->rate_per_h / mean_size(going_on(spec), n_nodes);
+  if (has_blows(spec)) source->per_h = n_nodes * spec->rate_per_h / mean_size(spec, n_nodes);
   hr__stream_init(&source->stream, seed, HR__PURPOSE_SPOT_RECLAIM, spec->zone, replication);
 }
 

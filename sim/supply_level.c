@@ -2,8 +2,8 @@
 /*
  * Levels. A record is read round and round. A zone that is on or off draws the lengths of its stretches one after the
  * other from its own stream. It begins as an outsider finds it: within a stretch that is the likelier to be found the
- * longer it is, at a point that is uniform in it. Such a stretch is drawn by taking the longest of what a uniform share
- * of the length-biased distribution gives: for each kind of distribution that has a closed form.
+ * longer it is, at a point that is uniform in it. Such a stretch has the density x f(x) / mean, which for each kind of
+ * length that there is can be drawn in closed form.
  */
 
 #include "sim/supply.h"
@@ -65,7 +65,7 @@ static struct hr_level_step next_recorded(struct hr__level_source *source) {
 
 /* ---- On and off ------------------------------------------------------------------------------------- */
 
-/* A stretch as an outsider finds it: its density is x f(x) / mean. */
+/* A stretch as an outsider finds it. */
 static double draw_found_s(const struct hr_duration *duration, struct hr__stream *stream) {
   gsl_rng rng = hr__stream_rng(stream);
   switch (duration->kind) {

@@ -5,12 +5,12 @@
 
 #include <math.h>
 
-/* Of nodes launched, how many are gone at an age. The form of Kadupitige, Jadhao and Sharma (HPDC'20) falls short of 0
-   at age 0 and may pass 1: it is cut to what a distribution may be. */
+/* Of nodes launched, the share that is gone at an age. The form of Kadupitige, Jadhao and Sharma (HPDC'20) is a little
+   above 0 at age 0, where such nodes end at once, and may pass 1 before the last hour: there it is cut. */
 static double gone(const struct hr_bathtub *bathtub, double age_h) {
   if (age_h >= bathtub->last_h) return 1;
   double raw = bathtub->a * (1 - exp(-age_h / bathtub->tau1_h) + exp((age_h - bathtub->b_h) / bathtub->tau2_h));
-  return raw < 0 ? 0 : raw > 1 ? 1 : raw;
+  return raw < 1 ? raw : 1;
 }
 
 /* The age at which a share of nodes is gone: by bisection, down to less than a microsecond. */
