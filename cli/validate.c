@@ -5,6 +5,7 @@
 #include "cli/input.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 struct validate_args {
@@ -110,10 +111,15 @@ static void print_cluster(const struct hr_scenario *scenario) {
 }
 
 static void print_policy(const struct hr_policy_choice *policy) {
-  printf("policy    %s:", policy->ops->name);
+  const char *separator = ":";
+  printf("policy    %s", policy->ops->name);
   for (size_t i = 0; i < policy->n_params; i++) {
     char buffer[32];
-    printf("%s %s=%s", i ? "," : "", policy->ops->params[i].key, hr_policy_choice_text(policy, i, buffer));
+    const struct hr_param *param = &policy->ops->params[i];
+    const char *value = hr_policy_choice_text(policy, i, buffer);
+    if (param->aside && strcmp(value, param->fallback) == 0) continue;
+    printf("%s %s=%s", separator, param->key, value);
+    separator = ",";
   }
   putchar('\n');
 }

@@ -174,9 +174,14 @@ static void put_policy(struct table *table, const struct hr_policy_choice *choic
     table->out_of_memory = true;
     return;
   }
+  const char *separator = ": ";
   for (size_t i = 0; i < choice->n_params; i++) {
     char buffer[HR__NUMBER_BYTES];
-    fprintf(params, "%s%s %s", i ? ", " : ": ", choice->ops->params[i].key, hr_policy_choice_text(choice, i, buffer));
+    const struct hr_param *param = &choice->ops->params[i];
+    const char *value = hr_policy_choice_text(choice, i, buffer);
+    if (param->aside && strcmp(value, param->fallback) == 0) continue;
+    fprintf(params, "%s%s %s", separator, param->key, value);
+    separator = ", ";
   }
   if (fclose(params) == 0) put_field(table, "policy", "%s%s", choice->ops->name, text);
   free(text);

@@ -5,6 +5,7 @@
 #include "scenarios/pools.h"
 
 #include "scenarios/spot_prices.h"
+#include "sim/price_walk.h"
 #include "traces/dates.h"
 
 #include <inttypes.h>
@@ -151,12 +152,12 @@ static enum hr_status count_steps(struct hr__builder *builder, struct hr__draft 
 enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   const cJSON *price = enter_price(builder, draft);
-  struct hr__spot_price_walk walk = {.mean_uusd_h = market->price_uusd_h,
-                                     .least_uusd_h = hr__micros_of(price, "least_usd_per_gpu_hour", 0),
-                                     .most_uusd_h = market->on_demand_uusd_h,
-                                     .volatility = hr__number_of(price, "volatility", 0),
-                                     .reversion_h = hr__number_of(price, "reversion_h", 1),
-                                     .interval_us = hr__span_of(price, "interval_s", 3600 * HR_SECOND_US)};
+  struct hr__price_walk walk = {.mean_uusd_h = market->price_uusd_h,
+                                .least_uusd_h = hr__micros_of(price, "least_usd_per_gpu_hour", 0),
+                                .most_uusd_h = market->on_demand_uusd_h,
+                                .volatility = hr__number_of(price, "volatility", 0),
+                                .reversion_h = hr__number_of(price, "reversion_h", 1),
+                                .interval_us = hr__span_of(price, "interval_s", 3600 * HR_SECOND_US)};
   if (market->on_demand_uusd_h == HR_UNKNOWN_US)
     return hr__build_fail(builder, false,
                           "a price that is drawn stays below the on-demand price, which is not known: "
@@ -168,13 +169,11 @@ enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draf
                           (double)walk.mean_uusd_h / 1e6, (double)walk.least_uusd_h / 1e6,
                           (double)walk.most_uusd_h / 1e6);
   enum hr_status status = count_steps(builder, draft, walk.interval_us, &walk.n_steps);
-  struct hr__spot_prices prices = {0};
   if (status == HR_OK)
-    status = hr__spot_prices_walk(&walk, builder->scenario->seed, market->spot.zone, &prices, builder->error);
+    status = hr__price_walk_draw(&walk, builder->scenario->seed, market->spot.zone, &market->prices, &market->n_prices,
+                                 builder->error);
   if (status != HR_OK) return status;
-  market->prices = prices.steps;
-  market->n_prices = prices.n_steps;
-  market->price_uusd_h = prices.steps[0].uusd_h;
+  market->price_uusd_h = market->prices[0].uusd_h;
   leave_price(builder);
   return HR_OK;
 }

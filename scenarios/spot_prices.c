@@ -5,13 +5,10 @@
 #include "scenarios/spot_prices.h"
 
 #include "sim/names.h"
-#include "sim/philox.h"
 #include "traces/csv_rows.h"
 #include "traces/numbers.h"
 
-#include <gsl/gsl_randist.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,31 +227,4 @@ enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_pric
     *prices = (struct hr__spot_prices){0};
   }
   return status;
-}
-
-/* ---- Drawing ---------------------------------------------------------------------------------------- */
-
-static int64_t bounded(const struct hr__spot_price_walk *walk, double deviation) {
-  double uusd_h = (double)walk->mean_uusd_h * exp(deviation);
-  if (uusd_h >= (double)walk->most_uusd_h) return walk->most_uusd_h;
-  return uusd_h <= (double)walk->least_uusd_h ? walk->least_uusd_h : (int64_t)llround(uusd_h);
-}
-
-enum hr_status hr__spot_prices_walk(const struct hr__spot_price_walk *walk, uint64_t seed, uint32_t zone,
-                                    struct hr__spot_prices *prices, struct hr_error *error) {
-  *prices = (struct hr__spot_prices){.steps = malloc(walk->n_steps * sizeof *prices->steps)};
-  if (!prices->steps) return hr_fail(error, HR_NO_MEMORY, "out of memory for %" PRIu32 " prices", walk->n_steps);
-  struct hr__stream stream;
-  hr__stream_init(&stream, seed, HR__PURPOSE_SPOT_PRICE, zone, 0);
-  gsl_rng rng = hr__stream_rng(&stream);
-  double interval_h = (double)walk->interval_us / (3600 * (double)HR_SECOND_US);
-  double kept = exp(-interval_h / walk->reversion_h), blown = walk->volatility * sqrt(1 - kept * kept);
-  double deviation = gsl_ran_gaussian(&rng, walk->volatility); /* where it is found in the long run */
-  for (uint32_t i = 0; i < walk->n_steps; i++) {
-    int64_t uusd_h = bounded(walk, deviation);
-    bool same = prices->n_steps && prices->steps[prices->n_steps - 1].uusd_h == uusd_h;
-    if (!same) prices->steps[prices->n_steps++] = (struct hr_price_step){i * walk->interval_us, uusd_h};
-    deviation = kept * deviation + gsl_ran_gaussian(&rng, blown);
-  }
-  return HR_OK;
 }

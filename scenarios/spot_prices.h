@@ -28,16 +28,4 @@ struct hr__spot_price_query {
 enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_price_query *query,
                                     struct hr__spot_prices *prices, struct hr_notes *notes, struct hr_error *error);
 
-/* A price whose logarithm goes back to its mean and is blown off it (Ornstein-Uhlenbeck), at even intervals. */
-struct hr__spot_price_walk {
-  int64_t mean_uusd_h;               /* of the price, about which it moves */
-  int64_t least_uusd_h, most_uusd_h; /* what it may not pass */
-  double volatility;                 /* standard deviation of the logarithm in the long run */
-  double reversion_h;                /* time in which a deviation shrinks to 1/e */
-  int64_t interval_us;               /* between two changes */
-  uint32_t n_steps;
-};
-enum hr_status hr__spot_prices_walk(const struct hr__spot_price_walk *walk, uint64_t seed, uint32_t zone,
-                                    struct hr__spot_prices *prices, struct hr_error *error);
-
 #endif

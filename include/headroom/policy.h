@@ -210,6 +210,7 @@ struct hr_param {
   double min, max;            /* of numbers, both ends allowed */
   const char *const *choices; /* of a choice, NULL-terminated */
   const char *help;
+  bool aside; /* of a special case: a table for a person tells it only where it is not at its default */
 };
 
 /* A parameter's value, in the place of its hr_param in the policy's table. */
