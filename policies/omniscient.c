@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Cells (time x work x place) that are still searched: some seconds and some hundred megabytes. */
-#define MOST_CELLS UINT64_C(300000000)
+#define MOST_CELLS UINT64_C(600000000)
 
 enum { MOST_PLACES = 30 }; /* a place fits into five bits */
 #define UNREACHED INT64_MAX
