@@ -49,6 +49,11 @@ static enum hr_status read_counts(struct record *record, const cJSON *data, doub
   int64_t gap_us = llround(gap_s * (double)HR_SECOND_US), at_us = 0;
   size_t place = 0;
   for (const cJSON *each = data->child; each; each = each->next, place++, at_us += gap_us) {
+    if (at_us > HR_MAX_INPUT_US - gap_us)
+      return hr_fail(record->error, HR_BAD_INPUT,
+                     "%s: entry %zu of 'data' is 3,000 years on at %.10g s an entry; 'metadata.gap_seconds' is the "
+                     "time from one entry to the next",
+                     record->path, place, gap_s);
     double value = each->valuedouble;
     if (!cJSON_IsNumber(each) || value != floor(value) || value < 0 || value > HIGHEST_COUNT)
       return hr_fail(record->error, HR_BAD_INPUT,
@@ -92,6 +97,7 @@ static enum hr_status read_json(struct record *record) {
 struct lines {
   struct record *record;
   struct hr__input *input;
+  bool dated;       /* the first line is a count; else it is a change of a fleet */
   int64_t first_us; /* of dated counts */
   uint64_t n_late;  /* lines that are earlier than the one before */
   uint32_t alive;   /* of a fleet */
@@ -167,12 +173,12 @@ static enum hr_status take_line(struct lines *lines, struct hr_text line) {
   struct hr_text field[3], text = trim(line);
   if (!text.length) return HR_OK;
   if (!three_fields(text, field)) return bad_line(lines, text, "MILLISECONDS,add|remove,NODE nor DATE, TIME, COUNT");
-  if (memchr(field[0].at, '-', field[0].length)) return take_count(lines, text, field);
-  if (!lines->record->count) { /* a fleet is empty until its first node comes */
-    enum hr_status status = add_step(lines->record, 0, 0);
+  if (!lines->record->count) {
+    lines->dated = memchr(field[0].at, '-', field[0].length) != NULL;
+    enum hr_status status = lines->dated ? HR_OK : add_step(lines->record, 0, 0); /* no node is there at first */
     if (status != HR_OK) return status;
   }
-  return take_change(lines, text, field);
+  return lines->dated ? take_count(lines, text, field) : take_change(lines, text, field);
 }
 
 static enum hr_status read_lines(struct record *record, struct hr__input *input, struct hr_notes *notes) {

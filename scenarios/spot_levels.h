@@ -14,7 +14,7 @@ struct hr__spot_levels {
 };
 
 /*
- * Reads a record, plain or compressed, of one of these kinds, told by what is in it:
+ * Reads a record of one of these kinds, told by what is in it; one that is not JSON may be compressed:
  * - availability or preemption as SkyPilot recorded them: JSON, {"metadata": {"gap_seconds": G}, "data": [N, ...]};
  * - fleets as Bamboo recorded them: lines `MILLISECONDS,add|remove,NODE`, without a header;
  * - counts of nodes: lines `YYYY-MM-DD, HH:MM:SS, COUNT`.
