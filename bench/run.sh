@@ -93,6 +93,23 @@ scenario easy-1m-best-fit easy-1m 128 easy best-fit
 scenario easy-100k-gpus easy-100k-gpus 12500 easy pool
 scenario easy-100k-gpus-over easy-100k-gpus-over 12500 easy pool
 
+# The same jobs as fifo-1m on as many nodes, half of them reserved, a quarter on demand, a quarter spot, which is reclaimed
+# as in a zone of us-east-2; with prices, checkpoints and every account.
+cat >"$data/markets-1m.json" <<END
+{ "name": "markets-1m", "trace": { "file": "fifo-1m.csv" },
+  "cluster": { "pools": [
+    { "name": "reserved", "gpu": "A100-80", "nodes": 64, "gpus_per_node": 8, "market": "reserved",
+      "usd_per_gpu_hour": 2.20, "on_demand_usd_per_gpu_hour": 3.43 },
+    { "name": "on-demand", "gpu": "A100-80", "nodes": 32, "gpus_per_node": 8, "market": "on-demand",
+      "usd_per_gpu_hour": 3.43, "boot_s": 120 },
+    { "name": "spot", "gpu": "A100-80", "nodes": 32, "gpus_per_node": 8, "market": "spot",
+      "usd_per_gpu_hour": 1.20, "on_demand_usd_per_gpu_hour": 3.43, "boot_s": 120,
+      "spot": { "model": "on-off", "notice_s": 120, "up": { "distribution": "log-normal", "mu": 8.454, "sigma": 1.63 },
+                "down": { "distribution": "log-normal", "mu": 7.912, "sigma": 1.322 } } } ] },
+  "classes": { "default": { "checkpoint": { "policy": "on-notice", "write_s": 30 }, "restart_s": 60 } },
+  "policy": { "name": "queue", "order": "fifo", "backfill": "strict", "placement": "best-fit" } }
+END
+
 round=1
 while [ "$round" -le "$rounds" ]; do
   echo "round $round of $rounds"
@@ -104,6 +121,7 @@ while [ "$round" -le "$rounds" ]; do
   product easy-100k-gpus
   product easy-1m-best-fit
   product easy-100k-gpus-over
+  product markets-1m
   product fifo-10m
   round=$((round + 1))
 done
@@ -113,7 +131,7 @@ same_wait fifo-1m bare-fifo
 same_wait easy-1m bare-easy
 echo
 for name in fifo-1m bare-fifo easy-1m bare-easy easy-1m-best-fit fifo-100k-gpus easy-100k-gpus easy-100k-gpus-over \
-  fifo-10m; do
+  markets-1m fifo-10m; do
   printf '%-20s wall %8.3f s   cpu %8.3f s   peak %8.1f MiB\n' "$name" "$(median "$name" 1)" "$(median "$name" 2)" \
     "$(awk -v kib="$(median "$name" 3)" 'BEGIN { print kib / 1024 }')"
 done
@@ -127,4 +145,5 @@ row 'EASY pool, limits 1..3, 1 M jobs, 128 x 8 GPUs' "$(median easy-1m 1)" s 1.5
 row '10 M jobs / 1 M jobs, FIFO' "$(ratio "$(median fifo-10m 1)" "$(median fifo-1m 1)")" times 11
 row '100,000 GPUs / 1,024 GPUs per job, FIFO' "$(ratio "$(median fifo-100k-gpus 1)" "$(median fifo-1m 1)")" times 1.5
 row '100,000 GPUs / 1,024 GPUs per job, EASY' "$(ratio "$(median easy-100k-gpus 1)" "$(median easy-1m 1)")" times 1.5
+row 'markets and accounts on / off, 1 M jobs' "$(ratio "$(median markets-1m 1)" "$(median fifo-1m 1)")" times 1.4
 row 'resident beyond the trace'"'"'s columns, per job' "$per_job" bytes 120 "columns $columns bytes"
