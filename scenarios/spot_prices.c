@@ -40,7 +40,7 @@ struct collector {
   const struct hr__spot_price_query *query;
   struct hr__names instances, zones; /* all instance types; the zones in which the wanted one was seen */
   struct change *changes;
-  uint32_t count, capacity;
+  uint32_t count, capacity, n_priceless;
 };
 
 /* ---- Collecting ------------------------------------------------------------------------------------- */
@@ -78,7 +78,11 @@ static enum hr_status on_change(void *self, const void *data, uint64_t line) {
   if (!is_text(row->instance, query->instance) || (query->region && !is_text(row->region, query->region))) return HR_OK;
   uint32_t zone = hr__names_intern(&collector->zones, row->zone.at ? row->zone.at : "", row->zone.length);
   if (zone == HR_NONE) return hr__reader_no_memory(collector->reader);
-  if (!is_wanted_zone(query, row->zone) || !row->price.length) return HR_OK;
+  if (!is_wanted_zone(query, row->zone)) return HR_OK;
+  if (!row->price.length) {
+    collector->n_priceless++;
+    return HR_OK;
+  }
   uint64_t uusd_h;
   if (hr__number_parse(row->price, &dollars, &uusd_h) != HR__NUMBER_FINE) {
     struct hr__row_fault fault = {.column = "spot_usd_per_h",
@@ -169,6 +173,15 @@ static enum hr_status note_silence(const struct collector *collector, const int6
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
+/* A change to no price tells that the offer was gone, or nothing: the price before it stands. */
+static enum hr_status note_priceless(const struct collector *collector) {
+  if (!collector->n_priceless) return HR_OK;
+  enum hr_status status =
+      hr_notes_add(collector->reader->notes, "%s: %" PRIu32 " changes of '%s' have no spot price and are left out",
+                   collector->reader->path, collector->n_priceless, collector->query->instance);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
+}
+
 static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uusd_h) {
   if (at_us <= 0) { /* what stands at the beginning */
     prices->steps[0] = (struct hr_price_step){0, uusd_h};
@@ -217,6 +230,7 @@ enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_pric
   if (status == HR_OK) {
     qsort(collector.changes, collector.count, sizeof *collector.changes, by_time);
     status = fold(&collector, prices);
+    if (status == HR_OK) status = note_priceless(&collector);
   }
   hr__input_close(reader.input);
   hr__names_finish(&collector.instances);

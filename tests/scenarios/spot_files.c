@@ -127,6 +127,23 @@ static void the_lowest_of_the_zones_stands(void) {
   PRICES_ARE(query, 1, 0, 1000001); /* half a micro-dollar is rounded up */
 }
 
+/* One of them is of another zone, one of another type. */
+static void changes_without_a_price_are_left_out_and_counted(void) {
+  static const char text[] = "unix_time,instance_type,region,availability_zone,spot_usd_per_h\n"
+                             "0,p3.2xlarge,us-east-1,a,2\n100,p3.2xlarge,us-east-1,a,\n200,p3.2xlarge,us-east-1,b,\n"
+                             "300,p3.8xlarge,us-east-1,a,\n400,p3.2xlarge,us-east-1,a,3\n";
+  static const char *const zones[] = {"a"};
+  struct hr__spot_price_query query = {
+      .instance = "p3.2xlarge", .zones = zones, .n_zones = 1, .gpus = 1, .from_s = HR_UNKNOWN_US};
+  struct hr__spot_prices prices;
+  CU_ASSERT_EQUAL_FATAL(hr__spot_prices_read(file_with(text), &query, &prices, &notes, &error), HR_OK);
+  CU_ASSERT_EQUAL(prices.n_steps, 2);
+  CU_ASSERT(prices.steps[0].uusd_h == 2000000 && prices.steps[1].uusd_h == 3000000 && prices.steps[1].at_us == 400 * S);
+  CU_ASSERT(strstr(notes.text[notes.count - 1], "1 changes of 'p3.2xlarge' have no spot price") != NULL);
+  free(prices.steps);
+  remove("spot-file-of-a-test");
+}
+
 static bool prices_refused(struct hr__spot_price_query query, const char *text, const char *part) {
   struct hr__spot_prices prices;
   const char *path = file_with(text);
@@ -264,6 +281,7 @@ static void a_million_price_changes_are_read(void) {
 
 TEST_MAIN("spot files", TEST(counts_by_the_gap_become_steps), TEST(fleets_become_the_number_of_nodes_alive),
           TEST(dated_counts_count_from_the_first), TEST(what_is_no_record_is_refused),
-          TEST(the_lowest_of_the_zones_stands), TEST(what_has_no_price_is_named_with_the_nearest),
-          TEST(a_price_walk_keeps_to_its_mean_and_bounds), TEST(nine_zones_have_their_known_availability),
-          TEST(fleets_lose_nodes_as_often_as_is_known), TEST(a_million_price_changes_are_read))
+          TEST(the_lowest_of_the_zones_stands), TEST(changes_without_a_price_are_left_out_and_counted),
+          TEST(what_has_no_price_is_named_with_the_nearest), TEST(a_price_walk_keeps_to_its_mean_and_bounds),
+          TEST(nine_zones_have_their_known_availability), TEST(fleets_lose_nodes_as_often_as_is_known),
+          TEST(a_million_price_changes_are_read))
