@@ -99,7 +99,7 @@ static enum hr_status list_scenarios(bool verbose, struct hr_error *error) {
 
 static void print_gpu(const struct hr_gpu_type *type, bool verbose) {
   printf("%-10s%7g%9g%14g%7g%7g%9g%5s  %s\n", type->name, type->mem_gb, type->bandwidth_gb_s, type->fp16_tflops,
-         type->tdp_w, type->idle_w, type->nvlink_gb_s, type->mig ? "yes" : "no", type->status);
+         type->tdp_w, type->idle_w, type->nvlink_gb_s, type->mig_slices > 0 ? "yes" : "no", type->status);
   if (!verbose) return;
   printf("    ");
   print_wrapped(stdout, type->source, 4, 4);

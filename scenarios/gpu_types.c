@@ -1,114 +1,56 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The catalogue of GPU types: a table in the library, read with libcsv when it is asked for. A malformed row is a
-   defect of the build, not of the user's input. */
+/* The built-in GPU types alone, for who needs no more of the catalogue: one block of memory holds rows and texts. */
 
-#include "headroom/scenario.h"
+#include "scenarios/catalog_tables.h"
 
-#include "scenarios/catalog/embedded.h"
-
-#include <csv.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum column {
-  COLUMN_NAME,
-  COLUMN_MEM,
-  COLUMN_BANDWIDTH,
-  COLUMN_FP16,
-  COLUMN_TDP,
-  COLUMN_IDLE,
-  COLUMN_NVLINK,
-  COLUMN_MIG,
-  COLUMN_STATUS,
-  COLUMN_SOURCE,
-  N_COLUMNS
-};
+static size_t text_bytes(const struct hr_gpu_type *type) {
+  return strlen(type->name) + strlen(type->status) + strlen(type->source) + 3;
+}
 
-struct table {
-  struct hr_gpu_type *types;
-  size_t count;
-  char *field[N_COLUMNS]; /* of the row at hand */
-  size_t n_fields;
-  bool past_header, malformed, no_memory;
-};
+static const char *put(char **to, const char *text) {
+  const char *start = *to;
+  size_t bytes = strlen(text) + 1;
+  memcpy(*to, text, bytes);
+  *to += bytes;
+  return start;
+}
 
-static void on_field(void *bytes, size_t length, void *self) {
-  struct table *table = self;
-  if (table->n_fields == N_COLUMNS) {
-    table->malformed = true;
-    return;
+static struct hr_gpu_type *copy_rows(const struct hr_gpu_type *rows, size_t count) {
+  size_t bytes = count * sizeof *rows;
+  for (size_t i = 0; i < count; i++) bytes += text_bytes(&rows[i]);
+  struct hr_gpu_type *types = malloc(bytes);
+  if (!types) return NULL;
+  char *texts = (char *)(types + count);
+  for (size_t i = 0; i < count; i++) {
+    types[i] = rows[i];
+    types[i].name = put(&texts, rows[i].name);
+    types[i].status = put(&texts, rows[i].status);
+    types[i].source = put(&texts, rows[i].source);
   }
-  char *copy = strndup(bytes ? bytes : "", length);
-  table->no_memory = table->no_memory || !copy;
-  table->field[table->n_fields++] = copy;
-}
-
-static double number(struct table *table, enum column column) {
-  char *end;
-  double value = strtod(table->field[column], &end);
-  if (*end || end == table->field[column]) table->malformed = true;
-  return value;
-}
-
-/* Hands the field over. */
-static char *take(struct table *table, enum column column) {
-  char *text = table->field[column];
-  table->field[column] = NULL;
-  return text;
-}
-
-static void add_row(struct table *table) {
-  struct hr_gpu_type *grown = realloc(table->types, (table->count + 1) * sizeof *grown);
-  table->no_memory = table->no_memory || !grown;
-  if (!grown) return;
-  table->types = grown;
-  grown[table->count++] = (struct hr_gpu_type){
-      .name = take(table, COLUMN_NAME),
-      .mem_gb = number(table, COLUMN_MEM),
-      .bandwidth_gb_s = number(table, COLUMN_BANDWIDTH),
-      .fp16_tflops = number(table, COLUMN_FP16),
-      .tdp_w = number(table, COLUMN_TDP),
-      .idle_w = number(table, COLUMN_IDLE),
-      .nvlink_gb_s = number(table, COLUMN_NVLINK),
-      .mig = number(table, COLUMN_MIG) > 0,
-      .status = take(table, COLUMN_STATUS),
-      .source = take(table, COLUMN_SOURCE),
-  };
-}
-
-static void on_row(int terminator, void *self) {
-  (void)terminator;
-  struct table *table = self;
-  if (table->n_fields != N_COLUMNS) table->malformed = true;
-  if (table->past_header && !table->malformed && !table->no_memory) add_row(table);
-  for (size_t i = 0; i < table->n_fields; i++) free(table->field[i]);
-  table->n_fields = 0;
-  table->past_header = true;
+  return types;
 }
 
 enum hr_status hr_gpu_types(struct hr_gpu_type **types, size_t *count, struct hr_error *error) {
-  struct table table = {0};
-  struct csv_parser parser;
-  if (csv_init(&parser, CSV_STRICT | CSV_APPEND_NULL) != 0)
-    return hr_fail(error, HR_INTERNAL, "the catalogue of GPU types cannot be read");
-  size_t done = csv_parse(&parser, hr__catalog_gpus, hr__catalog_gpus_size, on_field, on_row, &table);
-  if (csv_fini(&parser, on_field, on_row, &table) != 0 || done != hr__catalog_gpus_size) table.malformed = true;
-  csv_free(&parser);
-  *types = table.types;
-  *count = table.count;
-  if (!table.malformed && !table.no_memory) return HR_OK;
-  hr_gpu_types_free(table.types, table.count);
+  struct hr__table table = {.format = &hr__catalog_formats[HR__CATALOG_GPUS]};
+  struct hr__names texts = {0};
+  const struct hr__table_text built_in = hr__catalog_text(HR__CATALOG_GPUS);
   *types = NULL;
   *count = 0;
-  if (table.no_memory) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return hr_fail(error, HR_INTERNAL, "the catalogue of GPU types is malformed");
+  enum hr_status status = hr__table_add(&table, &built_in, &texts, error);
+  if (status == HR_OK) {
+    *types = copy_rows(table.rows, table.count);
+    *count = *types ? table.count : 0;
+    if (!*types) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  hr__table_finish(&table);
+  hr__names_finish(&texts);
+  return status;
 }
 
 void hr_gpu_types_free(struct hr_gpu_type *types, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    free(types[i].name);
-    free(types[i].status);
-    free(types[i].source);
-  }
+  (void)count;
   free(types);
 }

@@ -102,6 +102,10 @@ HR_API enum hr_status hr_catalog_load(const struct hr_catalog_files *files, stru
                                       struct hr_error *error);
 HR_API void hr_catalog_destroy(struct hr_catalog *catalog);
 
+/* The built-in GPU types alone. */
+HR_API enum hr_status hr_gpu_types(struct hr_gpu_type **types, size_t *count, struct hr_error *error);
+HR_API void hr_gpu_types_free(struct hr_gpu_type *types, size_t count);
+
 HR_API enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name, const struct hr_gpu_type **gpu,
                                      struct hr_error *error);
 HR_API enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char *provider, const char *instance,
@@ -139,8 +143,9 @@ struct hr_price_quote {
   const struct hr_instance_type *instance;
   int64_t uusd_h; /* of the whole instance */
   const char *region;
-  const char *as_of, *status; /* of the newest row that it rests on; "derived" unless a row gave it as it is */
-  char source[400];           /* where it was read, or how it was derived */
+  const char *as_of;
+  const char *status; /* a row's own where it gave the price as it is; else "derived", or "assumed" with the discount */
+  char source[400];   /* where it was read, or how it was derived */
 };
 
 /*

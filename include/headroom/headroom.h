@@ -5,6 +5,7 @@
 /* All of Headroom's library. */
 
 #include "headroom/base.h"
+#include "headroom/catalog.h"
 #include "headroom/cluster.h"
 #include "headroom/costs.h"
 #include "headroom/ledger.h"

@@ -5,6 +5,7 @@
 /* A scenario: the JSON file that says what to replay, on what, and how. */
 
 #include "headroom/base.h"
+#include "headroom/catalog.h"
 #include "headroom/cluster.h"
 #include "headroom/costs.h"
 #include "headroom/policies.h"
@@ -45,17 +46,6 @@ struct hr_scenario {
 HR_API enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
                                        struct hr_scenario **scenario, struct hr_error *error);
 HR_API void hr_scenario_destroy(struct hr_scenario *scenario);
-
-/* A GPU type of the catalogue. Figures carry their source and its kind: "quoted", or "mixed" where the source says
-   which ones are derived or assumed. */
-struct hr_gpu_type {
-  char *name;
-  double mem_gb, bandwidth_gb_s, fp16_tflops, tdp_w, idle_w, nvlink_gb_s;
-  bool mig;
-  char *status, *source;
-};
-HR_API enum hr_status hr_gpu_types(struct hr_gpu_type **types, size_t *count, struct hr_error *error);
-HR_API void hr_gpu_types_free(struct hr_gpu_type *types, size_t count);
 
 /* A scenario file that ships with Headroom. */
 struct hr_scenario_entry {

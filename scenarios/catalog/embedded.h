@@ -6,7 +6,15 @@
 
 #include <stddef.h>
 
-extern const unsigned char hr__catalog_gpus[];
-extern const size_t hr__catalog_gpus_size;
+#define HR__EMBEDDED(name)                                                                                             \
+  extern const unsigned char hr__catalog_##name[];                                                                     \
+  extern const size_t hr__catalog_##name##_size;
+
+HR__EMBEDDED(gpus)
+HR__EMBEDDED(instances)
+HR__EMBEDDED(prices)
+HR__EMBEDDED(regions)
+HR__EMBEDDED(discounts)
+HR__EMBEDDED(spot_presets)
 
 #endif

@@ -46,11 +46,11 @@ static void some_figures(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(h100);
   CU_ASSERT_EQUAL(h100->mem_gb, 80);
   CU_ASSERT_EQUAL(h100->fp16_tflops, 989);
-  CU_ASSERT_TRUE(h100->mig);
+  CU_ASSERT_EQUAL(h100->mig_slices, 7);
   const struct hr_gpu_type *t4 = find("T4");
   CU_ASSERT_PTR_NOT_NULL_FATAL(t4);
   CU_ASSERT_EQUAL(t4->nvlink_gb_s, 0);
-  CU_ASSERT_FALSE(t4->mig);
+  CU_ASSERT_EQUAL(t4->mig_slices, 0);
   hr_gpu_types_free(types, n_types);
 }
 

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The catalogue: its tables are read when they are asked for, the built-in rows first, then a file's. What a row names
+   in another table must be there. */
+
+#include "scenarios/catalog_tables.h"
+
+#include "traces/decode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { LARGEST_FILE = 64 << 20 };
+
+struct catalog {
+  struct hr_catalog shown; /* first: what the caller holds */
+  struct hr__names texts;
+  struct hr__table table[HR__N_CATALOG_TABLES];
+};
+
+/* ---- Files ------------------------------------------------------------------------------------------ */
+
+static enum hr_status read_whole(struct hr__decoder *decoder, const char *path, char **bytes, size_t *size,
+                                 struct hr_error *error) {
+  size_t capacity = 1 << 16, got = 0;
+  *bytes = NULL;
+  for (*size = 0; *size < LARGEST_FILE; capacity *= 2) {
+    char *grown = realloc(*bytes, capacity);
+    if (!grown) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+    *bytes = grown;
+    enum hr_status status = hr__decoder_read(decoder, grown + *size, capacity - *size, &got, error);
+    if (status != HR_OK) return status;
+    *size += got;
+    if (*size < capacity) return HR_OK;
+  }
+  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB: no table of prices", path, LARGEST_FILE >> 20);
+}
+
+static enum hr_status add_file(struct catalog *catalog, enum hr__catalog_table table, const char *path,
+                               struct hr_error *error) {
+  struct hr__decoder *decoder;
+  char *bytes = NULL;
+  size_t size;
+  enum hr_status status = hr__decoder_open(path, &decoder, error);
+  if (status != HR_OK) return status;
+  status = read_whole(decoder, path, &bytes, &size, error);
+  hr__decoder_close(decoder);
+  const struct hr__table_text text = {path, bytes, size};
+  if (status == HR_OK) status = hr__table_add(&catalog->table[table], &text, &catalog->texts, error);
+  free(bytes);
+  return status;
+}
+
+static enum hr_status read_table(struct catalog *catalog, enum hr__catalog_table table, const char *path,
+                                 struct hr_error *error) {
+  const struct hr__table_text built_in = hr__catalog_text(table);
+  catalog->table[table].format = &hr__catalog_formats[table];
+  enum hr_status status = hr__table_add(&catalog->table[table], &built_in, &catalog->texts, error);
+  return status == HR_OK && path ? add_file(catalog, table, path, error) : status;
+}
+
+/* ---- What rows name in other tables ----------------------------------------------------------------- */
+
+/* Where a row of a file stands; built-in rows are those of a table that a file made unfit. */
+static const char *place_of(const struct hr__table *table, size_t row, const char *path, char *text, size_t size) {
+  if (path && table->line[row])
+    snprintf(text, size, "%s:%u", path, (unsigned)table->line[row]);
+  else
+    snprintf(text, size, "the built-in table of %s", table->format->name);
+  return text;
+}
+
+static enum hr_status check_instances(const struct catalog *catalog, const char *path, struct hr_error *error) {
+  const struct hr_catalog *shown = &catalog->shown;
+  struct hr_error inner;
+  char place[300];
+  for (size_t i = 0; i < shown->n_instances; i++) {
+    const struct hr_gpu_type *gpu;
+    enum hr_status status = hr_catalog_gpu(shown, shown->instances[i].gpu, &gpu, &inner);
+    if (status != HR_OK)
+      return hr_fail(error, status, "%s: %.600s",
+                     place_of(&catalog->table[HR__CATALOG_INSTANCES], i, path, place, sizeof place), inner.text);
+  }
+  return HR_OK;
+}
+
+/* Prices of an instance stand together: the last one found is nearly always the next one's. */
+static enum hr_status check_prices(const struct catalog *catalog, const char *path, struct hr_error *error) {
+  const struct hr_catalog *shown = &catalog->shown;
+  const struct hr_instance_type *type = NULL;
+  struct hr_error inner;
+  char place[300];
+  for (size_t i = 0; i < shown->n_prices; i++) {
+    const struct hr_price *price = &shown->prices[i];
+    if (type && type->name == price->instance && type->provider == price->provider) continue;
+    enum hr_status status = hr_catalog_instance(shown, price->provider, price->instance, &type, &inner);
+    if (status != HR_OK)
+      return hr_fail(error, status, "%s: %.600s",
+                     place_of(&catalog->table[HR__CATALOG_PRICES], i, path, place, sizeof place), inner.text);
+  }
+  return HR_OK;
+}
+
+/* ---- Whole ------------------------------------------------------------------------------------------ */
+
+static void show(struct catalog *catalog) {
+  const struct hr__table *table = catalog->table;
+  catalog->shown = (struct hr_catalog){
+      .gpus = table[HR__CATALOG_GPUS].rows,
+      .n_gpus = table[HR__CATALOG_GPUS].count,
+      .instances = table[HR__CATALOG_INSTANCES].rows,
+      .n_instances = table[HR__CATALOG_INSTANCES].count,
+      .prices = table[HR__CATALOG_PRICES].rows,
+      .n_prices = table[HR__CATALOG_PRICES].count,
+      .regions = table[HR__CATALOG_REGIONS].rows,
+      .n_regions = table[HR__CATALOG_REGIONS].count,
+      .discounts = table[HR__CATALOG_DISCOUNTS].rows,
+      .n_discounts = table[HR__CATALOG_DISCOUNTS].count,
+      .spot_presets = table[HR__CATALOG_SPOT_PRESETS].rows,
+      .n_spot_presets = table[HR__CATALOG_SPOT_PRESETS].count,
+  };
+}
+
+enum hr_status hr_catalog_load(const struct hr_catalog_files *files, struct hr_catalog **catalog,
+                               struct hr_error *error) {
+  static const struct hr_catalog_files none;
+  if (!files) files = &none;
+  const char *const paths[HR__N_CATALOG_TABLES] = {
+      [HR__CATALOG_GPUS] = files->gpus,           [HR__CATALOG_INSTANCES] = files->instances,
+      [HR__CATALOG_PRICES] = files->prices,       [HR__CATALOG_REGIONS] = files->regions,
+      [HR__CATALOG_DISCOUNTS] = files->discounts, [HR__CATALOG_SPOT_PRESETS] = files->spot_presets};
+  *catalog = NULL;
+  struct catalog *loaded = calloc(1, sizeof *loaded);
+  if (!loaded) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = HR_OK;
+  for (unsigned i = 0; i < HR__N_CATALOG_TABLES && status == HR_OK; i++)
+    status = read_table(loaded, (enum hr__catalog_table)i, paths[i], error);
+  show(loaded);
+  if (status == HR_OK) status = check_instances(loaded, files->instances, error);
+  if (status == HR_OK) status = check_prices(loaded, files->prices, error);
+  if (status == HR_OK)
+    *catalog = &loaded->shown;
+  else
+    hr_catalog_destroy(&loaded->shown);
+  return status;
+}
+
+void hr_catalog_destroy(struct hr_catalog *shown) {
+  if (!shown) return;
+  struct catalog *catalog = (struct catalog *)shown;
+  for (size_t i = 0; i < HR__N_CATALOG_TABLES; i++) hr__table_finish(&catalog->table[i]);
+  hr__names_finish(&catalog->texts);
+  free(catalog);
+}

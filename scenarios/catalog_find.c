@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rows of the catalogue by name. Tables are short enough to be searched from end to end. */
+
+#include "scenarios/catalog_tables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MOST_NAMES_TOLD = 8 };
+
+bool hr__is_everywhere(const char *region) {
+  return strcmp(region, "*") == 0;
+}
+
+bool hr__is_of(const char *row_as_of, const char *as_of) {
+  return !as_of || strncmp(row_as_of, as_of, strlen(as_of)) <= 0;
+}
+
+/* ---- What is not there ------------------------------------------------------------------------------ */
+
+/* One of the two begins with the other. */
+static bool shares_beginning(const char *a, const char *b) {
+  size_t n = strlen(a), m = strlen(b);
+  return n && m && strncasecmp(a, b, n < m ? n : m) == 0;
+}
+
+static bool is_told_before(const char *const *known, size_t at) {
+  for (size_t i = 0; i < at; i++)
+    if (strcmp(known[i], known[at]) == 0) return true;
+  return false;
+}
+
+/* "a, b, c and 5 more", of the names that share their beginning with `word`; of all for NULL. How many there are. */
+static size_t list_names(const char *word, const char *const *known, char *text, size_t size) {
+  size_t count = 0, used = 0;
+  text[0] = '\0';
+  for (size_t i = 0; known[i]; i++) {
+    if ((word && !shares_beginning(word, known[i])) || is_told_before(known, i)) continue;
+    if (count++ < MOST_NAMES_TOLD && used < size)
+      used += (size_t)snprintf(text + used, size - used, "%s%.60s", count > 1 ? ", " : "", known[i]);
+  }
+  if (count > MOST_NAMES_TOLD && used < size)
+    snprintf(text + used, size - used, " and %zu more", count - MOST_NAMES_TOLD);
+  return count;
+}
+
+enum hr_status hr__catalog_unknown(struct hr_error *error, const char *what, const char *word,
+                                   const char *const *known) {
+  char names[MOST_NAMES_TOLD * 62 + 40];
+  size_t near = list_names(word, known, names, sizeof names);
+  const char *nearest = hr_nearest_word(word, known);
+  if (near == 1 || (!near && nearest))
+    return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown; did you mean '%s'?", what, word,
+                   near ? names : nearest);
+  if (!near && list_names(NULL, known, names, sizeof names) == 0) snprintf(names, sizeof names, "none");
+  return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown; %s: %s", what, word, near ? "the nearest" : "there are",
+                 names);
+}
+
+/* Frees `known`; NULL: there was no memory for it. */
+static enum hr_status fail_among(struct hr_error *error, const char *what, const char *word, const char **known) {
+  enum hr_status status =
+      known ? hr__catalog_unknown(error, what, word, known) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  free(known);
+  return status;
+}
+
+/* ---- GPU and instance types, presets ---------------------------------------------------------------- */
+
+enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name, const struct hr_gpu_type **gpu,
+                              struct hr_error *error) {
+  for (size_t i = 0; i < catalog->n_gpus; i++)
+    if (strcasecmp(catalog->gpus[i].name, name) == 0) {
+      *gpu = &catalog->gpus[i];
+      return HR_OK;
+    }
+  const char **known = calloc(catalog->n_gpus + 1, sizeof *known);
+  for (size_t i = 0; known && i < catalog->n_gpus; i++) known[i] = catalog->gpus[i].name;
+  return fail_among(error, "GPU type", name, known);
+}
+
+enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, const char *name,
+                                      const struct hr_spot_preset **preset, struct hr_error *error) {
+  for (size_t i = 0; i < catalog->n_spot_presets; i++)
+    if (strcasecmp(catalog->spot_presets[i].name, name) == 0) {
+      *preset = &catalog->spot_presets[i];
+      return HR_OK;
+    }
+  const char **known = calloc(catalog->n_spot_presets + 1, sizeof *known);
+  for (size_t i = 0; known && i < catalog->n_spot_presets; i++) known[i] = catalog->spot_presets[i].name;
+  return fail_among(error, "spot preset", name, known);
+}
+
+enum hr_status hr_catalog_check_provider(const struct hr_catalog *catalog, const char *provider,
+                                         struct hr_error *error) {
+  for (size_t i = 0; i < catalog->n_instances; i++)
+    if (strcasecmp(catalog->instances[i].provider, provider) == 0) return HR_OK;
+  const char **known = calloc(catalog->n_instances + 1, sizeof *known);
+  for (size_t i = 0; known && i < catalog->n_instances; i++) known[i] = catalog->instances[i].provider;
+  return fail_among(error, "provider", provider, known);
+}
+
+static const struct hr_instance_type *find_instance(const struct hr_catalog *catalog, const char *provider,
+                                                    const char *name) {
+  for (size_t i = 0; i < catalog->n_instances; i++) {
+    const struct hr_instance_type *type = &catalog->instances[i];
+    if (strcasecmp(type->name, name) == 0 && strcasecmp(type->provider, provider) == 0) return type;
+  }
+  return NULL;
+}
+
+enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char *provider, const char *instance,
+                                   const struct hr_instance_type **type, struct hr_error *error) {
+  *type = find_instance(catalog, provider, instance);
+  if (*type) return HR_OK;
+  enum hr_status status = hr_catalog_check_provider(catalog, provider, error);
+  if (status != HR_OK) return status;
+  const char **known = calloc(catalog->n_instances + 1, sizeof *known);
+  size_t count = 0;
+  for (size_t i = 0; known && i < catalog->n_instances; i++)
+    if (strcasecmp(catalog->instances[i].provider, provider) == 0) known[count++] = catalog->instances[i].name;
+  char what[100];
+  snprintf(what, sizeof what, "instance type of %.60s", provider);
+  return fail_among(error, what, instance, known);
+}
+
+/* ---- Regions ---------------------------------------------------------------------------------------- */
+
+enum hr_status hr_catalog_check_region(const struct hr_catalog *catalog, const char *provider, const char *region,
+                                       struct hr_error *error) {
+  enum hr_status status = hr_catalog_check_provider(catalog, provider, error);
+  if (status != HR_OK) return status;
+  const char **known = calloc(catalog->n_regions + catalog->n_prices + 1, sizeof *known);
+  if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  size_t count = 0;
+  for (size_t i = 0; i < catalog->n_regions; i++)
+    if (strcasecmp(catalog->regions[i].provider, provider) == 0) known[count++] = catalog->regions[i].name;
+  for (size_t i = 0; i < catalog->n_prices; i++) {
+    const struct hr_price *price = &catalog->prices[i];
+    bool adds = strcasecmp(price->provider, provider) == 0 && !hr__is_everywhere(price->region);
+    if (adds && (!count || known[count - 1] != price->region)) known[count++] = price->region;
+  }
+  bool found = count == 0;
+  for (size_t i = 0; i < count && !found; i++) found = strcasecmp(known[i], region) == 0;
+  char what[100];
+  snprintf(what, sizeof what, "region of %.60s", provider);
+  if (!found) return fail_among(error, what, region, known);
+  free(known);
+  return HR_OK;
+}
+
+/* ---- Discounts -------------------------------------------------------------------------------------- */
+
+/* How well a family fits an instance type: the length of the beginning they share, ahead of its GPU type, ahead of any;
+   0: not at all. */
+static size_t fit_of(const struct hr_discount *discount, const struct hr_instance_type *type) {
+  size_t length = strlen(discount->family);
+  bool begins = strncasecmp(discount->family, type->name, length) == 0;
+  if (begins && (type->name[length] == '\0' || strchr(".-", type->name[length]))) return 2 + length;
+  if (strcasecmp(discount->family, type->gpu) == 0) return 2;
+  return strcmp(discount->family, "*") == 0;
+}
+
+enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
+                                   const struct hr_discount **discount, struct hr_error *error) {
+  const struct hr_instance_type *type;
+  enum hr_status status = hr_catalog_instance(catalog, query->provider, query->instance, &type, error);
+  if (status != HR_OK) return status;
+  size_t best_fit = 0;
+  *discount = NULL;
+  for (size_t i = 0; i < catalog->n_discounts; i++) {
+    const struct hr_discount *at = &catalog->discounts[i];
+    bool upfront_fits = !query->upfront || !at->upfront[0] || strcmp(at->upfront, query->upfront) == 0;
+    if (strcmp(at->provider, type->provider) != 0 || strcmp(at->term, query->term) != 0 || !upfront_fits) continue;
+    size_t fit = hr__is_of(at->as_of, query->as_of) ? fit_of(at, type) : 0;
+    bool newer = *discount && fit == best_fit && strcmp(at->as_of, (*discount)->as_of) > 0;
+    if (fit <= best_fit && !newer) continue;
+    best_fit = fit;
+    *discount = at;
+  }
+  if (*discount) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "no discount of %s for '%s'%s%.20s is in the catalogue%s%s", type->provider,
+                 query->term, query->upfront ? ", paid upfront: " : "", query->upfront ? query->upfront : "",
+                 query->as_of && query->as_of[0] ? " as of " : "", query->as_of ? query->as_of : "");
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SCENARIOS_CATALOG_TABLES_H
+#define HR_SCENARIOS_CATALOG_TABLES_H
+
+/* The catalogue's tables: their columns, and their built-in rows. */
+
+#include "headroom/catalog.h"
+#include "scenarios/table.h"
+
+enum hr__catalog_table {
+  HR__CATALOG_GPUS,
+  HR__CATALOG_INSTANCES,
+  HR__CATALOG_PRICES,
+  HR__CATALOG_REGIONS,
+  HR__CATALOG_DISCOUNTS,
+  HR__CATALOG_SPOT_PRESETS,
+  HR__N_CATALOG_TABLES
+};
+
+extern const struct hr__table_format hr__catalog_formats[HR__N_CATALOG_TABLES];
+struct hr__table_text hr__catalog_text(enum hr__catalog_table table);
+
+/* The region that stands for all. */
+bool hr__is_everywhere(const char *region);
+/* Whether a row is of a date or before it, as far as both tell it; NULL and "": of any. */
+bool hr__is_of(const char *row_as_of, const char *as_of);
+
+/* Fails with "WHAT 'word' is unknown" and the names that come nearest, or the first of those there are. `known` may
+   hold a name more than once. */
+enum hr_status hr__catalog_unknown(struct hr_error *error, const char *what, const char *word,
+                                   const char *const *known);
+
+#endif
