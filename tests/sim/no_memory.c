@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a run fails once, for each way to backfill: each time the caller is told, and nothing crashes or
-   leaks. */
+/* Every allocation of a run fails once, for each way to backfill and to ask for nodes: each time the caller is told,
+   and nothing crashes or leaks. */
 
 #include "harness.h"
 #include "headroom/policies.h"
@@ -15,7 +15,9 @@ enum { JOBS = 3000 };
 static struct {
   int64_t submit_us[JOBS], work_us[JOBS];
   uint32_t gpus[JOBS];
-  const char *backfill, *placement;
+  int64_t deadline_us[JOBS];
+  const char *backfill, *placement, *market; /* market NULL: nodes stay */
+  uint32_t n_jobs;
 } load;
 
 /* More work than the cluster can do: the queue and all that plans with it grow. */
@@ -26,24 +28,51 @@ static void make_load(void) {
     load.submit_us[i] = (int64_t)i * 10;
     load.work_us[i] = 1 + hr__stream_next(&draws) % 2000;
     load.gpus[i] = 1 + hr__stream_next(&draws) % 12;
+    load.deadline_us[i] = load.submit_us[i] + 10000;
   }
 }
 
+static enum hr_status choose(struct hr_policy_choice *choice, struct hr_error *error) {
+  enum hr_status status = hr_policy_choice_init(choice, "queue", error);
+  if (status == HR_OK) status = hr_policy_choice_set(choice, "order", "sjf", error);
+  if (status == HR_OK) status = hr_policy_choice_set(choice, "backfill", load.backfill, error);
+  if (status == HR_OK) status = hr_policy_choice_set(choice, "placement", load.placement, error);
+  if (status == HR_OK && load.market) status = hr_policy_choice_set(choice, "market", load.market, error);
+  return status;
+}
+
+/* Nodes that stay and, where a way to ask for nodes is given, spot and on-demand nodes beside them. */
 static enum hr_status replay(void) {
-  struct hr_trace trace = {
-      .source = "test", .n_jobs = JOBS, .submit_us = load.submit_us, .work_us = load.work_us, .gpus = load.gpus};
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = load.n_jobs,
+                           .submit_us = load.submit_us,
+                           .work_us = load.work_us,
+                           .gpus = load.gpus,
+                           .deadline_us = load.deadline_us};
   char name[] = "main", gpu[] = "T4";
-  struct hr_pool_spec pool = {.name = name, .gpu = gpu, .nodes = 16, .gpus_per_node = 8};
-  struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_level_step levels[] = {{0, 8}, {1000, 2}, {3000, 8}, {4000, 0}, {6000, 8}};
+  struct hr_pool_spec pools[3];
+  for (uint32_t i = 0; i < 3; i++)
+    pools[i] = (struct hr_pool_spec){.name = name, .gpu = gpu, .nodes = 16, .gpus_per_node = 8, .storage_mib_s = 100};
+  pools[1].market.market = HR_MARKET_ON_DEMAND;
+  pools[2].market.market = HR_MARKET_SPOT;
+  pools[2].market.spot = (struct hr_spot_spec){
+      .model = HR_SPOT_TRACE, .levels = levels, .n_levels = 5, .period_us = 7000, .notice_us = 500};
+  struct hr_cluster_spec cluster = {pools, load.market ? 3 : 1};
+  struct hr_class_spec classes[HR_N_CLASSES];
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
+    classes[i] = (struct hr_class_spec){
+        .checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 300, .checkpoint_mib = 1, .restart_us = 20};
   struct hr_policy_choice choice = {0};
   struct hr_error error;
   struct hr_result *result = NULL;
-  enum hr_status status = hr_policy_choice_init(&choice, "queue", &error);
-  if (status == HR_OK) status = hr_policy_choice_set(&choice, "order", "sjf", &error);
-  if (status == HR_OK) status = hr_policy_choice_set(&choice, "backfill", load.backfill, &error);
-  if (status == HR_OK) status = hr_policy_choice_set(&choice, "placement", load.placement, &error);
-  struct hr_run_config config = {
-      .trace = &trace, .cluster = &cluster, .policy = choice.ops, .params = choice.params, .horizon_us = HR_NEVER_US};
+  enum hr_status status = choose(&choice, &error);
+  struct hr_run_config config = {.trace = &trace,
+                                 .cluster = &cluster,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
+                                 .horizon_us = load.market ? 40000 : HR_NEVER_US,
+                                 .classes = load.market ? classes : NULL};
   if (status == HR_OK) status = hr_sim_run(&config, &result, &error);
   hr_policy_choice_finish(&choice);
   hr_result_destroy(result);
@@ -54,6 +83,7 @@ static void every_failure_is_told(void) {
   static const char *const backfills[] = {"strict", "skip", "easy", "conservative"};
   static const char *const placements[] = {"pool", "best-fit"};
   make_load();
+  load.n_jobs = JOBS;
   for (size_t i = 0; i < sizeof backfills / sizeof *backfills; i++)
     for (size_t j = 0; j < sizeof placements / sizeof *placements; j++) {
       load.backfill = backfills[i];
@@ -62,4 +92,27 @@ static void every_failure_is_told(void) {
     }
 }
 
-TEST_MAIN("sim no memory", TEST(every_failure_is_told))
+static void every_failure_is_told_where_nodes_come_and_go(void) {
+  static const char *const markets[] = {"static",          "spot-first",       "price-capacity",
+                                        "deadline-greedy", "uniform-progress", "omniscient"};
+  static const char *const backfills[] = {"strict", "easy"};
+  make_load();
+  load.placement = "best-fit";
+  for (size_t i = 0; i < sizeof markets / sizeof *markets; i++) {
+    bool by_deadline = i > 2;
+    load.n_jobs = by_deadline ? 10 : 300;
+    for (uint32_t job = 0; by_deadline && job < load.n_jobs; job++) { /* a grid that is coarse enough to be searched */
+      load.submit_us[job] = 0;
+      load.work_us[job] = 1000 * (1 + job % 3);
+      load.deadline_us[job] = 10000;
+    }
+    for (size_t j = 0; j < (by_deadline ? 1 : 2); j++) {
+      load.market = markets[i];
+      load.backfill = backfills[j];
+      CU_ASSERT(starve(replay) > 5);
+    }
+  }
+  load.market = NULL;
+}
+
+TEST_MAIN("sim no memory", TEST(every_failure_is_told), TEST(every_failure_is_told_where_nodes_come_and_go))
