@@ -11,7 +11,15 @@
 
 #include <string.h>
 
-enum { N_CASES = 250, MOST_JOBS = 60, MOST_POOLS = 5, MOST_NODES = 40, N_BACKFILLS = 4, N_PLACEMENTS = 3 };
+enum {
+  N_CASES = 250,
+  MOST_JOBS = 60,
+  MOST_POOLS = 5,
+  MOST_NODES = 40,
+  N_BACKFILLS = 4,
+  N_PLACEMENTS = 3,
+  MOST_NODE_EVENTS = 2000
+};
 
 static uint64_t random_state;
 
@@ -138,6 +146,11 @@ struct tracker {
   bool runs[MOST_JOBS];
   int64_t since_us[MOST_JOBS], held_us[MOST_JOBS];
   uint32_t n_faults;
+  uint32_t n_node_events; /* all of them; the first MOST_NODE_EVENTS are kept */
+  struct {
+    int64_t at_us;
+    uint32_t kind, node;
+  } node_event[MOST_NODE_EVENTS];
 };
 
 static void fault(struct tracker *tracker, const char *what, const struct hr_event *event) {
@@ -222,9 +235,18 @@ static void track_node(struct tracker *tracker, const struct hr_event *event) {
   }
 }
 
+static void keep_node_event(struct tracker *tracker, const struct hr_event *event) {
+  uint32_t at = tracker->n_node_events++;
+  if (at >= MOST_NODE_EVENTS) return;
+  tracker->node_event[at].at_us = event->at_us;
+  tracker->node_event[at].kind = event->kind;
+  tracker->node_event[at].node = event->node.id;
+}
+
 static void track(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct tracker *tracker = self;
   (void)view;
+  if (event->node.id != HR_NONE) keep_node_event(tracker, event);
   switch (event->kind) {
   case HR_EVENT_START:
     track_start(tracker, event);
@@ -310,9 +332,17 @@ static bool fates_agree(const struct random_case *random, const struct tracker *
   return true;
 }
 
+/* Where the engine asks for all nodes, nothing that a policy does with jobs changes what happens to nodes, as long as
+   both runs last. */
+static bool markets_agree(const struct tracker *a, const struct tracker *b) {
+  uint32_t count = a->n_node_events < b->n_node_events ? a->n_node_events : b->n_node_events;
+  if (count > MOST_NODE_EVENTS) count = MOST_NODE_EVENTS;
+  return memcmp(a->node_event, b->node_event, count * sizeof *a->node_event) == 0;
+}
+
 static bool case_is_right(uint32_t number) {
   static struct random_case random;
-  static struct tracker tracker;
+  static struct tracker tracker, first;
   bool right = true;
   random_state = number;
   random.seed = number;
@@ -325,6 +355,8 @@ static bool case_is_right(uint32_t number) {
     if (!checked) return false;
     right = tracker.n_faults == 0 && fates_agree(&random, &tracker, checked) &&
             no_node_outlives_its_notice(&random, &tracker, checked->end_us);
+    if (rules == 0) first = tracker;
+    if (random.params[3].integer == 0) right = right && markets_agree(&first, &tracker);
     struct hr_result *again = run(&random, rules / N_PLACEMENTS, rules % N_PLACEMENTS, false, &tracker);
     right = right && again && again->digest == checked->digest;
     hr_result_destroy(checked);
