@@ -2,26 +2,49 @@
 /* `headroom list`: what this build knows. */
 
 #include "cli/cli.h"
+#include "cli/lists.h"
 #include "headroom/headroom.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct list_args {
-  bool verbose;
-};
+static const struct option options[] = {
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct list_args, verbose),
+     .help = "parameters of policies, sources of figures, whole descriptions"},
+    {.name = "provider",
+     .kind = OPTION_TEXT,
+     .offset = offsetof(struct list_args, provider),
+     .value = "NAME",
+     .help = "instances, prices, discounts and presets of this one alone"},
+    {.name = "region",
+     .kind = OPTION_TEXT,
+     .offset = offsetof(struct list_args, region),
+     .value = "NAME",
+     .help = "prices in it instead of in each provider's base region; presets of it"},
+    {.name = "gpu",
+     .kind = OPTION_TEXT,
+     .offset = offsetof(struct list_args, gpu),
+     .value = "TYPE",
+     .help = "instances, prices and presets with this GPU alone"},
+    {.name = "as-of",
+     .kind = OPTION_TEXT,
+     .offset = offsetof(struct list_args, as_of),
+     .value = "DATE",
+     .help = "prices and discounts as they were on a day (2025-05-01), in a month or year"},
+    {0}};
 
-static const struct option options[] = {{.name = "verbose",
-                                         .letter = 'v',
-                                         .kind = OPTION_FLAG,
-                                         .offset = offsetof(struct list_args, verbose),
-                                         .help = "parameters of policies, sources of figures, whole descriptions"},
-                                        {0}};
-
-static const char details[] = "policies   scheduling policies and, with -v, their parameters\n"
-                              "formats    trace formats that can be read\n"
-                              "scenarios  scenario files that ship with Headroom\n"
-                              "gpus       the catalogue of GPU types and, with -v, where its figures come from\n";
+static const char details[] = "policies      scheduling policies and, with -v, their parameters\n"
+                              "formats       trace formats that can be read\n"
+                              "scenarios     scenario files that ship with Headroom\n"
+                              "gpus          GPU types: memory, speed, power\n"
+                              "instances     what providers rent: GPUs, processors, memory, disks\n"
+                              "prices        USD per hour of an instance and of a GPU, by market and term\n"
+                              "discounts     what commitments and spot take off the on-demand price\n"
+                              "spot-presets  models of how spot capacity is reclaimed\n"
+                              "\nFigures are quoted from a source, derived, assumed or a mix of these: -v says.\n";
 
 /* ---- Policies --------------------------------------------------------------------------------------- */
 
@@ -44,20 +67,21 @@ static void print_param(const struct hr_param *param) {
   print_wrapped(stdout, param->help, 6, 6);
 }
 
-static enum hr_status list_policies(bool verbose, struct hr_error *error) {
+static enum hr_status list_policies(const struct list_args *args, struct hr_error *error) {
   (void)error;
   for (const struct hr_policy_ops *const *at = hr_policies(); *at; at++) {
     printf("%-10s", (*at)->name);
     print_wrapped(stdout, (*at)->summary, 10, 10);
-    for (const struct hr_param *param = (*at)->params; verbose && param && param->key; param++) print_param(param);
+    for (const struct hr_param *param = (*at)->params; args->verbose && param && param->key; param++)
+      print_param(param);
   }
   return HR_OK;
 }
 
 /* ---- Formats ---------------------------------------------------------------------------------------- */
 
-static enum hr_status list_formats(bool verbose, struct hr_error *error) {
-  (void)verbose;
+static enum hr_status list_formats(const struct list_args *args, struct hr_error *error) {
+  (void)args;
   (void)error;
   for (const struct hr_trace_format *at = hr_trace_formats(); at->name; at++) {
     printf("%-10s", at->name);
@@ -78,14 +102,14 @@ static void print_gist(const char *description) {
   print_wrapped(stdout, gist, 10, 10);
 }
 
-static enum hr_status list_scenarios(bool verbose, struct hr_error *error) {
+static enum hr_status list_scenarios(const struct list_args *args, struct hr_error *error) {
   struct hr_scenario_entry *entries;
   size_t count;
   enum hr_status status = hr_scenario_list(&entries, &count, error);
   if (status != HR_OK) return status;
   for (size_t i = 0; i < count; i++) {
     printf("%-10s", entries[i].name);
-    if (verbose)
+    if (args->verbose)
       print_wrapped(stdout, entries[i].description, 10, 10);
     else
       print_gist(entries[i].description);
@@ -95,51 +119,52 @@ static enum hr_status list_scenarios(bool verbose, struct hr_error *error) {
   return HR_OK;
 }
 
-/* ---- GPU types -------------------------------------------------------------------------------------- */
-
-static void print_gpu(const struct hr_gpu_type *type, bool verbose) {
-  printf("%-10s%7g%9g%14g%7g%7g%9g%5s  %s\n", type->name, type->mem_gb, type->bandwidth_gb_s, type->fp16_tflops,
-         type->tdp_w, type->idle_w, type->nvlink_gb_s, type->mig_slices > 0 ? "yes" : "no", type->status);
-  if (!verbose) return;
-  printf("    ");
-  print_wrapped(stdout, type->source, 4, 4);
-}
-
-static enum hr_status list_gpus(bool verbose, struct hr_error *error) {
-  struct hr_gpu_type *types;
-  size_t count;
-  enum hr_status status = hr_gpu_types(&types, &count, error);
-  if (status != HR_OK) return status;
-  printf("%-10s%7s%9s%14s%7s%7s%9s%5s  %s\n", "gpu", "mem_gb", "gb_per_s", "fp16_tflops", "tdp_w", "idle_w", "nvlink",
-         "mig", "figures");
-  for (size_t i = 0; i < count; i++) print_gpu(&types[i], verbose);
-  hr_gpu_types_free(types, count);
-  return HR_OK;
-}
-
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
+enum filter { BY_PROVIDER = 1, BY_REGION = 2, BY_GPU = 4, BY_DATE = 8 };
+
+static const struct list {
+  const char *name;
+  enum hr_status (*print)(const struct list_args *args, struct hr_error *error);
+  unsigned filters;
+} lists[] = {{"policies", list_policies, 0},
+             {"formats", list_formats, 0},
+             {"scenarios", list_scenarios, 0},
+             {"gpus", list_gpus, BY_GPU},
+             {"instances", list_instances, BY_PROVIDER | BY_GPU},
+             {"prices", list_prices, BY_PROVIDER | BY_REGION | BY_GPU | BY_DATE},
+             {"discounts", list_discounts, BY_PROVIDER | BY_DATE},
+             {"spot-presets", list_spot_presets, BY_PROVIDER | BY_REGION | BY_GPU}};
+enum { N_LISTS = sizeof lists / sizeof *lists };
+
+static enum hr_status print_list(const struct list *list, const struct list_args *args, struct hr_error *error) {
+  const struct {
+    const char *name, *value;
+    enum filter filter;
+  } given[] = {{"provider", args->provider, BY_PROVIDER},
+               {"region", args->region, BY_REGION},
+               {"gpu", args->gpu, BY_GPU},
+               {"as-of", args->as_of, BY_DATE}};
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+    if (given[i].value && !(list->filters & given[i].filter))
+      return hr_fail(error, HR_BAD_INPUT, "option '--%s' does not go with 'list %s'", given[i].name, list->name);
+  return list->print(args, error);
+}
+
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
-  static const struct {
-    const char *name;
-    enum hr_status (*list)(bool verbose, struct hr_error *error);
-  } lists[] = {
-      {"policies", list_policies}, {"formats", list_formats}, {"scenarios", list_scenarios}, {"gpus", list_gpus}};
-  enum { N_LISTS = sizeof lists / sizeof *lists };
-  const struct list_args *list_args = args;
   const char *names[N_LISTS + 1] = {0};
   for (size_t i = 0; i < N_LISTS; i++) {
-    if (strcmp(lists[i].name, operands->at[0]) == 0) return lists[i].list(list_args->verbose, error);
+    if (strcmp(lists[i].name, operands->at[0]) == 0) return print_list(&lists[i], args, error);
     names[i] = lists[i].name;
   }
   return unknown_word("list", operands->at[0], names, error);
 }
 
 const struct verb verb_list = {.name = "list",
-                               .operands = "policies|formats|scenarios|gpus",
+                               .operands = "WHAT",
                                .least_operands = 1,
                                .most_operands = 1,
-                               .summary = "show the policies, trace formats, scenarios or GPU types there are",
+                               .summary = "show policies, trace formats, scenarios, GPU types, instances or prices",
                                .details = details,
                                .options = options,
                                .args_bytes = sizeof(struct list_args),

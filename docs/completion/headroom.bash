@@ -15,10 +15,20 @@ _headroom_verbs() {
   "$1" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  *.*/\1/p'
 }
 
+# The lists there are, from the help: a name and, some way behind it, what it is.
+_headroom_lists() {
+  "$1" help list 2>/dev/null | sed -n 's/^\([a-z-]*\)   *.*/\1/p'
+}
+
+# Likewise the names in a list that begins with its columns' names.
+_headroom_column() {
+  _headroom_names "$1" "$2" | sed 1d | sort -u
+}
+
 _headroom_operands() {
   case $2 in
   run | validate) compgen -f -- "$3" ;;
-  list) compgen -W "policies formats scenarios gpus" -- "$3" ;;
+  list) compgen -W "$(_headroom_lists "$1")" -- "$3" ;;
   trace) compgen -W "generate" -- "$3" ;;
   help) compgen -W "$(_headroom_verbs "$1")" -- "$3" ;;
   esac
@@ -32,6 +42,8 @@ _headroom() {
   else
     case $previous in
     --policy) found=$(compgen -W "$(_headroom_names "$program" policies)" -- "$word") ;;
+    --gpu) found=$(compgen -W "$(_headroom_column "$program" gpus)" -- "$word") ;;
+    --provider) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;
     --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;
     --trace | --jobs | --timeline | --costs | --json | --output | -o) found=$(compgen -f -- "$word") ;;
     *)

@@ -84,7 +84,7 @@ case_operands() {
   try 2 run "$demo" another.json
   says stderr "'another.json' is one word too many"
   try 2 list
-  says stderr 'list: policies|formats|scenarios|gpus is missing'
+  says stderr 'list: WHAT is missing'
 }
 
 # ---- Lists ---------------------------------------------------------------------------------------------------------
@@ -139,6 +139,75 @@ case_list_gpus() {
   [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
   try 0 list gpus -v
   says stdout 'assumed'
+  says stdout 'bf16_tflops   989  fp32_tflops    67  achievable   0.8  pcie  63  mig 7'
+  try 0 list gpus --gpu h100
+  [ "$(wc -l <stdout)" -eq 2 ] || fail "not one GPU type alone"
+}
+
+case_list_instances() {
+  try 0 list instances
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  matches stdout '^aws +p5\.48xlarge +H100 +8 +192 +2048 +30400 quoted$'
+  try 0 list instances --provider gcp --gpu L4
+  matches stdout '^gcp +g2-standard-4 +L4 +1 +4 +16 +375 mixed$'
+  if grep -qvE '^(provider|gcp +[^ ]+ +L4) ' stdout; then fail "others than L4 at gcp"; fi
+  try 0 list instances -v --provider lambda
+  says stdout 'network_gbit     -'
+}
+
+case_list_prices() {
+  try 0 list prices
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  says stdout 'aws, us-east-1'
+  says stdout 'runpod, all regions'
+  matches stdout '^p5\.48xlarge +8xH100 +on-demand +55\.040 +6\.880 2026-07-20 quoted$'
+  matches stdout '^p5\.48xlarge +8xH100 +block +39\.330 +4\.916 2024-10 +quoted$'
+  try 0 list prices --provider aws --region eu-west-1 --gpu A100-40 --as-of 2025-05
+  matches stdout '^p4d\.24xlarge +8xA100-40 on-demand +35\.397 +4\.425 2024-05-01 quoted$'
+  try 0 list prices --provider aws --region eu-west-1 --gpu A100-40 --as-of 2025
+  matches stdout '^p4d\.24xlarge +8xA100-40 on-demand +23\.716 +2\.964 2025-06 +derived$'
+  try 0 list prices --provider aws --region eu-west-1 --gpu A100-40 -v
+  says stdout "moved as us-east-1's has since"
+}
+
+case_list_discounts() {
+  try 0 list discounts --provider aws
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  matches stdout '^aws +p4d +1y +all +42\.54 +2025-05-28 +derived$'
+  matches stdout '^aws +p5 +spot +any +70 +2025-06 +derived$'
+  try 0 list discounts --provider aws --as-of 2024
+  if grep -q ' 2025' stdout; then fail "a discount of later"; fi
+  matches stdout '^aws +p5 +spot +any +58 +2024-05-01 +derived$'
+}
+
+case_list_spot_presets() {
+  try 0 list spot-presets
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  matches stdout '^aws-v100-us-east-1 aws +V100 +us-east-1 +on-off +0\.795 +derived$'
+  matches stdout '^advisor-over-20 +aws +\* +\* +advisor +0\.000394 +assumed$'
+  try 0 list spot-presets --provider gcp --region us-east1 --gpu A100-40 -v
+  matches stdout '^gcp-a100 '
+  matches stdout '^gcp-preemptible '
+  says stdout 'notice 30 s, about 47 % off on-demand, 4.28 nodes at once on average'
+  if grep -qE '^(aws|advisor|gcp-v100)' stdout; then fail "others than were asked for"; fi
+}
+
+case_list_what_is_not_there() {
+  try 2 list prices --provider asw
+  says stderr "provider 'asw' is unknown; did you mean 'aws'?"
+  try 2 list prices --provider aws --region us-est-1
+  says stderr "region of aws 'us-est-1' is unknown; did you mean 'us-east-1'?"
+  try 2 list prices --region us-est-1
+  says stderr "no provider has a region 'us-est-1'; did you mean 'us-east-1'?"
+  try 2 list prices --gpu A100
+  says stderr "GPU type 'A100' is unknown; the nearest: A100-40, A100-80"
+  try 2 list prices --as-of yesterday
+  says stderr '--as-of yesterday: a date like 2026-07-20, 2026-07 or 2026 is wanted'
+  try 2 list prices --provider aws --as-of 2023
+  says stderr 'nothing in the catalogue is of that provider, region, GPU and date'
+  is_empty stdout
+  try 2 list formats --gpu H100
+  says stderr "option '--gpu' does not go with 'list formats'"
 }
 
 # ---- Pipes, terminals and where results go -------------------------------------------------------------------------
@@ -265,6 +334,9 @@ case_completion() {
   }
   [ "$(complete_words "$headroom" va)" = validate ] || fail "verbs"
   [ "$(complete_words "$headroom" list sc)" = scenarios ] || fail "lists"
+  [ "$(complete_words "$headroom" list spot)" = spot-presets ] || fail "lists of the catalogue"
+  [ "$(complete_words "$headroom" list prices --gpu P)" = P100 ] || fail "GPU types"
+  [ "$(complete_words "$headroom" list prices --provider h)" = hyperstack ] || fail "providers"
   [ "$(complete_words "$headroom" run x --pol)" = --policy ] || fail "options"
   [ "$(complete_words "$headroom" run x --policy q)" = queue ] || fail "policies"
   [ "$(complete_words "$headroom" run x --format s)" = swf ] || fail "formats"
