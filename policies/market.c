@@ -44,9 +44,18 @@ struct hr__market_plan {
   uint32_t **levels;          /* by pool and free GPUs: nodes that waiting jobs may be laid on */
   struct dues idle, patience; /* nodes; jobs */
   int64_t wake_us;            /* the next wake-up that was asked for */
+  struct guest *guests;       /* spot-first with return: in no order */
+  uint32_t n_guests, guests_capacity;
+  uint32_t *guest_at; /* by job: its place + 1, 0 for none */
 };
 
 #define IMPATIENT INT64_C(-1)
+
+/* A job on one on-demand node that would rather be on spot capacity. */
+struct guest {
+  hr_job job;
+  uint32_t pool, node;
+};
 
 static bool is_elastic(const struct hr__queue *queue, uint32_t i) {
   hr_pool pool = {i};
@@ -114,11 +123,13 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   market->calm_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->calm_us);
   market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
   market->levels = hr_arena_alloc(queue->arena, n_pools * sizeof(*market->levels));
-  bool all = market->gpus_per_node && market->demand_of && market->patience_us && market->calm_us && market->idle_us &&
-             market->levels;
+  market->guest_at = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->guest_at);
+  bool all = market->guest_at && market->gpus_per_node && market->demand_of && market->patience_us && market->calm_us &&
+             market->idle_us && market->levels;
   if (!all) return false;
   /* What is on offer at the beginning is taken to have been so for long. */
-  for (size_t i = 0; i < n_pools; i++) market->calm_us[i] = -limits->spot_hold_us;
+  for (uint32_t i = 0; i < n_pools; i++)
+    market->calm_us[i] = hr_cluster_offer(queue->cluster, (hr_pool){i}) ? -limits->spot_hold_us : HR_NEVER_US;
   queue->market = market;
   return make_levels(queue);
 }
@@ -164,13 +175,43 @@ bool hr__market_job_waits(struct hr__queue *queue, const struct hr_view *view, h
   return add_due(queue->arena, &market->patience, (struct due){market->patience_us[job.id], job.id});
 }
 
-void hr__market_job_starts(struct hr__queue *queue, hr_job job) {
+/* Gangs over nodes stay where they are. */
+static bool add_guest(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market_plan *market = queue->market;
-  if (hr__gpus(queue, job) == 0) return;
+  if (market->n_guests == market->guests_capacity) {
+    uint32_t capacity = market->guests_capacity ? 2 * market->guests_capacity : 64;
+    struct guest *guests = hr_arena_alloc(queue->arena, capacity * sizeof *guests);
+    if (!guests) return false;
+    for (uint32_t i = 0; i < market->n_guests; i++) guests[i] = market->guests[i];
+    market->guests = guests;
+    market->guests_capacity = capacity;
+  }
+  market->guests[market->n_guests++] = (struct guest){job, placement->pool.id, placement->slices[0].node.id};
+  market->guest_at[job.id] = market->n_guests;
+  return true;
+}
+
+void hr__market_job_stops(struct hr__queue *queue, hr_job job) {
+  struct hr__market_plan *market = queue->market;
+  uint32_t at = market->guest_at[job.id];
+  if (!at) return;
+  market->guest_at[job.id] = 0;
+  struct guest last = market->guests[--market->n_guests];
+  if (last.job.id == job.id) return;
+  market->guests[at - 1] = last;
+  market->guest_at[last.job.id] = at;
+}
+
+bool hr__market_job_starts(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
+  struct hr__market_plan *market = queue->market;
+  if (hr__gpus(queue, job) == 0) return true;
   struct demand *demand = &market->demands[market->demand_of[job.id]];
   demand->count--;
   demand->impatient -= market->patience_us[job.id] == IMPATIENT;
   market->patience_us[job.id] = HR_NEVER_US;
+  bool would_return = market->limits.returns && demand->may_use_spot && placement->n_slices == 1;
+  if (!would_return || !is_elastic(queue, placement->pool.id) || is_spot(queue, placement->pool.id)) return true;
+  return add_guest(queue, job, placement);
 }
 
 static void lose_patience(struct hr__market_plan *market, int64_t now_us) {
@@ -309,6 +350,15 @@ static uint32_t lay(struct hr__queue *queue, const struct demand *demand, uint32
   return laid;
 }
 
+/* Lays one job on spot nodes that are free or booting. */
+static bool lay_on_spot(struct hr__queue *queue, const struct demand *demand) {
+  for (uint32_t i = 0; i < queue->market->n_pools; i++)
+    if (is_spot(queue, i) && hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}) &&
+        lay_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, 1))
+      return true;
+  return false;
+}
+
 /* ---- Asking for nodes ------------------------------------------------------------------------------- */
 
 /* What a GPU-hour costs when what is lost to reclaims is counted in; more so where many nodes would be lost together.
@@ -321,15 +371,19 @@ static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us
   return price * (1 + reclaims_per_h * queue->market->limits.reclaim_hours * (1 + share));
 }
 
+/* Whether spot capacity has been on offer for long enough to be used. */
+static bool is_calm(const struct hr__market_plan *market, uint32_t pool, int64_t now_us) {
+  int64_t calm_us = market->calm_us[pool];
+  return calm_us != HR_NEVER_US && now_us - calm_us >= market->limits.spot_hold_us;
+}
+
 /* How many nodes of the pool may be asked for now. */
 static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_us) {
   const struct hr__market_plan *market = queue->market;
   uint32_t offer = hr_cluster_offer(queue->cluster, (hr_pool){pool});
   if (!offer || !is_spot(queue, pool)) return offer;
   if (market->limits.rule == HR__MARKET_ON_DEMAND_ONLY) return 0;
-  if (market->limits.rule == HR__MARKET_SPOT_FIRST &&
-      (market->calm_us[pool] == HR_NEVER_US || now_us - market->calm_us[pool] < market->limits.spot_hold_us))
-    return 0;
+  if (market->limits.rule == HR__MARKET_SPOT_FIRST && !is_calm(market, pool, now_us)) return 0;
   if (market->limits.max_spot_share >= 1) return offer;
   double spot = n_active_in(queue, true, false), others = n_active_in(queue, false, true);
   double most = floor(market->limits.max_spot_share * others / (1 - market->limits.max_spot_share) + 1e-9) - spot;
@@ -408,6 +462,73 @@ static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_plan *plan
   return status;
 }
 
+/* ---- Back to spot capacity -------------------------------------------------------------------------- */
+
+/* The fullest node of a spot pool that the guest may go to and that costs less, with room for it. */
+static bool find_spot_node(const struct hr__queue *queue, const struct guest *guest, int64_t now_us,
+                           struct hr_slice *slice, hr_pool *pool) {
+  uint32_t gpus = hr__gpus(queue, guest->job), accept_class = hr_cluster_accept_class(queue->cluster, guest->job);
+  int64_t price = hr_cluster_price_uusd_h(queue->cluster, (hr_pool){guest->pool}, now_us);
+  for (uint32_t i = 0; i < queue->market->n_pools; i++) {
+    if (!is_spot(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
+    if (!is_calm(queue->market, i, now_us) || hr_cluster_price_uusd_h(queue->cluster, (hr_pool){i}, now_us) >= price)
+      continue;
+    const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){i});
+    uint32_t free = hr_free_index_lowest(index, gpus);
+    if (free == HR_NONE) continue;
+    uint32_t number = hr_free_index_node(index, free, 0);
+    *slice = (struct hr_slice){{hr_cluster_first_node(queue->cluster, (hr_pool){i}).id + number}, gpus * 1000};
+    *pool = (hr_pool){i};
+    return true;
+  }
+  return false;
+}
+
+/* Not one that has just started, nor one that will soon be done, as far as is known. */
+static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  if (view->attempt_us[job.id] == view->now_us) return false;
+  return hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) > queue->market->limits.spot_hold_us;
+}
+
+static enum hr_status move_guest(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                 struct guest guest, const struct hr_placement *to) {
+  struct hr_slice slice = {{guest.node}, hr__gpus(queue, guest.job) * 1000};
+  struct hr_placement from = {{guest.pool}, 1, &slice};
+  enum hr_status status = hr_plan_preempt(plan, guest.job, HR_REASON_POLICY);
+  if (status == HR_OK) status = hr_plan_start(plan, guest.job, to, HR_REASON_IN_ORDER);
+  if (status != HR_OK) return status;
+  hr__market_job_stops(queue, guest.job);
+  if (!hr__market_place_is_left(queue, &from, view->now_us)) return HR_NO_MEMORY;
+  return hr__queue_note_move(queue, view, guest.job, &from, to);
+}
+
+/* While nobody waits: guests go to spot nodes that have room, and nodes are asked for those that find none. Who goes is
+   taken from the list, and the last one takes its place. */
+static enum hr_status bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  struct hr__market_plan *market = queue->market;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = market->n_guests; i-- > 0 && status == HR_OK;) {
+    struct hr_slice slice;
+    if (!is_worth_moving(queue, view, market->guests[i].job)) continue;
+    struct hr_placement to = {.n_slices = 1, .slices = &slice};
+    if (find_spot_node(queue, &market->guests[i], view->now_us, &slice, &to.pool))
+      status = move_guest(queue, view, plan, market->guests[i], &to);
+  }
+  if (status != HR_OK || market->n_guests == 0) return status;
+  read_levels(queue);
+  for (uint32_t i = 0; i < market->n_guests && status == HR_OK; i++) {
+    if (!is_worth_moving(queue, view, market->guests[i].job)) continue;
+    uint32_t found, gpus = hr__gpus(queue, market->guests[i].job);
+    struct demand demand = {.gpus = gpus,
+                            .accept_class = hr_cluster_accept_class(queue->cluster, market->guests[i].job),
+                            .is_single = true};
+    if (lay_on_spot(queue, &demand)) continue;
+    status = ask(queue, &demand, 1, true, view, plan, &found);
+    if (!found) break; /* there is none to be had */
+  }
+  return status;
+}
+
 /* ---- The pass --------------------------------------------------------------------------------------- */
 
 /* When spot capacity that is on offer will have been so for long enough. */
@@ -441,6 +562,8 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
     read_levels(queue);
     for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
       if (market->demands[i].count) status = supply(queue, &market->demands[i], view, plan);
+  } else if (status == HR_OK && market->n_guests) {
+    status = bring_back(queue, view, plan);
   }
   return status == HR_OK ? wake_for_next(market, view, plan) : status;
 }

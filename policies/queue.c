@@ -52,7 +52,8 @@ enum {
   PARAM_MIN_ON_DEMAND,
   PARAM_MAX_SPOT_SHARE,
   PARAM_RECLAIM_HOURS,
-  PARAM_CHANGEOVER
+  PARAM_CHANGEOVER,
+  PARAM_RETURN
 };
 
 #define MOST_S 1e9
@@ -122,6 +123,11 @@ static const struct hr_param params[] = {
      .max = MOST_S,
      .help = "by deadline: what a change of nodes costs in time, boot and restart",
      .aside = true},
+    {.key = "return_to_spot",
+     .type = HR_PARAM_BOOLEAN,
+     .fallback = "true",
+     .help = "spot-first: running jobs go from on-demand back to spot capacity when nobody waits",
+     .aside = true},
     {0}};
 
 static int64_t microseconds(struct hr_param_value value) {
@@ -137,6 +143,7 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_par
                                      .min_on_demand = (uint32_t)values[PARAM_MIN_ON_DEMAND].integer,
                                      .max_spot_share = values[PARAM_MAX_SPOT_SHARE].real,
                                      .reclaim_hours = values[PARAM_RECLAIM_HOURS].real};
+  limits.returns = limits.rule == HR__MARKET_SPOT_FIRST && values[PARAM_RETURN].integer != 0;
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
   if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
     return hr__deadlines_create(queue, limits.rule, microseconds(values[PARAM_CHANGEOVER]), error);
@@ -172,7 +179,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 static uint32_t abilities(void *self) {
   const struct hr__queue *queue = self;
   if (queue->deadlines) return HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
-  return queue->market ? HR_POLICY_MANAGES_CAPACITY : 0;
+  return queue->market ? HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS : 0;
 }
 
 /* Work that was kept need not be done again. */
@@ -192,11 +199,23 @@ static bool note_start(struct hr__queue *queue, const struct hr_view *view, hr_j
 
 static enum hr_status note_stop(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   queue->freed = true;
-  if (queue->market && !hr__market_place_is_left(queue, event->placement, view->now_us)) return HR_NO_MEMORY;
+  if (queue->market) {
+    hr__market_job_stops(queue, event->job);
+    if (!hr__market_place_is_left(queue, event->placement, view->now_us)) return HR_NO_MEMORY;
+  }
   if (!queue->releases) return HR_OK;
   int64_t end_us = queue->expected_us ? queue->expected_us[event->job.id] : expected_end_us(queue, view, event->job);
   bool known = hr_releases_remove(queue->releases, event->job, hr__gpus(queue, event->job), event->placement, end_us);
   return known ? HR_OK : HR_INTERNAL;
+}
+
+enum hr_status hr__queue_note_move(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                   const struct hr_placement *from, const struct hr_placement *to) {
+  queue->freed = true;
+  if (!queue->releases) return HR_OK;
+  if (!hr_releases_remove(queue->releases, job, hr__gpus(queue, job), from, queue->expected_us[job.id]))
+    return HR_INTERNAL;
+  return note_start(queue, view, job, to) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status note_wait(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -247,7 +266,7 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
   enum hr_status status = hr_plan_start(plan, entry.job, placement, reason);
   if (status != HR_OK) return status;
   if (queue->releases && !note_start(queue, view, entry.job, placement)) return HR_NO_MEMORY;
-  if (queue->market) hr__market_job_starts(queue, entry.job);
+  if (queue->market && !hr__market_job_starts(queue, entry.job, placement)) return HR_NO_MEMORY;
   return hr__waiting_remove(queue, shape, entry);
 }
 

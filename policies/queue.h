@@ -83,10 +83,13 @@ struct hr__market_limits {
   uint32_t min_on_demand;  /* nodes that are kept */
   double max_spot_share;   /* of all elastic nodes */
   double reclaim_hours;    /* of work that a reclaim is taken to cost */
+  bool returns;            /* spot-first: running jobs go back from on-demand to spot capacity */
 };
 bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits);
 bool hr__market_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job);
-void hr__market_job_starts(struct hr__queue *queue, hr_job job);
+bool hr__market_job_starts(struct hr__queue *queue, hr_job job, const struct hr_placement *placement);
+/* To be told of each job that ends or is stopped. */
+void hr__market_job_stops(struct hr__queue *queue, hr_job job);
 bool hr__market_place_is_left(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us);
 bool hr__market_node_changes(struct hr__queue *queue, const struct hr_event *event);
 /* After the backfill's pass. */
@@ -136,6 +139,9 @@ static inline bool hr__shape_fits(const struct hr__queue *queue, uint32_t gpus, 
 enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason);
+/* A running job was moved: its expected end is noted anew, where that is kept. */
+enum hr_status hr__queue_note_move(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                   const struct hr_placement *from, const struct hr_placement *to);
 /* Starts jobs in order until one does not fit, and returns its shape in `blocked`, NULL when none waits. */
 enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                         struct hr__shape **blocked);

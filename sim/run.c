@@ -351,12 +351,10 @@ static enum hr_status create_policy(struct hr__engine *engine) {
   return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;
 }
 
-/* What only runs have in which nodes come and go, or jobs are stopped. */
-static enum hr_status begin_changes(struct hr__engine *engine) {
-  bool markets = engine->cluster.nodes != NULL;
+/* What only runs have in which jobs may be stopped. */
+static enum hr_status begin_attempts(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
-  if (markets || engine->abilities & HR_POLICY_PREEMPTS) status = hr__attempts_init(engine);
-  if (status == HR_OK && markets) status = hr__markets_init(engine);
+  if (engine->markets || engine->abilities & HR_POLICY_PREEMPTS) status = hr__attempts_init(engine);
   if (engine->attempt) {
     engine->view.attempt_us = engine->attempt_us;
     engine->view.kept_us = engine->kept_us;
@@ -377,8 +375,9 @@ static enum hr_status begin(struct hr__engine *engine) {
                                   .start_us = engine->start_us,
                                   .attempt_us = engine->start_us,
                                   .total_milli = engine->cluster.total_milli};
-  status = create_policy(engine);
-  return status == HR_OK ? begin_changes(engine) : status;
+  if (engine->cluster.nodes) status = hr__markets_init(engine); /* the policy sees what is on offer */
+  if (status == HR_OK) status = create_policy(engine);
+  return status == HR_OK ? begin_attempts(engine) : status;
 }
 
 static void settle(struct hr__engine *engine) {

@@ -132,6 +132,7 @@ static void draw_market_rule(struct random_case *random) {
   random->params[6].real = 1 + draw(1000);                /* idle_release_s */
   random->params[7].integer = draw(3) ? 0 : draw(4);      /* min_on_demand */
   random->params[8].real = draw(3) ? 1 : draw(11) / 10.0; /* max_spot_share */
+  random->params[11].integer = draw(2);                   /* return_to_spot */
   random->params[9].real = draw(3);                       /* reclaim_hours */
 }
 
@@ -253,6 +254,7 @@ static void track(void *self, const struct hr_view *view, const struct hr_event 
     return;
   case HR_EVENT_END:
   case HR_EVENT_INTERRUPT:
+  case HR_EVENT_PREEMPT:
     track_stop(tracker, event);
     return;
   case HR_EVENT_ACQUIRE:
