@@ -1,57 +1,246 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The catalogue of GPU types: whole, in range, and each row says where its figures come from. */
+/* The built-in tables: whole, in range, of one mind with each other, and each row says where its figures come from. */
 
 #include "harness.h"
 
-#include "headroom/scenario.h"
+#include "headroom/catalog.h"
 
+#include <math.h>
 #include <string.h>
 
-static struct hr_gpu_type *types;
-static size_t n_types;
+static struct hr_catalog *catalog;
 
-static const struct hr_gpu_type *find(const char *name) {
-  for (size_t i = 0; i < n_types; i++)
-    if (strcmp(types[i].name, name) == 0) return &types[i];
-  return NULL;
+static void tables_are_read(void) {
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, &error), HR_OK);
+  CU_ASSERT_EQUAL(catalog->n_gpus, 11);
+  CU_ASSERT_TRUE(catalog->n_instances > 140);
+  CU_ASSERT_TRUE(catalog->n_prices > 1500);
+  CU_ASSERT_TRUE(catalog->n_regions >= 100);
+  CU_ASSERT_TRUE(catalog->n_discounts > 30);
+  CU_ASSERT_EQUAL(catalog->n_spot_presets, 15);
 }
 
-static void catalogue_is_read(void) {
-  struct hr_error error = {0};
-  CU_ASSERT_EQUAL_FATAL(hr_gpu_types(&types, &n_types, &error), HR_OK);
+/* ---- Origins ---------------------------------------------------------------------------------------- */
+
+/* A row that mixes kinds of figures says which is which. */
+static void check_origin(const char *status, const char *source) {
+  CU_ASSERT_STRING_NOT_EQUAL(status, "stated");
+  CU_ASSERT_TRUE(strlen(source) > 8);
+  if (strcmp(status, "mixed") == 0)
+    CU_ASSERT_TRUE(strstr(source, "assumed") || strstr(source, "says") || strstr(source, "derived") ||
+                   strstr(source, "measured"));
+}
+
+static void rows_tell_their_source(void) {
+  for (size_t i = 0; i < catalog->n_gpus; i++) check_origin(catalog->gpus[i].status, catalog->gpus[i].source);
+  for (size_t i = 0; i < catalog->n_instances; i++)
+    check_origin(catalog->instances[i].status, catalog->instances[i].source);
+  for (size_t i = 0; i < catalog->n_prices; i++) check_origin(catalog->prices[i].status, catalog->prices[i].source);
+  for (size_t i = 0; i < catalog->n_regions; i++) check_origin(catalog->regions[i].status, catalog->regions[i].source);
+  for (size_t i = 0; i < catalog->n_discounts; i++)
+    check_origin(catalog->discounts[i].status, catalog->discounts[i].source);
+  for (size_t i = 0; i < catalog->n_spot_presets; i++)
+    check_origin(catalog->spot_presets[i].status, catalog->spot_presets[i].source);
+}
+
+/* ---- GPU and instance types ------------------------------------------------------------------------- */
+
+static const struct hr_gpu_type *gpu(const char *name) {
+  const struct hr_gpu_type *type = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_gpu(catalog, name, &type, NULL), HR_OK);
+  return type;
+}
+
+static void gpus_are_in_range(void) {
   static const char *const names[] = {"A100-40", "A100-80", "H100", "L4",   "T4",  "A10G",
                                       "V100",    "P100",    "H200", "B200", "L40S"};
-  CU_ASSERT_EQUAL(n_types, sizeof names / sizeof *names);
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) CU_ASSERT_PTR_NOT_NULL(find(names[i]));
-}
-
-static void figures_are_in_range(void) {
-  for (size_t i = 0; i < n_types; i++) {
-    const struct hr_gpu_type *type = &types[i];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) CU_ASSERT_STRING_EQUAL(gpu(names[i])->name, names[i]);
+  for (size_t i = 0; i < catalog->n_gpus; i++) {
+    const struct hr_gpu_type *type = &catalog->gpus[i];
     CU_ASSERT_TRUE(type->mem_gb >= 16 && type->mem_gb <= 192);
     CU_ASSERT_TRUE(type->bandwidth_gb_s >= 300 && type->bandwidth_gb_s <= 8000);
     CU_ASSERT_TRUE(type->fp16_tflops >= 20 && type->fp16_tflops <= 2500);
-    CU_ASSERT_TRUE(type->idle_w > 0 && type->idle_w < type->tdp_w && type->tdp_w <= 1000);
+    CU_ASSERT_TRUE(type->bf16_tflops == HR_UNTOLD || type->bf16_tflops == type->fp16_tflops);
+    CU_ASSERT_TRUE(type->fp32_tflops >= 8 && type->fp32_tflops < type->fp16_tflops);
+    CU_ASSERT_TRUE(type->achievable == HR_UNTOLD || (type->achievable > 0.5 && type->achievable < 0.9));
+    CU_ASSERT_TRUE(type->idle_w > 0 && type->idle_w < 0.2 * type->tdp_w && type->tdp_w <= 1000);
     CU_ASSERT_TRUE(type->nvlink_gb_s >= 0 && type->nvlink_gb_s <= 1800);
-    CU_ASSERT_TRUE(strcmp(type->status, "quoted") == 0 || strcmp(type->status, "mixed") == 0);
-    CU_ASSERT_TRUE(strlen(type->source) > 20);
-    /* A row that mixes kinds of figures says which is which. */
-    if (strcmp(type->status, "mixed") == 0)
-      CU_ASSERT_TRUE(strstr(type->source, "assumed") || strstr(type->source, "says"));
+    CU_ASSERT_TRUE(type->pcie_gb_s == 16 || type->pcie_gb_s == 31 || type->pcie_gb_s == 63);
+    CU_ASSERT_TRUE(type->mig_slices == 0 || type->mig_slices == 7);
   }
 }
 
-static void some_figures(void) {
-  const struct hr_gpu_type *h100 = find("H100");
-  CU_ASSERT_PTR_NOT_NULL_FATAL(h100);
-  CU_ASSERT_EQUAL(h100->mem_gb, 80);
-  CU_ASSERT_EQUAL(h100->fp16_tflops, 989);
-  CU_ASSERT_EQUAL(h100->mig_slices, 7);
-  const struct hr_gpu_type *t4 = find("T4");
-  CU_ASSERT_PTR_NOT_NULL_FATAL(t4);
-  CU_ASSERT_EQUAL(t4->nvlink_gb_s, 0);
-  CU_ASSERT_EQUAL(t4->mig_slices, 0);
-  hr_gpu_types_free(types, n_types);
+static void some_gpus(void) {
+  CU_ASSERT_EQUAL(gpu("h100")->mem_gb, 80);
+  CU_ASSERT_EQUAL(gpu("H100")->fp16_tflops, 989);
+  CU_ASSERT_EQUAL(gpu("H100")->achievable, 0.8);
+  CU_ASSERT_EQUAL(gpu("H100")->mig_slices, 7);
+  CU_ASSERT_EQUAL(gpu("T4")->nvlink_gb_s, 0);
+  CU_ASSERT_EQUAL(gpu("T4")->mig_slices, 0);
+  CU_ASSERT_EQUAL(gpu("T4")->bf16_tflops, HR_UNTOLD);
+  CU_ASSERT_EQUAL(gpu("P100")->fp16_tflops, 21.2);
 }
 
-TEST_MAIN("scenarios_catalog", TEST(catalogue_is_read), TEST(figures_are_in_range), TEST(some_figures))
+static void instances_are_whole(void) {
+  for (size_t i = 0; i < catalog->n_instances; i++) {
+    const struct hr_instance_type *type = &catalog->instances[i], *found = NULL;
+    CU_ASSERT_EQUAL(hr_catalog_instance(catalog, type->provider, type->name, &found, NULL), HR_OK);
+    CU_ASSERT_PTR_EQUAL(found, type);
+    CU_ASSERT_TRUE(type->gpus >= 1 && type->gpus <= 16 && type->gpus == floor(type->gpus));
+    CU_ASSERT_TRUE(type->vcpus == HR_UNTOLD || type->vcpus >= type->gpus);
+    CU_ASSERT_STRING_EQUAL(gpu(type->gpu)->name, type->gpu);
+  }
+  const struct hr_instance_type *p5 = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_instance(catalog, "aws", "p5.48xlarge", &p5, NULL), HR_OK);
+  CU_ASSERT_STRING_EQUAL(p5->gpu, "H100");
+  CU_ASSERT_EQUAL(p5->gpus, 8);
+  CU_ASSERT_EQUAL(p5->vcpus, 192);
+  CU_ASSERT_EQUAL(p5->mem_gib, 2048);
+  CU_ASSERT_EQUAL(p5->nvme_gb, 30400);
+  CU_ASSERT_EQUAL(p5->network_gbit, 3200);
+}
+
+/* ---- Prices ----------------------------------------------------------------------------------------- */
+
+/* A slip of a digit would show: nothing that is rented is this cheap or this dear. */
+static void prices_are_in_range(void) {
+  for (size_t i = 0; i < catalog->n_prices; i++) {
+    const struct hr_price *price = &catalog->prices[i];
+    const struct hr_instance_type *type = NULL;
+    CU_ASSERT_EQUAL_FATAL(hr_catalog_instance(catalog, price->provider, price->instance, &type, NULL), HR_OK);
+    double gpu_h = (double)price->uusd_h / 1e6 / type->gpus;
+    CU_ASSERT_TRUE(gpu_h > 0.02 && gpu_h < 20);
+    CU_ASSERT_TRUE(strcmp(price->as_of, "2024") >= 0 && strcmp(price->as_of, "2027") < 0);
+    if (strcmp(price->region, "*") != 0)
+      CU_ASSERT_EQUAL(hr_catalog_check_region(catalog, price->provider, price->region, NULL), HR_OK);
+  }
+}
+
+/* Of one day and region, no spot price is above the on-demand price. */
+static void spot_is_not_dearer(void) {
+  for (size_t i = 0; i < catalog->n_prices; i++)
+    for (size_t k = 0; k < catalog->n_prices; k++) {
+      const struct hr_price *spot = &catalog->prices[i], *list = &catalog->prices[k];
+      if (spot->market != HR_MARKET_SPOT || list->market != HR_MARKET_ON_DEMAND) continue;
+      if (spot->instance != list->instance || spot->region != list->region || spot->as_of != list->as_of) continue;
+      CU_ASSERT_TRUE(spot->uusd_h <= list->uusd_h);
+    }
+}
+
+static void regions_have_a_base(void) {
+  for (size_t i = 0; i < catalog->n_regions; i++) {
+    const struct hr_region *region = &catalog->regions[i];
+    CU_ASSERT_EQUAL(hr_catalog_check_region(catalog, region->provider, region->base, NULL), HR_OK);
+    CU_ASSERT_TRUE(region->multiplier_ppm >= 900000 && region->multiplier_ppm <= 2500000);
+    if (region->name == region->base) CU_ASSERT_EQUAL(region->multiplier_ppm, 1000000);
+  }
+}
+
+/* ---- Discounts -------------------------------------------------------------------------------------- */
+
+static void check_discount(const struct hr_discount_query *query, int64_t off_ppm, const char *family) {
+  const struct hr_discount *discount = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_discount(catalog, query, &discount, NULL), HR_OK);
+  CU_ASSERT_EQUAL(discount->off_ppm, off_ppm);
+  CU_ASSERT_STRING_EQUAL(discount->family, family);
+}
+
+static void discounts_fit_best(void) {
+  check_discount(&(struct hr_discount_query){"aws", "p4d.24xlarge", "1y", "all", NULL}, 425400, "p4d");
+  check_discount(&(struct hr_discount_query){"aws", "p3.2xlarge", "1y", "all", NULL}, 363000, "p3");
+  check_discount(&(struct hr_discount_query){"aws", "p3.2xlarge", "1y", "none", NULL}, 400000, "*");
+  check_discount(&(struct hr_discount_query){"aws", "p3dn.24xlarge", "spot", NULL, ""}, 720000, "p3dn");
+  check_discount(&(struct hr_discount_query){"aws", "p5.48xlarge", "spot", NULL, "2025"}, 700000, "p5");
+  check_discount(&(struct hr_discount_query){"aws", "p5.48xlarge", "spot", NULL, "2025-05"}, 580000, "p5");
+  check_discount(&(struct hr_discount_query){"gcp", "a2-ultragpu-8g", "3y", NULL, NULL}, 650000, "a2");
+  check_discount(&(struct hr_discount_query){"gcp", "a2-ultragpu-8g", "spot", NULL, NULL}, 480000, "a2-ultragpu");
+  check_discount(&(struct hr_discount_query){"gcp", "gpu-attach-t4-x1", "spot", NULL, NULL}, 660000, "T4");
+
+  const struct hr_discount *discount = NULL;
+  struct hr_error error = {0};
+  const struct hr_discount_query none = {"lambda", "gpu_8x_v100", "3y", "all", NULL};
+  CU_ASSERT_EQUAL(hr_catalog_discount(catalog, &none, &discount, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "no discount of lambda for '3y', paid upfront: all is in the catalogue");
+}
+
+/* ---- Spot presets ----------------------------------------------------------------------------------- */
+
+static const struct hr_spot_spec *preset(const char *name) {
+  const struct hr_spot_preset *found = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_spot_preset(catalog, name, &found, NULL), HR_OK);
+  return &found->spec;
+}
+
+static bool is_near(double a, double b) {
+  return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+static void presets_become_models(void) {
+  const struct hr_spot_spec *east = preset("aws-v100-us-east-1"), *fleet = preset("gcp-v100");
+  CU_ASSERT_EQUAL(east->model, HR_SPOT_ON_OFF);
+  CU_ASSERT_EQUAL(east->up.kind, HR_DURATION_LOG_NORMAL);
+  CU_ASSERT_TRUE(is_near(exp(east->up.a), 3600 * exp(-0.521)));
+  CU_ASSERT_EQUAL(east->up.b, 1.225);
+  CU_ASSERT_TRUE(is_near(exp(east->down.a), 3600 * exp(-0.336)));
+  CU_ASSERT_EQUAL(east->notice_us, 120 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(fleet->model, HR_SPOT_EXPONENTIAL);
+  CU_ASSERT_EQUAL(fleet->rate_per_h, 0.281);
+  CU_ASSERT_EQUAL(fleet->batch_mean, 9.42);
+  CU_ASSERT_EQUAL(fleet->notice_us, 30 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(preset("gcp-preemptible")->bathtub.last_h, 24);
+  CU_ASSERT_EQUAL(preset("gcp-v100")->bathtub.last_h, 0);
+}
+
+/* A band's rate gives its share of nodes back over a month; its middle is three orders below what was measured. */
+static void advisor_bands(void) {
+  static const struct {
+    const char *name;
+    double share;
+  } bands[] = {{"advisor-under-5", 0.025},
+               {"advisor-5-10", 0.075},
+               {"advisor-10-15", 0.125},
+               {"advisor-15-20", 0.175},
+               {"advisor-over-20", 0.25}};
+  for (size_t i = 0; i < sizeof bands / sizeof *bands; i++) {
+    const struct hr_spot_spec *spec = preset(bands[i].name);
+    CU_ASSERT_EQUAL(spec->model, HR_SPOT_ADVISOR);
+    CU_ASSERT_TRUE(is_near(1 - exp(-730 * spec->rate_per_h), bands[i].share));
+    CU_ASSERT_TRUE(spec->rate_per_h * 1000 < preset("aws-p3")->rate_per_h);
+  }
+}
+
+/* ---- What is not there ------------------------------------------------------------------------------ */
+
+static void nearest_names_are_told(void) {
+  const struct hr_gpu_type *type;
+  const struct hr_instance_type *instance;
+  const struct hr_spot_preset *found;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "A100", &type, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'A100' is unknown; the nearest: A100-40, A100-80");
+  CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "H20O", &type, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'H20O' is unknown; did you mean 'H200'?");
+  CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "A100-80-SXM", &type, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'A100-80-SXM' is unknown; did you mean 'A100-80'?");
+  CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "MI300X", &type, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text,
+                         "GPU type 'MI300X' is unknown; there are: P100, V100, T4, A10G, L4, L40S, A100-40, "
+                         "A100-80 and 3 more");
+  CU_ASSERT_EQUAL(hr_catalog_instance(catalog, "aws", "p4", &instance, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "instance type of aws 'p4' is unknown; the nearest: p4d.24xlarge, p4de.24xlarge");
+  CU_ASSERT_EQUAL(hr_catalog_instance(catalog, "asw", "p4", &instance, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "provider 'asw' is unknown; did you mean 'aws'?");
+  CU_ASSERT_EQUAL(hr_catalog_spot_preset(catalog, "aws-v10", &found, &error), HR_BAD_INPUT);
+  CU_ASSERT_TRUE(strstr(error.text, "the nearest: aws-v100, aws-v100-us-east-1") != NULL);
+  CU_ASSERT_EQUAL(hr_catalog_check_region(catalog, "gcp", "us-centrall", &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "region of gcp 'us-centrall' is unknown; did you mean 'us-central1'?");
+  CU_ASSERT_EQUAL(hr_catalog_check_region(catalog, "runpod", "anywhere", &error), HR_OK);
+  hr_catalog_destroy(catalog);
+  hr_catalog_destroy(NULL);
+}
+
+TEST_MAIN("scenarios_catalog", TEST(tables_are_read), TEST(rows_tell_their_source), TEST(gpus_are_in_range),
+          TEST(some_gpus), TEST(instances_are_whole), TEST(prices_are_in_range), TEST(spot_is_not_dearer),
+          TEST(regions_have_a_base), TEST(discounts_fit_best), TEST(presets_become_models), TEST(advisor_bands),
+          TEST(nearest_names_are_told))

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an instance costs: as a row says, or as it is derived, to the micro-dollar. Expected values were computed with
+   exact fractions from the tables' rows. */
+
+#include "harness.h"
+
+#include "headroom/catalog.h"
+
+#include <string.h>
+
+static struct hr_catalog *catalog;
+
+static void catalogue_is_loaded(void) {
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, NULL), HR_OK);
+}
+
+static void check(struct hr_price_query query, int64_t uusd_h, const char *as_of, const char *status) {
+  struct hr_price_quote quote = {0};
+  struct hr_error error = {0};
+  if (hr_catalog_price(catalog, &query, &quote, &error) != HR_OK) {
+    printf("\n  %s\n", error.text);
+    CU_FAIL("no price");
+    return;
+  }
+  bool same = quote.uusd_h == uusd_h && strcmp(quote.as_of, as_of) == 0 && strcmp(quote.status, status) == 0;
+  if (!same) printf("\n  %s: %lld %s %s\n", query.instance, (long long)quote.uusd_h, quote.as_of, quote.status);
+  CU_ASSERT_TRUE(same);
+}
+
+static void refuse(struct hr_price_query query, const char *expected) {
+  struct hr_price_quote quote = {0};
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(hr_catalog_price(catalog, &query, &quote, &error), HR_BAD_INPUT);
+  if (strcmp(error.text, expected) != 0) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
+  CU_ASSERT_STRING_EQUAL(error.text, expected);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------- */
+
+static void rows_answer(void) {
+  const enum hr_market list = HR_MARKET_ON_DEMAND;
+  check((struct hr_price_query){.provider = "aws", .instance = "g4dn.xlarge", .market = list}, 526000, "2026-07-20",
+        "quoted");
+  check((struct hr_price_query){.provider = "AWS", .instance = "P5.48xlarge", .region = "US-EAST-1", .market = list},
+        55040000, "2026-07-20", "quoted");
+  check((struct hr_price_query){.provider = "azure", .instance = "Standard_ND96isr_H100_v5", .market = list}, 98320000,
+        "2026-06-18", "quoted");
+  check((struct hr_price_query){.provider = "lambda", .instance = "gpu_8x_v100", .market = list}, 6320000, "2026",
+        "quoted");
+  check((struct hr_price_query){.provider = "lambda", .instance = "gpu_8x_v100", .market = list, .as_of = "2025"},
+        4400000, "2024-05-01", "quoted");
+  check((struct hr_price_query){.provider = "runpod", .instance = "H100-SXM-secure", .region = "*", .market = list},
+        3990000, "2026-11-09", "quoted");
+  check((struct hr_price_query){.provider = "aws",
+                                .instance = "p5.48xlarge",
+                                .market = HR_MARKET_RESERVED,
+                                .term = "block",
+                                .upfront = "all"},
+        39330000, "2024-10", "quoted");
+}
+
+/* In June 2025 a third came off p4d and 44 % off p5. */
+static void dates_are_kept(void) {
+  struct hr_price_query p4d = {.provider = "aws", .instance = "p4d.24xlarge", .market = HR_MARKET_ON_DEMAND};
+  struct hr_price_query p5 = {.provider = "aws", .instance = "p5.48xlarge", .market = HR_MARKET_ON_DEMAND};
+  p4d.as_of = p5.as_of = "2025-05-31";
+  check(p4d, 32772600, "2024-05-01", "quoted");
+  check(p5, 98320000, "2024-05-01", "quoted");
+  p4d.as_of = p5.as_of = "2025-06";
+  check(p4d, 21957642, "2025-06", "derived");
+  check(p5, 55040000, "2025-06", "quoted");
+  p4d.as_of = p5.as_of = "";
+  check(p4d, 21957642, "2026-07-20", "quoted");
+  check(p5, 55040000, "2026-07-20", "quoted");
+  p4d.as_of = p5.as_of = "2024-04-30";
+  refuse(p4d, "no on-demand price of aws p4d.24xlarge in us-east-1 is in the catalogue as of 2024-04-30 (its first is "
+              "of 2024-05-01)");
+}
+
+/* ---- Derived ---------------------------------------------------------------------------------------- */
+
+static void regions_follow_their_base(void) {
+  struct hr_price_query query = {
+      .provider = "aws", .instance = "p4d.24xlarge", .region = "eu-west-1", .market = HR_MARKET_ON_DEMAND};
+  check(query, 23715689, "2026-07-20", "derived"); /* 35.39655 x 21.957642 / 32.7726 */
+  query.as_of = "2025-05";
+  check(query, 35396550, "2024-05-01", "quoted");
+  query = (struct hr_price_query){
+      .provider = "aws", .instance = "p5en.48xlarge", .region = "eu-west-3", .market = HR_MARKET_ON_DEMAND};
+  check(query, 74005683, "2026-07-20", "derived"); /* 63.296 x 1.1692 */
+  query = (struct hr_price_query){
+      .provider = "aws", .instance = "g4dn.xlarge", .region = "eu-west-1", .market = HR_MARKET_ON_DEMAND};
+  check(query, 587000, "2024-05-01", "quoted"); /* the base region's price did not move */
+}
+
+static void commitments_follow_the_list(void) {
+  struct hr_price_query query = {
+      .provider = "aws", .instance = "p4d.24xlarge", .market = HR_MARKET_RESERVED, .term = "1y", .upfront = "all"};
+  check(query, 12616421, "2026-07-20", "derived"); /* 18.830479 x 21.957642 / 32.7726 */
+  query.as_of = "2025-05-28";
+  check(query, 18830479, "2025-05-28", "quoted");
+  query.as_of = "";
+  query.upfront = "none";
+  check(query, 13174585, "2026-07-20", "assumed"); /* 21.957642 less 40 % */
+  query.upfront = NULL;
+  query.term = "3y";
+  check(query, 8783057, "2026-07-20", "assumed"); /* 21.957642 less 60 % */
+  query = (struct hr_price_query){
+      .provider = "gcp", .instance = "a2-highgpu-1g", .market = HR_MARKET_RESERVED, .term = "3y", .upfront = "none"};
+  check(query, 1285700, "2025-03-06", "quoted");
+}
+
+static void spot_is_never_moved(void) {
+  struct hr_price_query query = {
+      .provider = "aws", .instance = "p4d.24xlarge", .region = "eu-west-1", .market = HR_MARKET_SPOT};
+  check(query, 24350300, "2024-05-01", "quoted");
+  query.instance = "p5en.48xlarge";
+  query.region = "eu-west-3";
+  check(query, 20721591, "2026-07-20", "derived"); /* 74.005683 less 72 % */
+}
+
+/* ---- By GPU ----------------------------------------------------------------------------------------- */
+
+static void the_cheapest_is_found(void) {
+  static const char *const providers[] = {"aws", "gcp", "azure", "lambda", "runpod", "hyperstack", "oci"};
+  for (size_t p = 0; p < sizeof providers / sizeof *providers; p++)
+    for (size_t g = 0; g < catalog->n_gpus; g++)
+      for (int market = HR_MARKET_ON_DEMAND; market <= HR_MARKET_SPOT; market++) {
+        struct hr_price_query query = {
+            .provider = providers[p], .gpu = catalog->gpus[g].name, .market = (enum hr_market)market};
+        struct hr_price_quote cheapest, other;
+        bool found = hr_catalog_price(catalog, &query, &cheapest, NULL) == HR_OK, any = false, reached = false;
+        for (size_t i = 0; i < catalog->n_instances; i++) {
+          const struct hr_instance_type *type = &catalog->instances[i];
+          if (strcmp(type->provider, providers[p]) != 0 || strcmp(type->gpu, query.gpu) != 0) continue;
+          query.instance = type->name;
+          if (hr_catalog_price(catalog, &query, &other, NULL) != HR_OK) continue;
+          any = true;
+          if (!found) continue;
+          int64_t least = hr_price_quote_gpu_uusd_h(&cheapest), own = hr_price_quote_gpu_uusd_h(&other);
+          CU_ASSERT_TRUE(least <= own);
+          reached = reached || least == own;
+        }
+        CU_ASSERT_EQUAL(found, any);
+        CU_ASSERT_EQUAL(found, reached);
+      }
+}
+
+static void per_gpu_is_rounded_half_up(void) {
+  const struct hr_instance_type eight = {.gpus = 8};
+  struct hr_price_quote quote = {.instance = &eight, .uusd_h = 12};
+  CU_ASSERT_EQUAL(hr_price_quote_gpu_uusd_h(&quote), 2);
+  quote.uusd_h = 11;
+  CU_ASSERT_EQUAL(hr_price_quote_gpu_uusd_h(&quote), 1);
+}
+
+/* A query of any day finds no row of a later one, and none is passed over that is newer than what it found. */
+static void no_price_comes_from_later(void) {
+  static const char *const days[] = {"2024-05-01", "2025-01-01", "2025-05-28", "2025-06-30", "2026-07-20"};
+  for (size_t i = 0; i < catalog->n_prices; i++)
+    for (size_t d = 0; d < sizeof days / sizeof *days; d++) {
+      const struct hr_price *row = &catalog->prices[i];
+      struct hr_price_query query = {.provider = row->provider,
+                                     .instance = row->instance,
+                                     .region = row->region,
+                                     .market = row->market,
+                                     .term = row->term,
+                                     .upfront = row->upfront,
+                                     .as_of = days[d]};
+      struct hr_price_quote quote;
+      bool found = hr_catalog_price(catalog, &query, &quote, NULL) == HR_OK;
+      if (found) CU_ASSERT_TRUE(strcmp(quote.as_of, days[d]) <= 0);
+      if (strcmp(row->as_of, days[d]) <= 0) CU_ASSERT_TRUE(found && strcmp(quote.as_of, row->as_of) >= 0);
+    }
+}
+
+/* ---- What is not there ------------------------------------------------------------------------------ */
+
+static void absences_are_told(void) {
+  refuse((struct hr_price_query){.provider = "lambda", .gpu = "H100", .market = HR_MARKET_SPOT},
+         "no spot price of lambda H100 is in the catalogue");
+  refuse((struct hr_price_query){.provider = "lambda", .gpu = "L4", .market = HR_MARKET_SPOT},
+         "lambda has no instance type with the GPU 'L4'");
+  refuse((struct hr_price_query){.provider = "aws", .gpu = "H100", .market = HR_MARKET_OWNED},
+         "the catalogue has prices of reserved, on-demand and spot capacity");
+  refuse((struct hr_price_query){.provider = "aws",
+                                 .instance = "p5e.48xlarge",
+                                 .region = "us-west-2",
+                                 .market = HR_MARKET_RESERVED,
+                                 .term = "block"},
+         "no reserved price for block of aws p5e.48xlarge in us-west-2 is in the catalogue");
+  refuse((struct hr_price_query){.provider = "aws", .gpu = "H100", .region = "us-est-1", .market = HR_MARKET_SPOT},
+         "region of aws 'us-est-1' is unknown; did you mean 'us-east-1'?");
+  refuse(
+      (struct hr_price_query){.provider = "ibm", .gpu = "H100", .market = HR_MARKET_SPOT},
+      "provider 'ibm' is unknown; there are: aws, gcp, azure, hyperstack, lambda, oci, paperspace, runpod and 1 more");
+  hr_catalog_destroy(catalog);
+}
+
+TEST_MAIN("scenarios_catalog_prices", TEST(catalogue_is_loaded), TEST(rows_answer), TEST(dates_are_kept),
+          TEST(regions_follow_their_base), TEST(commitments_follow_the_list), TEST(spot_is_never_moved),
+          TEST(the_cheapest_is_found), TEST(per_gpu_is_rounded_half_up), TEST(no_price_comes_from_later),
+          TEST(absences_are_told))
