@@ -135,7 +135,7 @@ struct hr_price_query {
   const char *gpu;
   const char *region; /* NULL: the provider's base region */
   enum hr_market market;
-  const char *term, *upfront; /* of reserved capacity; NULL or "" otherwise; an upfront of NULL: any, the cheapest */
+  const char *term, *upfront; /* of reserved capacity; an upfront of NULL: any, of the newest day the cheapest */
   const char *as_of;          /* the newest price of this date or before; NULL or "": the newest */
 };
 
