@@ -7,6 +7,7 @@
 #include "headroom/catalog.h"
 #include "traces/dates.h"
 #include "traces/numbers.h"
+#include "traces/quote.h"
 
 #include <csv.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ HR_PRINTF(2, 3) static void fail(struct reader *reader, const char *format, ...)
 }
 
 static void fail_cell(struct reader *reader, const struct hr__column *column, struct hr_text cell, const char *fault) {
-  fail(reader, "column '%s': '%.*s' %s", column->name, (int)(cell.length < 60 ? cell.length : 60), cell.at, fault);
+  char quoted[HR__QUOTE_BYTES];
+  fail(reader, "column '%s': '%s' %s", column->name, hr__quote(cell, quoted), fault);
 }
 
 static void fail_memory(struct reader *reader) {
@@ -160,8 +162,8 @@ static void take_cell(struct reader *reader, const struct hr__column *column, st
 static void take_name(struct reader *reader, struct hr_text cell) {
   const struct hr__table_format *format = reader->table->format;
   const char *known[HR__MOST_COLUMNS + 1] = {0};
-  char name[60];
-  snprintf(name, sizeof name, "%.*s", (int)(cell.length < sizeof name ? cell.length : sizeof name - 1), cell.at);
+  char name[HR__QUOTE_BYTES];
+  hr__quote(cell, name);
   for (size_t i = 0; i < format->n_columns; i++) {
     known[i] = format->columns[i].name;
     if (strcmp(known[i], name) != 0) continue;
