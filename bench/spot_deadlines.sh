@@ -4,7 +4,7 @@
 # change-over of 12 minutes, from a hundred start times in each zone's record. Prints a table per zone, and how much of the
 # gap between greed and omniscience uniform progress closes.
 #
-#   spot_deadlines.sh HEADROOM [STARTS]     about 10 minutes on 2 cores with 100 starts, most of them omniscience
+#   spot_deadlines.sh HEADROOM [STARTS]     about 4 minutes on 2 cores with 100 starts, most of it omniscience
 set -eu
 
 headroom=$1
@@ -36,14 +36,14 @@ END
 }
 
 # one ZONE RULE START: "ZONE RULE START COST COMPLETION".
-cat >"$work/one" <<'END'
+cat >"$work/one" <<'SCRIPT'
 #!/bin/sh
 "$1" run "$2/$3.json" --quiet --set "policy.market=$4" --set "cluster.pools.0.spot.offset_s=$(($5 * 201 * 195))" --json - |
   awk -v head="$3 $4 $5" '
     /"total_usd"/ && cost == "" { gsub(/[^0-9.]/, "", $2); cost = $2 }
     /"makespan_s"/ { gsub(/[^0-9.]/, "", $2); took = $2 }
     END { print head, cost, took }'
-END
+SCRIPT
 
 zones=
 for record in "$records"/*_v100_1.json; do

@@ -99,7 +99,7 @@ static void build_fixed(const cJSON *costs, struct hr_cost_spec *spec) {
 static enum hr_status check_budget(struct hr__builder *builder, const cJSON *entry, const struct hr_cost_spec *spec) {
   const char *tenant = hr__text_of(entry, "tenant", "");
   for (size_t i = 0; i < spec->n_budgets; i++)
-    if (strcmp(spec->budgets[i].tenant, tenant) == 0)
+    if (spec->budgets[i].tenant && strcmp(spec->budgets[i].tenant, tenant) == 0)
       return hr__build_fail_at(builder, entry, "tenant", "there already is a budget for '%.60s'; keep one", tenant);
   return HR_OK;
 }

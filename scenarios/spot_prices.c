@@ -46,7 +46,7 @@ struct collector {
 /* ---- Collecting ------------------------------------------------------------------------------------- */
 
 static bool is_text(struct hr_text text, const char *wanted) {
-  return text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
+  return text.at && text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
 }
 
 static bool is_wanted_zone(const struct hr__spot_price_query *query, struct hr_text zone) {
@@ -194,26 +194,41 @@ static void add_price(struct hr__spot_prices *prices, int64_t at_us, int64_t uus
   prices->steps[prices->n_steps++] = step;
 }
 
-static enum hr_status fold(const struct collector *collector, struct hr__spot_prices *prices) {
+/* The prices of all zones at the time at hand. */
+struct board {
+  int64_t *price, *seen_us; /* by zone */
+};
+
+static enum hr_status fold_on(const struct collector *collector, struct board board, struct hr__spot_prices *prices) {
   uint32_t n_zones = collector->zones.count, n_silent = 0;
-  int64_t *price = malloc(n_zones * sizeof *price), *seen_us = malloc(n_zones * sizeof *seen_us);
-  prices->steps = malloc(((size_t)collector->count + 1) * sizeof *prices->steps);
-  enum hr_status status = price && seen_us && prices->steps ? HR_OK : hr__reader_no_memory(collector->reader);
   int64_t from_s = collector->query->from_s;
   int64_t from_us = from_s == HR_UNKNOWN_US ? collector->changes[0].at_us : from_s * HR_SECOND_US;
-  for (uint32_t i = 0; status == HR_OK && i < n_zones; i++) {
-    price[i] = HR_NEVER_US;
-    seen_us[i] = HR_UNKNOWN_US;
+  for (uint32_t i = 0; i < n_zones; i++) {
+    board.price[i] = HR_NEVER_US;
+    board.seen_us[i] = HR_UNKNOWN_US;
   }
-  for (uint32_t i = 0; status == HR_OK && i < collector->count; i++) {
+  for (uint32_t i = 0; i < collector->count; i++) {
     const struct change *change = &collector->changes[i];
-    status = note_silence(collector, seen_us, change, &n_silent);
-    seen_us[change->zone] = change->at_us;
-    price[change->zone] = change->uusd_h;
-    add_price(prices, change->at_us - from_us, lowest(price, n_zones));
+    enum hr_status status = note_silence(collector, board.seen_us, change, &n_silent);
+    if (status != HR_OK) return status;
+    board.seen_us[change->zone] = change->at_us;
+    board.price[change->zone] = change->uusd_h;
+    add_price(prices, change->at_us - from_us, lowest(board.price, n_zones));
   }
-  free(price);
-  free(seen_us);
+  return HR_OK;
+}
+
+static enum hr_status fold(const struct collector *collector, struct hr__spot_prices *prices) {
+  struct board board = {malloc(collector->zones.count * sizeof *board.price),
+                        malloc(collector->zones.count * sizeof *board.seen_us)};
+  prices->steps = malloc(((size_t)collector->count + 1) * sizeof *prices->steps);
+  enum hr_status status = HR_NO_MEMORY;
+  if (board.price && board.seen_us && prices->steps)
+    status = fold_on(collector, board, prices);
+  else
+    hr__reader_no_memory(collector->reader);
+  free(board.price);
+  free(board.seen_us);
   return status;
 }
 

@@ -17,9 +17,12 @@ static struct hr_scenario *load_text(const char *text) {
 }
 
 static void no_costs_charge_nothing(void) {
-  static const struct hr_cost_spec nothing;
   struct hr_scenario *scenario = load_text(COSTS(""));
-  CU_ASSERT_EQUAL(memcmp(&scenario->costs, &nothing, sizeof nothing), 0);
+  const struct hr_cost_spec *costs = &scenario->costs;
+  CU_ASSERT(!costs->storage.uusd_per_gb_month && !costs->storage.n_datasets && !costs->egress.uusd_per_gb);
+  CU_ASSERT(!costs->operations.uusd_per_month && !costs->operations.uusd_per_node_month);
+  CU_ASSERT(!costs->downtime.uusd_per_gpu_hour && !costs->downtime.uusd_per_missed_deadline);
+  CU_ASSERT(costs->idle_split == HR_IDLE_SPLIT_NONE && !costs->n_budgets && !costs->n_plans);
   hr_scenario_destroy(scenario);
 }
 
