@@ -20,10 +20,8 @@ bool hr__is_of(const char *row_as_of, const char *as_of) {
 
 /* ---- What is not there ------------------------------------------------------------------------------ */
 
-/* One of the two begins with the other. */
-static bool shares_beginning(const char *a, const char *b) {
-  size_t n = strlen(a), m = strlen(b);
-  return n && m && strncasecmp(a, b, n < m ? n : m) == 0;
+static bool is_short_for(const char *word, const char *name) {
+  return word[0] && strncasecmp(word, name, strlen(word)) == 0;
 }
 
 static bool is_told_before(const char *const *known, size_t at) {
@@ -32,12 +30,12 @@ static bool is_told_before(const char *const *known, size_t at) {
   return false;
 }
 
-/* "a, b, c and 5 more", of the names that share their beginning with `word`; of all for NULL. How many there are. */
+/* "a, b, c and 5 more", of the names that `word` is short for; of all for NULL. How many there are. */
 static size_t list_names(const char *word, const char *const *known, char *text, size_t size) {
   size_t count = 0, used = 0;
   text[0] = '\0';
   for (size_t i = 0; known[i]; i++) {
-    if ((word && !shares_beginning(word, known[i])) || is_told_before(known, i)) continue;
+    if ((word && !is_short_for(word, known[i])) || is_told_before(known, i)) continue;
     if (count++ < MOST_NAMES_TOLD && used < size)
       used += (size_t)snprintf(text + used, size - used, "%s%.60s", count > 1 ? ", " : "", known[i]);
   }
@@ -46,11 +44,20 @@ static size_t list_names(const char *word, const char *const *known, char *text,
   return count;
 }
 
+/* The longest name that the word begins with; NULL for none. */
+static const char *longest_beginning(const char *word, const char *const *known) {
+  const char *longest = NULL;
+  for (; *known; known++)
+    if (is_short_for(*known, word) && (!longest || strlen(*known) > strlen(longest))) longest = *known;
+  return longest;
+}
+
 enum hr_status hr__catalog_unknown(struct hr_error *error, const char *what, const char *word,
                                    const char *const *known) {
   char names[MOST_NAMES_TOLD * 62 + 40];
   size_t near = list_names(word, known, names, sizeof names);
   const char *nearest = hr_nearest_word(word, known);
+  if (!nearest) nearest = longest_beginning(word, known);
   if (near == 1 || (!near && nearest))
     return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown; did you mean '%s'?", what, word,
                    near ? names : nearest);

@@ -183,7 +183,7 @@ case_list_discounts() {
 case_list_spot_presets() {
   try 0 list spot-presets
   [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
-  matches stdout '^aws-v100-us-east-1 aws +V100 +us-east-1 +on-off +0\.795 +derived$'
+  matches stdout '^aws-v100-us-east-1 aws +V100 +us-east-1 +on-off +0\.643 +derived$'
   matches stdout '^advisor-over-20 +aws +\* +\* +advisor +0\.000394 +assumed$'
   try 0 list spot-presets --provider gcp --region us-east1 --gpu A100-40 -v
   matches stdout '^gcp-a100 '

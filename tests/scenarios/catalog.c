@@ -180,9 +180,9 @@ static void presets_become_models(void) {
   const struct hr_spot_spec *east = preset("aws-v100-us-east-1"), *fleet = preset("gcp-v100");
   CU_ASSERT_EQUAL(east->model, HR_SPOT_ON_OFF);
   CU_ASSERT_EQUAL(east->up.kind, HR_DURATION_LOG_NORMAL);
-  CU_ASSERT_TRUE(is_near(exp(east->up.a), 3600 * exp(-0.521)));
+  CU_ASSERT_TRUE(is_near(exp(east->up.a), 3600 * exp(-0.309)));
   CU_ASSERT_EQUAL(east->up.b, 1.225);
-  CU_ASSERT_TRUE(is_near(exp(east->down.a), 3600 * exp(-0.336)));
+  CU_ASSERT_TRUE(is_near(exp(east->down.a), 3600 * exp(-0.179)));
   CU_ASSERT_EQUAL(east->notice_us, 120 * HR_SECOND_US);
   CU_ASSERT_EQUAL(fleet->model, HR_SPOT_EXPONENTIAL);
   CU_ASSERT_EQUAL(fleet->rate_per_h, 0.281);
