@@ -39,8 +39,9 @@ static void print_duration(const char *name, const struct hr_duration *duration)
   }
 }
 
-static void print_spot(const struct hr_spot_spec *spot) {
+static void print_spot(const struct hr_spot_spec *spot, const char *preset) {
   printf("            reclaimed: %s", hr_spot_model_name(spot->model));
+  if (preset) printf(" (%s)", preset);
   if (spot->model == HR_SPOT_TRACE) printf(", a record of %.4g h, again and again", seconds(spot->period_us) / 3600);
   if (spot->model == HR_SPOT_ON_OFF) {
     print_duration("up", &spot->up);
@@ -61,6 +62,16 @@ static void print_place(const struct hr_pool_source *source) {
     if (parts[i]) printf(" %s", parts[i]);
 }
 
+static void print_billing(const struct hr_billing *billing) {
+  if (billing->granularity_us)
+    printf("            billed by %.10g s", seconds(billing->granularity_us));
+  else
+    printf("            billed exactly");
+  if (billing->minimum_us) printf(", for %.10g s at least", seconds(billing->minimum_us));
+  if (billing->free_if_reclaimed_us)
+    printf(", free if reclaimed within %.10g s", seconds(billing->free_if_reclaimed_us));
+}
+
 static void print_price_curve(const struct hr_market_spec *market) {
   int64_t lowest = market->price_uusd_h, highest = market->price_uusd_h;
   for (uint32_t i = 0; i < market->n_prices; i++) {
@@ -74,10 +85,15 @@ static void print_price_curve(const struct hr_market_spec *market) {
 
 /* Market, place, price and where that comes from. */
 static void print_market(const struct hr_market_spec *market, const struct hr_pool_source *source) {
+  char origin[800];
   printf("            %s", hr_market_name(market->market));
   print_place(source);
-  printf(", %.15g $ per GPU-hour (%s%s%s: %s)\n", (double)market->price_uusd_h / 1e6, source->status,
-         source->as_of ? ", as of " : "", source->as_of ? source->as_of : "", source->source);
+  printf(", %.15g $ per GPU-hour\n              ", (double)market->price_uusd_h / 1e6);
+  snprintf(origin, sizeof origin, "%s%s%s: %s", source->status, source->as_of ? ", as of " : "",
+           source->as_of ? source->as_of : "", source->source);
+  print_wrapped(stdout, origin, 14, 14);
+  if (market->on_demand_uusd_h != HR_UNKNOWN_US && market->on_demand_uusd_h != market->price_uusd_h)
+    printf("            on demand %.15g $ per GPU-hour\n", (double)market->on_demand_uusd_h / 1e6);
   if (market->n_prices > 1) print_price_curve(market);
   if (market->from_us > 0 || market->to_us != HR_NEVER_US) {
     printf("            from %.10g s", seconds(market->from_us));
@@ -85,12 +101,11 @@ static void print_market(const struct hr_market_spec *market, const struct hr_po
     putchar('\n');
   }
   if (hr_market_is_elastic(market->market)) {
-    printf("            billed by %.10g s, at least %.10g s", seconds(market->billing.granularity_us),
-           seconds(market->billing.minimum_us));
+    print_billing(&market->billing);
     print_duration("boots in", &market->boot);
     putchar('\n');
   }
-  if (market->market == HR_MARKET_SPOT) print_spot(&market->spot);
+  if (market->market == HR_MARKET_SPOT) print_spot(&market->spot, source->spot_preset);
 }
 
 static void print_cluster(const struct hr_scenario *scenario) {

@@ -7,6 +7,7 @@
  * keys that exclude each other) is checked where a part is built.
  */
 
+#include "headroom/catalog.h"
 #include "headroom/scenario.h"
 #include "scenarios/source.h"
 
@@ -14,7 +15,8 @@ struct hr__builder {
   struct hr__source source;
   struct hr_scenario *scenario;
   struct hr_error *error;
-  struct hr__place place; /* of the value at hand */
+  struct hr__place place;     /* of the value at hand */
+  struct hr_catalog *catalog; /* with the scenario's own rows; NULL until it is asked for */
 };
 
 /* ---- Parts, in the order in which they are built ---------------------------------------------------- */

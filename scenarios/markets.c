@@ -24,6 +24,8 @@ static const struct market_key {
                    {"usd_per_node_hour", EVERY},
                    {"on_demand_usd_per_gpu_hour", EVERY},
                    {"discount", RESERVED | SPOT},
+                   {"term", RESERVED},
+                   {"upfront", RESERVED},
                    {"from_s", RESERVED},
                    {"to_s", RESERVED},
                    {"billing", ELASTIC},
@@ -39,7 +41,8 @@ static const struct {
                   {"usd_per_node_hour", "discount"},
                   {"usd_per_gpu_hour", "owned"},
                   {"usd_per_node_hour", "owned"},
-                  {"boot_s", "boot"}};
+                  {"boot_s", "boot"},
+                  {"term", "discount"}};
 
 /* ---- Keys ------------------------------------------------------------------------------------------- */
 

@@ -11,9 +11,6 @@
 #include "scenarios/pools.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 #define HOURS_PER_YEAR 8760.0
 #define HOURS_PER_MONTH 730.0
@@ -22,39 +19,19 @@
 #define HOST_SHARE 0.3 /* of the GPUs' power, for processors, memory, fans and network */
 #define AVERAGE_PUE 1.55
 
-/* The board power of the pool's GPU type; an error that names the nearest types where the catalogue has none. */
-static enum hr_status board_power(struct hr__builder *builder, const char *gpu, double *tdp_w) {
-  struct hr_gpu_type *types;
-  size_t count;
-  enum hr_status status = hr_gpu_types(&types, &count, builder->error);
-  if (status != HR_OK) return status;
-  const char **names = calloc(count + 1, sizeof *names);
-  *tdp_w = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (names) names[i] = types[i].name;
-    if (strcasecmp(types[i].name, gpu) == 0) *tdp_w = types[i].tdp_w;
-  }
-  const char *nearest = names ? hr_nearest_word(gpu, names) : NULL;
-  if (!names)
-    status = hr__build_no_memory(builder);
-  else if (*tdp_w <= 0)
-    status = hr__build_fail(builder, false,
-                            "'power_kw_per_node' is wanted: the GPU type '%.60s' is not in the catalogue%s%s%s", gpu,
-                            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-  free(names);
-  hr_gpu_types_free(types, count);
-  return status;
-}
-
 static enum hr_status assume_power(struct hr__builder *builder, struct hr__draft *draft, double *power_kw) {
-  double tdp_w;
-  enum hr_status status = board_power(builder, draft->pool.gpu, &tdp_w);
+  const struct hr_gpu_type *gpu;
+  struct hr_error inner;
+  enum hr_status status = hr__open_catalog(builder);
   if (status != HR_OK) return status;
-  *power_kw = tdp_w * draft->pool.gpus_per_node * (1 + HOST_SHARE) / 1000;
+  status = hr_catalog_gpu(builder->catalog, draft->pool.gpu, &gpu, &inner);
+  if (status == HR_BAD_INPUT)
+    return hr__build_fail(builder, false, "'power_kw_per_node' is not given, and it cannot be told: %s", inner.text);
+  if (status != HR_OK) return hr__build_wrap(builder, false, status, &inner);
+  *power_kw = gpu->tdp_w * draft->pool.gpus_per_node * (1 + HOST_SHARE) / 1000;
   return hr__pool_note(builder, draft,
-                       "assumed to draw %.4g kW a node: %.4g W for each GPU, and %.0f %% more for the "
-                       "host",
-                       *power_kw, tdp_w, HOST_SHARE * 100);
+                       "assumed to draw %.4g kW a node: %.4g W for each GPU, and %.0f %% more for the host", *power_kw,
+                       gpu->tdp_w, HOST_SHARE * 100);
 }
 
 static enum hr_status power_of(struct hr__builder *builder, struct hr__draft *draft, const cJSON *owned,

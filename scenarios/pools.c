@@ -32,17 +32,29 @@ static enum hr_status check_name(struct hr__builder *builder, const cJSON *entry
   return HR_OK;
 }
 
-static void take_shape(struct hr__draft *draft) {
-  const cJSON *entry = draft->entry;
+static enum hr_status missing_shape(const struct hr__builder *builder, const char *name) {
+  char path[300];
+  hr__place_text(&builder->place, path, sizeof path);
+  return hr__build_fail(builder, false, "'%s' lacks the key '%s', or 'provider' and 'instance', which tell it", path,
+                        name);
+}
+
+/* What the entry says; the catalogue, what it does not say of its instance. */
+static enum hr_status take_shape(struct hr__builder *builder, struct hr__draft *draft) {
+  const cJSON *entry = draft->entry, *gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu");
   draft->pool = (struct hr_pool_spec){
       .name = cJSON_GetObjectItemCaseSensitive(entry, "name")->valuestring,
-      .gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu")->valuestring,
+      .gpu = gpu ? gpu->valuestring : NULL,
       .nodes = (uint32_t)hr__number_of(entry, "nodes", 0),
       .gpus_per_node = (uint32_t)hr__number_of(entry, "gpus_per_node", 0),
       .cpu_milli_per_node = (uint32_t)lround(hr__number_of(entry, "cpu_per_node", 0) * 1000),
       .mem_mib_per_node = (uint64_t)llround(hr__number_of(entry, "mem_gb_per_node", 0) * 1024),
       .storage_mib_s = (uint64_t)llround(hr__number_of(entry, "storage_gb_s", 0) * 1024),
   };
+  enum hr_status status = hr__list_shape(builder, draft);
+  if (status == HR_OK && !draft->pool.gpu) return missing_shape(builder, "gpu");
+  if (status == HR_OK && !draft->pool.gpus_per_node) return missing_shape(builder, "gpus_per_node");
+  return status;
 }
 
 /* ---- Where it stands -------------------------------------------------------------------------------- */
@@ -63,6 +75,7 @@ void hr__pool_source_finish(struct hr_pool_source *source) {
   free(source->instance);
   free(source->region);
   free(source->zone);
+  free(source->spot_preset);
   free(source->as_of);
   free(source->status);
   free(source->source);
@@ -96,11 +109,13 @@ static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr_
 static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) {
   struct hr_scenario *scenario = builder->scenario;
   struct hr__draft draft = {.entry = entry, .source = &scenario->pool_sources[scenario->cluster.n_pools]};
-  take_shape(&draft);
-  enum hr_status status = check_name(builder, entry, draft.pool.name);
+  enum hr_status status = check_name(builder, entry, hr__text_of(entry, "name", ""));
+  if (status == HR_OK) status = take_shape(builder, &draft);
   if (status == HR_OK && !take_source(entry, draft.source)) status = hr__build_no_memory(builder);
-  draft.zone = zone_number(scenario, &draft);
-  if (status == HR_OK) status = hr__build_market(builder, &draft);
+  if (status == HR_OK) {
+    draft.zone = zone_number(scenario, &draft);
+    status = hr__build_market(builder, &draft);
+  }
   if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
   if (status == HR_OK) return HR_OK;
   hr__pool_source_finish(draft.source);
@@ -159,7 +174,8 @@ enum hr_status hr__build_cluster(struct hr__builder *builder) {
     return hr__build_fail(builder, false, "%s",
                           has_pools ? "'cluster' has both 'pools' and 'nodes_file'; one of them is wanted"
                                     : "'cluster' lacks 'pools' (or 'nodes_file', a file that lists the nodes)");
-  enum hr_status status;
+  enum hr_status status = hr__has(builder->source.file.tree, "catalog") ? hr__open_catalog(builder) : HR_OK;
+  if (status != HR_OK) return status;
   if (has_pools)
     status = build_pools(builder, hr__build_enter(builder, cluster, "pools"));
   else

@@ -9,10 +9,16 @@
 
 struct hr__draft {
   const cJSON *entry;
-  struct hr_pool_spec pool;      /* texts are the tree's or the catalogue's */
-  struct hr_pool_source *source; /* the scenario's: what is stored here is freed with it */
-  uint32_t zone;                 /* of spot pools: hr_spot_spec's */
+  struct hr_pool_spec pool;            /* texts are the tree's or the catalogue's */
+  struct hr_pool_source *source;       /* the scenario's: what is stored here is freed with it */
+  uint32_t zone;                       /* of spot pools: hr_spot_spec's */
+  const struct hr_spot_preset *preset; /* the catalogue's; NULL: none */
 };
+
+/* Loads the catalogue unless that has been done. */
+enum hr_status hr__open_catalog(struct hr__builder *builder);
+/* What the entry does not say of the shape of its 'instance'. */
+enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__draft *draft);
 
 /* Market, time bounds, billing, boot and price; for spot also how it is taken away. */
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__draft *draft);
@@ -34,6 +40,13 @@ enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *dr
 /* The member `name` as a length of time that is drawn; `duration` stays as it is where there is none. */
 enum hr_status hr__build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
                                   struct hr_duration *duration);
+
+/* The catalogue's price on a market. */
+enum hr_status hr__list_price(struct hr__builder *builder, struct hr__draft *draft, enum hr_market market);
+/* Its on-demand price beside another market's; a note where it has none. */
+enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__draft *draft);
+/* The price, by the catalogue's discount for the entry's 'term' off the on-demand price. */
+enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__draft *draft);
 
 /* Remembers where a price comes from; no `as_of`: NULL. */
 enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,

@@ -161,7 +161,7 @@ enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draf
   if (market->on_demand_uusd_h == HR_UNKNOWN_US)
     return hr__build_fail(builder, false,
                           "a price that is drawn stays below the on-demand price, which is not known: "
-                          "'on_demand_usd_per_gpu_hour' is wanted");
+                          "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted");
   if (walk.mean_uusd_h <= walk.least_uusd_h || walk.mean_uusd_h >= walk.most_uusd_h)
     return hr__build_fail(builder, false,
                           "the pool's price, %.10g $ per GPU-hour, about which it moves, is not between the least, "

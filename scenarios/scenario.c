@@ -175,6 +175,7 @@ enum hr_status hr_scenario_load(const char *path, const char *const *overrides, 
   if (status != HR_OK) return status;
   builder.scenario = calloc(1, sizeof *builder.scenario);
   status = builder.scenario ? build(&builder) : hr__build_no_memory(&builder);
+  hr_catalog_destroy(builder.catalog);
   hr__json_file_finish(&builder.source.file);
   if (status == HR_OK)
     *scenario = builder.scenario;

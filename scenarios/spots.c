@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How a pool's spot nodes are taken away: a model and its parameters. */
+/* How a pool's spot nodes are taken away: a preset of the catalogue, or a model and its parameters. What the scenario
+   states goes before what the preset says. */
 
 #include "scenarios/pools.h"
 
@@ -9,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define HOURS_PER_MONTH 730.0
 
@@ -22,8 +24,8 @@ enum {
 
 static const struct parameter {
   const char *key;
-  int models; /* that it belongs to */
-  bool required;
+  int models;    /* that it belongs to */
+  bool required; /* unless a preset gives it */
 } parameters[] = {{"file", TRACE, true},
                   {"offset_s", TRACE, false},
                   {"up", ON_OFF, true},
@@ -35,14 +37,46 @@ static const struct parameter {
 
 /* ---- Which model ------------------------------------------------------------------------------------ */
 
+/* What was seen elsewhere may not hold here. */
+static enum hr_status note_preset(struct hr__builder *builder, const struct hr__draft *draft) {
+  const struct hr_spot_preset *preset = draft->preset;
+  bool is_elsewhere = strcmp(preset->gpu, "*") != 0 && strcasecmp(preset->gpu, draft->pool.gpu) != 0;
+  if (is_elsewhere)
+    return hr__pool_note(builder, draft, "the spot preset '%s' (%s) is of GPU type %s, taken here for %s", preset->name,
+                         preset->status, preset->gpu, draft->pool.gpu);
+  if (strcmp(preset->status, "assumed") != 0) return HR_OK;
+  return hr__pool_note(builder, draft, "the spot preset '%s' is assumed: %s", preset->name, preset->source);
+}
+
+static enum hr_status take_preset(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
+  const cJSON *name = hr__build_enter(builder, spot, "preset");
+  if (!name) return HR_OK;
+  struct hr_error inner;
+  enum hr_status status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
+  status = hr_catalog_spot_preset(builder->catalog, name->valuestring, &draft->preset, &inner);
+  if (status != HR_OK) return hr__build_wrap(builder, false, status, &inner);
+  hr__build_leave(builder);
+  draft->pool.market.spot = draft->preset->spec;
+  draft->pool.market.spot.zone = draft->zone;
+  draft->source->spot_preset = strdup(draft->preset->name);
+  return draft->source->spot_preset ? note_preset(builder, draft) : hr__build_no_memory(builder);
+}
+
 static enum hr_status take_model(struct hr__builder *builder, const cJSON *spot, struct hr_spot_spec *spec) {
 #define WORD(name, text) text,
   static const char *const models[] = {HR_SPOT_MODEL_TABLE(WORD) NULL};
 #undef WORD
-  if (!hr__has(spot, "model"))
-    return hr__build_fail(builder, false,
-                          "'spot' needs a 'model'; the model 'none' is for nodes that are never reclaimed");
-  spec->model = (enum hr_spot_model)hr__choice_of(spot, "model", models, HR_SPOT_NONE);
+  bool has_preset = hr__has(spot, "preset");
+  if (!has_preset && !hr__has(spot, "model"))
+    return hr__build_fail(
+        builder, false, "'spot' needs a 'preset' or a 'model'; the model 'none' is for nodes that are never reclaimed");
+  enum hr_spot_model model = (enum hr_spot_model)hr__choice_of(spot, "model", models, spec->model);
+  if (has_preset && model != spec->model)
+    return hr__build_fail_at(builder, spot, "model", "the preset '%s' has the model %s, not %s",
+                             hr__text_of(spot, "preset", ""), hr_spot_model_name(spec->model),
+                             hr_spot_model_name(model));
+  spec->model = model;
   return HR_OK;
 }
 
@@ -53,7 +87,7 @@ static enum hr_status check_parameters(struct hr__builder *builder, const cJSON 
     if (stated && !belongs)
       return hr__build_fail_at(builder, spot, parameter->key, "'%s' is no parameter of the spot model '%s'",
                                parameter->key, hr_spot_model_name(model));
-    if (belongs && parameter->required && !stated)
+    if (belongs && parameter->required && !stated && !hr__has(spot, "preset"))
       return hr__build_fail(builder, false, "the spot model '%s' needs '%s'", hr_spot_model_name(model),
                             parameter->key);
   }
@@ -93,10 +127,10 @@ static void take_bathtub(const cJSON *spot, struct hr_spot_spec *spec) {
 
 static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
   struct hr_spot_spec *spec = &draft->pool.market.spot;
-  spec->rate_per_h = hr__number_of(spot, "rate_per_h", 0);
+  spec->rate_per_h = hr__number_of(spot, "rate_per_h", spec->rate_per_h);
   if (hr__has(spot, "monthly_interruption"))
     spec->rate_per_h = -log1p(-hr__number_of(spot, "monthly_interruption", 0)) / HOURS_PER_MONTH;
-  spec->batch_mean = hr__number_of(spot, "batch_mean", 1);
+  spec->batch_mean = hr__number_of(spot, "batch_mean", fmax(spec->batch_mean, 1));
   take_bathtub(spot, spec);
   enum hr_status status = hr__build_duration(builder, spot, "up", &spec->up);
   if (status == HR_OK) status = hr__build_duration(builder, spot, "down", &spec->down);
@@ -117,9 +151,9 @@ static enum hr_status assume_notice(struct hr__builder *builder, struct hr__draf
 
 static enum hr_status take_notice(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
   struct hr_spot_spec *spec = &draft->pool.market.spot;
-  spec->notice_us = hr__span_of(spot, "notice_s", 0);
+  spec->notice_us = hr__span_of(spot, "notice_s", spec->notice_us);
   if (spec->model == HR_SPOT_NONE) return HR_OK;
-  return hr__has(spot, "notice_s") ? HR_OK : assume_notice(builder, draft);
+  return hr__has(spot, "notice_s") || hr__has(spot, "preset") ? HR_OK : assume_notice(builder, draft);
 }
 
 static enum hr_status check_notice(const struct hr__builder *builder, const struct hr__draft *draft) {
@@ -133,9 +167,12 @@ static enum hr_status check_notice(const struct hr__builder *builder, const stru
 
 enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *spot = hr__build_enter(builder, draft->entry, "spot");
-  if (!spot) return hr__build_fail(builder, false, "a spot pool needs 'spot', which says how nodes are reclaimed");
+  if (!spot)
+    return hr__build_fail(builder, false,
+                          "a spot pool needs 'spot', which says how nodes are reclaimed: a 'preset' or a 'model'");
   struct hr_spot_spec *spec = &draft->pool.market.spot;
-  enum hr_status status = take_model(builder, spot, spec);
+  enum hr_status status = take_preset(builder, spot, draft);
+  if (status == HR_OK) status = take_model(builder, spot, spec);
   if (status == HR_OK) status = check_parameters(builder, spot, spec->model);
   if (status == HR_OK) status = take_parameters(builder, spot, draft);
   if (status == HR_OK) status = take_notice(builder, spot, draft);

@@ -18,6 +18,7 @@ extern "C" {
 /* Where a pool's nodes and their price come from. */
 struct hr_pool_source {
   char *provider, *instance, *region, *zone; /* NULL where the scenario does not say */
+  char *spot_preset;                         /* likewise */
   char *as_of;  /* of the price: a date; NULL where the scenario states the price, or what it follows from */
   char *status; /* of the price: "stated" in the scenario, or "quoted", "derived" or "assumed"; NULL: no price */
   char *source; /* what the price was read or computed from; NULL likewise */

@@ -114,14 +114,14 @@ static void bad_prices_are_told(void) {
       {WITH(RESERVED "\n\"discount\":-0.1"),
        "s.json:4:12: 'cluster.pools.0.discount' is the number -0.1; a number from 0 to 1 is wanted"},
       {WITH(RESERVED "\n\"discount\":0.1"), "s.json:4:12: 'discount' is off the on-demand price, which is not known: "
-                                            "'on_demand_usd_per_gpu_hour' is wanted"},
+                                            "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted"},
       {WITH(OD "\n\"discount\":0.1"),
        "s.json:4:12: 'discount' goes with the market reserved or spot; this pool's is on-demand"},
       {WITH("\"usd_per_gpu_hour\":1"), "s.json:3:20: 'usd_per_gpu_hour' needs the pool's 'market' to be said: owned or "
                                        "reserved or on-demand or spot"},
-      {WITH("\"market\":\"on-demand\",\"boot_s\":1"),
-       "s.json:2:1: the pool has the market on-demand and no price: 'usd_per_gpu_hour' or 'usd_per_node_hour' is "
-       "wanted"},
+      {WITH("\"market\":\"on-demand\",\"boot_s\":1"), "s.json:2:1: the pool has the market on-demand and no price: "
+                                                      "'provider', 'usd_per_gpu_hour' or 'usd_per_node_hour' is "
+                                                      "wanted"},
       {WITH("\"market\":\"owned\""), "s.json:2:1: the pool has the market owned and no price: 'owned' (purchase, "
                                      "lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour' is wanted"},
       {WITH("\"market\":\"sopt\""), "s.json:3:10: 'cluster.pools.0.market' is the text \"sopt\"; one of owned, "
@@ -171,7 +171,8 @@ static void bad_ownership_is_told(void) {
        "s.json:4:18: 'cluster.pools.0.owned.lifetime_years' is the number 0; a number from 0.01 to 100 is wanted"},
       {TEXT_OF_POOLS("{\"name\":\"p\",\"gpu\":\"A100-8O\",\"nodes\":1,\"gpus_per_node\":8,\"market\":\"owned\",\n"
                      "\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1,\"usd_per_kwh\":0.1}}"),
-       "s.json:3:9: 'power_kw_per_node' is wanted: the GPU type 'A100-8O' is not in the catalogue; did you mean "
+       "s.json:3:9: 'power_kw_per_node' is not given, and it cannot be told: GPU type 'A100-8O' is unknown; did you "
+       "mean "
        "'A100-80'?"},
       {WITH("\"market\":\"owned\",\"usd_per_gpu_hour\":1,\n\"owned\":{\"capex_usd_per_node\":1,\"lifetime_years\":1}"),
        "s.json:4:9: 'usd_per_gpu_hour' and 'owned' exclude each other; keep one"},
@@ -444,7 +445,7 @@ static void bad_changing_prices_are_told(void) {
       {WITH("\"market\":\"spot\",\"boot_s\":0,\"usd_per_gpu_hour\":3,\"spot\":{\"model\":\"none\",\n\"price\":{" WALK
             "}}"),
        "s.json:4:9: a price that is drawn stays below the on-demand price, which is not known: "
-       "'on_demand_usd_per_gpu_hour' is wanted"},
+       "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted"},
       {CHANGING("\"discount\":0.5,", WALK ",\"interval_s\":1"),
        "s.json:4:9: 31536001 changes of the price are more than "
        "1000000; a longer 'interval_s' or a nearer 'horizon_s' "
@@ -478,8 +479,9 @@ static void pools_of_one_gpu_and_zone_share_their_fate(void) {
 static void bad_spot_is_told(void) {
   static const char *const cases[][2] = {
       {WITH("\"market\":\"spot\",\"usd_per_gpu_hour\":1"),
-       "s.json:2:1: a spot pool needs 'spot', which says how nodes are reclaimed"},
-      {SPOT_POOL(""), "s.json:4:8: 'spot' needs a 'model'; the model 'none' is for nodes that are never reclaimed"},
+       "s.json:2:1: a spot pool needs 'spot', which says how nodes are reclaimed: a 'preset' or a 'model'"},
+      {SPOT_POOL(""),
+       "s.json:4:8: 'spot' needs a 'preset' or a 'model'; the model 'none' is for nodes that are never reclaimed"},
       {SPOT_POOL("\"model\":\"onoff\""),
        "s.json:4:17: 'cluster.pools.0.spot.model' is the text \"onoff\"; one of none, trace, "
        "on-off, exponential, bathtub, advisor is wanted; did you mean 'on-off'?"},

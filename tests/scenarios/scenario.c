@@ -126,7 +126,8 @@ static void overrides_change_and_add(void) {
 
 /* ---- Bad values ------------------------------------------------------------------------------------- */
 
-#define KNOWN_TOP "(known keys: $schema, name, description, trace, cluster, classes, costs, policy, seed, horizon_s)"
+#define KNOWN_TOP                                                                                                      \
+  "(known keys: $schema, name, description, trace, catalog, cluster, classes, costs, policy, seed, horizon_s)"
 #define KNOWN_POOL "(known keys: name, gpu, nodes, gpus_per_node, ..."
 #define POOL_WITH(nodes, gpus) "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":" nodes ",\"gpus_per_node\":" gpus "}"
 #define WITH_POOL(pool) "{" POLICY ",\n\"cluster\":{\"pools\":[\n  " pool "]}}"
@@ -178,7 +179,7 @@ static const struct {
     {WITH_POOL("{\"name\":\"p\",\"gpu\":\"V100\",\"nods\":1,\"gpus_per_node\":8}"),
      "s.json:3:28: unknown key 'cluster.pools.0.nods'; did you mean 'cluster.pools.0.nodes'? " KNOWN_POOL},
     {WITH_POOL("{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":1}"),
-     "s.json:3:3: 'cluster.pools.0' lacks the key 'gpus_per_node'; a whole number from 1 to 4000000 is wanted"},
+     "s.json:3:3: 'cluster.pools.0' lacks the key 'gpus_per_node', or 'provider' and 'instance', which tell it"},
     {WITH_POOL(""), "s.json:2:20: 'cluster.pools' is an empty list; a list of 1 to 1024 entries is wanted"},
     {"{" POLICY ",\"cluster\":{}}",
      "s.json:1:38: 'cluster' lacks 'pools' (or 'nodes_file', a file that lists the nodes)"},
@@ -239,9 +240,10 @@ static const struct {
                          "'sjf'? (known: fifo, sjf, smallest, largest, priority)"},
     {"policy", "--set policy: is not of the form path=value, as in policy.order=sjf"},
     {"=5", "--set =5: is not of the form path=value, as in policy.order=sjf"},
-    {"..=5", "--set ..=5: unknown key '' (known keys: $schema, name, description, trace, cluster, classes, costs, "
-             "policy, seed, "
-             "horizon_s)"},
+    {"..=5",
+     "--set ..=5: unknown key '' (known keys: $schema, name, description, trace, catalog, cluster, classes, costs, "
+     "policy, seed, "
+     "horizon_s)"},
 };
 
 static void bad_overrides_are_told(void) {
