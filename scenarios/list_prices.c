@@ -69,9 +69,9 @@ enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__draft *dra
   const cJSON *entry = draft->entry;
   struct hr_pool_spec *pool = &draft->pool;
   if (!hr__has(entry, "instance") || (pool->gpu && pool->gpus_per_node)) return HR_OK;
-  const struct hr_instance_type *instance;
+  const struct hr_instance_type *instance = NULL;
   enum hr_status status = find_instance(builder, draft, &instance);
-  if (status != HR_OK) return status;
+  if (!instance) return status;
   if (!pool->gpus_per_node && (instance->gpus < 1 || instance->gpus != floor(instance->gpus)))
     return hr__build_fail_at(builder, entry, "instance", "'%s' has %.10g GPUs; whole GPUs are wanted", instance->name,
                              instance->gpus);
@@ -105,7 +105,7 @@ static enum hr_status ask(const struct hr__builder *builder, const struct hr__dr
 static enum hr_status check_names(struct hr__builder *builder, const struct hr__draft *draft) {
   const cJSON *entry = draft->entry;
   const char *provider = hr__text_of(entry, "provider", ""), *region = hr__text_of(entry, "region", NULL);
-  const struct hr_instance_type *instance;
+  const struct hr_instance_type *instance = NULL;
   const struct hr_gpu_type *gpu;
   struct hr_error inner;
   enum hr_status status = hr_catalog_check_provider(builder->catalog, provider, &inner);
@@ -161,14 +161,14 @@ enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__draft 
 /* Off the on-demand price that the scenario states. */
 enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *entry = draft->entry;
-  const struct hr_instance_type *instance;
+  const struct hr_instance_type *instance = NULL;
   const struct hr_discount *discount;
   struct hr_error inner;
   if (!hr__has(entry, "instance"))
     return hr__build_fail_at(builder, entry, "term",
                              "'term' takes its discount from the catalogue: 'provider' and 'instance' are wanted");
   enum hr_status status = find_instance(builder, draft, &instance);
-  if (status != HR_OK) return status;
+  if (!instance) return status;
   const struct hr_discount_query query = {.provider = instance->provider,
                                           .instance = instance->name,
                                           .term = hr__text_of(entry, "term", ""),

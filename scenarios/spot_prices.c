@@ -221,7 +221,7 @@ static enum hr_status fold_on(const struct collector *collector, struct board bo
 static enum hr_status fold(const struct collector *collector, struct hr__spot_prices *prices) {
   struct board board = {malloc(collector->zones.count * sizeof *board.price),
                         malloc(collector->zones.count * sizeof *board.seen_us)};
-  prices->steps = malloc(((size_t)collector->count + 1) * sizeof *prices->steps);
+  prices->steps = calloc((size_t)collector->count + 1, sizeof *prices->steps);
   enum hr_status status = HR_NO_MEMORY;
   if (board.price && board.seen_us && prices->steps)
     status = fold_on(collector, board, prices);
