@@ -40,12 +40,14 @@ struct grouper {
 /* Jobs without a tenant make one more group after the tenants. */
 static inline uint32_t group_of(const struct grouper *grouper, uint32_t job) {
   if (grouper->grouping == HR__BY_SIZE) return size_of(grouper->trace->gpus[job]);
+  if (grouper->grouping == HR__BY_CLASS) return grouper->trace->class_[job];
   uint32_t tenant = grouper->trace->tenant[job];
   return tenant == HR_NONE ? grouper->n_groups - 1 : tenant;
 }
 
 static const char *name_of(const struct grouper *grouper, uint32_t group) {
   if (grouper->grouping == HR__BY_SIZE) return size_name[group];
+  if (grouper->grouping == HR__BY_CLASS) return hr_job_class_name((enum hr_job_class)group);
   return group < grouper->trace->tenants.count ? grouper->trace->tenants.text[group] : "";
 }
 
@@ -64,6 +66,11 @@ static inline int64_t held_us(const struct hr_result *result, uint32_t job) {
   return result->end_us - result->start_us[job];
 }
 
+/* How much of that was work that was kept. */
+static inline int64_t useful_us(const struct hr_result *result, uint32_t job) {
+  return result->fate ? result->fate[job].kept_us : held_us(result, job);
+}
+
 static void count_jobs(const struct grouper *grouper) {
   const struct hr_result *result = grouper->result;
   const struct hr_trace *trace = grouper->trace;
@@ -78,6 +85,7 @@ static void count_jobs(const struct grouper *grouper) {
       count_outcome(totals, trace, job);
     }
     totals->gpu_us += (hr__wide)trace->gpus[job] * (uint64_t)held_us(result, job);
+    totals->useful_us += (hr__wide)trace->gpus[job] * (uint64_t)useful_us(result, job);
   }
 }
 
@@ -149,6 +157,7 @@ static enum hr_status make_group(const struct grouper *grouper, const struct hr_
                         .jobs = totals->jobs,
                         .completed = totals->completed,
                         .gpu_hours = hr__gpu_hours(totals->gpu_us),
+                        .useful_gpu_hours = hr__gpu_hours(totals->useful_us),
                         .wait_s = hr__distribution_of_us(samples->wait_us + wait, totals->started, totals->wait_us),
                         .jct_s = hr__distribution_of_us(samples->jct_us + completed, totals->completed, totals->jct_us),
                         .slowdown = hr__distribution_of_slowdowns(samples->slowdown_key + completed, totals->completed,
@@ -165,6 +174,7 @@ static void add_totals(struct hr__totals *sum, const struct hr__totals *part) {
   sum->wait_us += part->wait_us;
   sum->jct_us += part->jct_us;
   sum->gpu_us += part->gpu_us;
+  sum->useful_us += part->useful_us;
   sum->slowdown += part->slowdown;
 }
 
@@ -183,15 +193,19 @@ static enum hr_status make_all(const struct grouper *grouper, struct hr__samples
   return status;
 }
 
+static uint32_t count_groups(const struct hr_trace *trace, enum hr__grouping grouping) {
+  if (grouping == HR__BY_SIZE) return N_SIZES;
+  if (grouping == HR__BY_CLASS) return trace->class_ ? HR_N_CLASSES : 0;
+  return trace->tenant ? trace->tenants.count + 1 : 0;
+}
+
 enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping grouping, struct hr__samples *samples,
                                struct hr__groups *groups) {
   *groups = (struct hr__groups){0};
   const struct hr_trace *trace = result->trace;
-  if (grouping == HR__BY_TENANT && !trace->tenant) return HR_OK;
-  struct grouper grouper = {.result = result,
-                            .trace = trace,
-                            .grouping = grouping,
-                            .n_groups = grouping == HR__BY_SIZE ? N_SIZES : trace->tenants.count + 1};
+  struct grouper grouper = {
+      .result = result, .trace = trace, .grouping = grouping, .n_groups = count_groups(trace, grouping)};
+  if (grouper.n_groups == 0) return HR_OK;
   grouper.totals = calloc(grouper.n_groups, sizeof *grouper.totals);
   grouper.cursor = calloc(grouper.n_groups, sizeof *grouper.cursor);
   struct shown *shown = calloc(grouper.n_groups, sizeof *shown);

@@ -2,7 +2,7 @@
 #ifndef HR_REPORT_GROUPS_H
 #define HR_REPORT_GROUPS_H
 
-/* The figures of jobs taken together by tenant, by size, or all at once. */
+/* The figures of jobs taken together by tenant, by class, by size, or all at once. */
 
 #include "headroom/report.h"
 #include "report/wide.h"
@@ -10,11 +10,11 @@
 /* What is counted and summed over a group's jobs. */
 struct hr__totals {
   uint64_t jobs, started, completed, outcome_failed, outcome_cancelled;
-  hr__wide wait_us, jct_us, gpu_us;
+  hr__wide wait_us, jct_us, gpu_us, useful_us;
   double slowdown;
 };
 
-enum hr__grouping { HR__BY_TENANT, HR__BY_SIZE };
+enum hr__grouping { HR__BY_TENANT, HR__BY_CLASS, HR__BY_SIZE };
 
 /* Room for every job's wait, completion time and slowdown; the same room serves one grouping after the other. */
 struct hr__samples {

@@ -208,6 +208,7 @@ static void put_groups(struct json *json, cJSON *root, const char *key, const st
     put_count(json, inner, "jobs", group[i].jobs);
     put_count(json, inner, "completed", group[i].completed);
     put_number(json, inner, "gpu_hours", group[i].gpu_hours);
+    put_number(json, inner, "useful_gpu_hours", group[i].useful_gpu_hours);
     put_distribution(json, inner, "wait_s", &group[i].wait_s);
     put_distribution(json, inner, "jct_s", &group[i].jct_s);
     put_distribution(json, inner, "slowdown", &group[i].slowdown);
@@ -335,6 +336,7 @@ static cJSON *make_tree(const struct hr_summary *summary, const struct hr_run_la
   put_label(&json, root, summary, label);
   put_figures(&json, root, summary);
   put_groups(&json, root, "by_size", summary->by_size, summary->n_sizes);
+  put_groups(&json, root, "by_class", summary->by_class, summary->n_classes);
   put_groups(&json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
   put_markets(&json, root, summary);
   put_evidence(&json, root, summary);

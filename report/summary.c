@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A run's figures. Two groupings walk the jobs: by size, whose samples taken together also give the figures of all
- * jobs, and by tenant where the trace has tenants. What happened over time comes from the usage fold.
+ * A run's figures. Groupings walk the jobs: by size, whose samples taken together also give the figures of all jobs,
+ * and by class and by tenant where the trace has them. What happened over time comes from the usage fold.
  */
 
 #include "report/costs.h"
@@ -66,6 +66,10 @@ static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_re
   summary->wait_s = hr__distribution_of_us(samples->wait_us, all->started, all->wait_us);
   summary->jct_s = hr__distribution_of_us(samples->jct_us, all->completed, all->jct_us);
   summary->slowdown = hr__distribution_of_slowdowns(samples->slowdown_key, all->completed, all->slowdown);
+  status = hr__groups_make(result, HR__BY_CLASS, samples, &groups);
+  summary->by_class = groups.group;
+  summary->n_classes = groups.count;
+  if (status != HR_OK) return status;
   status = hr__groups_make(result, HR__BY_TENANT, samples, &groups);
   summary->by_tenant = groups.group;
   summary->n_tenants = groups.count;
@@ -114,6 +118,7 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
 void hr_summary_destroy(struct hr_summary *summary) {
   if (!summary) return;
   hr__groups_free(summary->by_tenant, summary->n_tenants);
+  hr__groups_free(summary->by_class, summary->n_classes);
   hr__groups_free(summary->by_size, summary->n_sizes);
   hr__costs_destroy(summary->costs);
   free(summary);

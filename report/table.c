@@ -399,6 +399,7 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
   put_totals(&table, summary);
   put_distributions(&table, summary);
   put_groups(&table, "GPUs asked for", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
+  put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);
   put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MOST_TENANTS, summary->gpu_hours);
   put_costs(&table, summary);
   put_foot(&table, summary, perf);

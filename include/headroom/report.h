@@ -57,7 +57,8 @@ struct hr_distribution {
 struct hr_group {
   char *name;
   uint64_t jobs, completed;
-  double gpu_hours; /* GPUs x the time that jobs held them */
+  double gpu_hours;        /* GPUs x the time that jobs held them */
+  double useful_gpu_hours; /* of that, work that was kept */
   struct hr_distribution wait_s, jct_s, slowdown;
 };
 
@@ -88,8 +89,10 @@ struct hr_summary {
   double gpu_hours;
   uint64_t gpus, nodes;
   uint64_t digest, n_events, n_passes;
-  struct hr_group *by_tenant, *by_size; /* tenants by GPU hours, most first; sizes from small to large */
-  size_t n_tenants, n_sizes;
+  struct hr_group *by_tenant; /* by GPU hours, most first */
+  struct hr_group *by_class;  /* none where the trace has no classes */
+  struct hr_group *by_size;   /* from small to large */
+  size_t n_tenants, n_classes, n_sizes;
   bool elastic; /* nodes came and went by request: the two below tell something */
   struct hr_goodput goodput;
   struct hr_spot_figures spot;

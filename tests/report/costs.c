@@ -106,6 +106,9 @@ static void goodput_and_spot_by_hand(void) {
   expect(goodput->checkpoint_gpu_hours, 2);
   expect(goodput->restart_gpu_hours, 2);
   expect(goodput->fraction, 16 / 24.0);
+  double useful = 0;
+  for (size_t i = 0; i < summary->n_sizes; i++) useful += summary->by_size[i].useful_gpu_hours;
+  expect(useful, 16);
   expect(summary->gpu_hours, 24); /* held: the four together */
   CU_ASSERT_EQUAL(summary->spot.reclaims, 1);
   CU_ASSERT_EQUAL(summary->spot.jobs_interrupted, 1);

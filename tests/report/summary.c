@@ -151,6 +151,27 @@ static void tenants_come_by_gpu_hours(void) {
   hr_summary_destroy(summary);
 }
 
+static void classes_make_groups(void) {
+  static const uint8_t class_of_job[] = {HR_CLASS_INFERENCE, HR_CLASS_UNKNOWN, HR_CLASS_TRAINING};
+  struct replayed run;
+  replayed_make(&run, three_jobs, 3, NEVER);
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL(summary->n_classes, 0);
+  hr_summary_destroy(summary);
+  run.trace.class_ = class_of_job;
+  summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  CU_ASSERT_EQUAL_FATAL(summary->n_classes, 3);
+  double gpu_hours = 0;
+  for (size_t i = 0; i < 3; i++) gpu_hours += summary->by_class[i].useful_gpu_hours;
+  expect(gpu_hours, summary->goodput.useful_gpu_hours);
+  const struct hr_group *inference = group_called(summary->by_class, summary->n_classes, "inference");
+  CU_ASSERT_EQUAL(inference->jobs, 1);
+  expect(inference->useful_gpu_hours, inference->gpu_hours);
+  hr_summary_destroy(summary);
+}
+
 static void outcomes_are_counted(void) {
   static const uint8_t outcome[] = {HR_OUTCOME_FAILED, HR_OUTCOME_CANCELLED, HR_OUTCOME_FAILED};
   struct replayed run;
@@ -243,5 +264,6 @@ static void one_job(void) {
 
 TEST_MAIN("report: summary", TEST(a_run_by_hand), TEST(waits_completion_times_and_slowdowns), TEST(slowdown_is_bounded),
           TEST(sizes_have_their_bounds), TEST(sizes_have_figures_of_their_own), TEST(tenants_come_by_gpu_hours),
-          TEST(outcomes_are_counted), TEST(a_horizon_cuts_the_run), TEST(jobs_beyond_the_horizon_are_in_no_figure),
-          TEST(all_rejected), TEST(the_makespan_ends_with_the_last_end), TEST(one_job))
+          TEST(classes_make_groups), TEST(outcomes_are_counted), TEST(a_horizon_cuts_the_run),
+          TEST(jobs_beyond_the_horizon_are_in_no_figure), TEST(all_rejected), TEST(the_makespan_ends_with_the_last_end),
+          TEST(one_job))
