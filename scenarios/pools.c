@@ -42,9 +42,11 @@ static enum hr_status missing_shape(const struct hr__builder *builder, const cha
 /* What the entry says; the catalogue, what it does not say of its instance. */
 static enum hr_status take_shape(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *entry = draft->entry, *gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu");
+  const cJSON *region = cJSON_GetObjectItemCaseSensitive(entry, "region");
   draft->pool = (struct hr_pool_spec){
       .name = cJSON_GetObjectItemCaseSensitive(entry, "name")->valuestring,
       .gpu = gpu ? gpu->valuestring : NULL,
+      .region = region ? region->valuestring : NULL,
       .nodes = (uint32_t)hr__number_of(entry, "nodes", 0),
       .gpus_per_node = (uint32_t)hr__number_of(entry, "gpus_per_node", 0),
       .cpu_milli_per_node = (uint32_t)lround(hr__number_of(entry, "cpu_per_node", 0) * 1000),

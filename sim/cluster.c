@@ -19,55 +19,6 @@ enum { MILLI = 1000 };
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
 
-static char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool same_word(const char *a, size_t length, const char *b) {
-  for (size_t i = 0; i < length; i++)
-    if (!b[i] || lower(a[i]) != lower(b[i])) return false;
-  return b[length] == '\0';
-}
-
-/* Whether `gpu` stands in a `|` list; upper and lower case are the same. */
-static bool list_has(const char *list, const char *gpu) {
-  for (;;) {
-    size_t length = strcspn(list, "|");
-    if (same_word(list, length, gpu)) return true;
-    if (!list[length]) return false;
-    list += length + 1;
-  }
-}
-
-static uint32_t find_class(const struct hr_cluster *cluster, const uint8_t *row) {
-  for (uint32_t i = 0; i < cluster->n_classes; i++)
-    if (memcmp(cluster->accepts + (size_t)i * cluster->n_pools, row, cluster->n_pools) == 0) return i;
-  return HR_NONE;
-}
-
-/* The class of what `list` (NULL: any GPU) accepts, made if it is new. */
-static uint32_t class_of(struct hr_cluster *cluster, const char *list, bool spot_allowed) {
-  uint8_t *row = cluster->accepts + (size_t)cluster->n_classes * cluster->n_pools;
-  for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
-    const struct hr_pool_spec *spec = cluster->pools[pool].spec;
-    row[pool] = (!list || list_has(list, spec->gpu)) && (spot_allowed || spec->market.market != HR_MARKET_SPOT);
-  }
-  uint32_t class_ = find_class(cluster, row);
-  return class_ == HR_NONE ? cluster->n_classes++ : class_;
-}
-
-/* Jobs that accept the same pools share a class, so that they share a queue. */
-static enum hr_status classify_lists(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_names *lists) {
-  size_t n_lists = (size_t)lists->count + 1;
-  cluster->class_of_list = hr_arena_alloc(arena, 2 * n_lists * sizeof *cluster->class_of_list);
-  cluster->accepts = hr_arena_alloc(arena, (2 * n_lists + 1) * cluster->n_pools);
-  if (!cluster->class_of_list || !cluster->accepts) return HR_NO_MEMORY;
-  for (uint32_t barred = 0; barred < 2; barred++)
-    for (uint32_t list = 0; list < n_lists; list++)
-      cluster->class_of_list[barred * n_lists + list] = class_of(cluster, list ? lists->text[list - 1] : NULL, !barred);
-  return HR_OK;
-}
-
 bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec) {
   const struct hr_market_spec *market = &spec->market;
   if (market->market != HR_MARKET_RESERVED) return hr_market_is_elastic(market->market);
@@ -140,7 +91,7 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
   for (uint32_t i = 0; i < spec->n_pools; i++)
     if (init_pool(cluster, arena, &spec->pools[i]) != HR_OK) return HR_NO_MEMORY;
   if (make_nodes(cluster, arena) != HR_OK) return HR_NO_MEMORY;
-  return classify_lists(cluster, arena, &trace->gpu_type_lists);
+  return hr__accepts_init(&cluster->accepts, arena, spec, trace);
 }
 
 /* ---- Taking and giving ------------------------------------------------------------------------------ */
@@ -204,7 +155,7 @@ const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placeme
   if (gpu_milli == 0) return placement->n_slices ? "a job without GPUs takes no slice of a node" : NULL;
   if (placement->pool.id >= cluster->n_pools) return "there is no such pool";
   struct hr__pool *pool = &cluster->pools[placement->pool.id];
-  if (!hr_cluster_accepts(cluster, accept_class, placement->pool)) return "the job does not accept the pool's GPU type";
+  if (!hr_cluster_accepts(cluster, accept_class, placement->pool)) return "the job does not accept the pool";
   if (pool->free_milli < gpu_milli) return "the pool has too few GPUs free";
   if (pool->comes_and_goes && placement->n_slices == 0) return "where nodes come and go, jobs are placed on nodes";
   const char *refusal = take_slices(cluster, pool, placement, gpu_milli);
@@ -243,27 +194,33 @@ void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *p
   cluster->free_milli -= gpu_milli;
 }
 
-/* The class of the job's list of GPU types, spot capacity being acceptable or not. */
-static uint32_t class_of_list(const struct hr_cluster *cluster, hr_job job, bool barred) {
-  const struct hr_trace *trace = cluster->trace;
-  uint32_t list = trace->gpu_types && trace->gpu_types[job.id] != HR_NONE ? trace->gpu_types[job.id] + 1 : 0;
-  if (barred) list += trace->gpu_type_lists.count + 1;
-  return list ? cluster->class_of_list[list] : 0;
+/* How near a reason comes to a place on the cluster. */
+static int nearness(enum hr_reason reason) {
+  switch (reason) {
+  case HR_REASON_NO_GPU_TYPE:
+    return 0;
+  case HR_REASON_NO_REGION:
+    return 1;
+  case HR_REASON_TOO_LARGE:
+    return 2;
+  default:
+    return 3;
+  }
 }
 
 enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job job) {
   uint32_t gpus = cluster->trace->gpus[job.id];
   if (gpus == 0) return HR_REASON_NONE;
-  uint32_t accept_class = hr_cluster_accept_class(cluster, job), unbarred = class_of_list(cluster, job, false);
-  enum hr_reason reason = HR_REASON_NO_GPU_TYPE;
+  uint32_t accept_class = hr_cluster_accept_class(cluster, job);
+  enum hr_reason nearest = HR_REASON_NO_GPU_TYPE;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    bool accepted = hr_cluster_accepts(cluster, accept_class, (hr_pool){i});
-    if (!accepted && !hr_cluster_accepts(cluster, unbarred, (hr_pool){i})) continue;
+    enum hr_reason reason = hr__accepts_refusal(&cluster->accepts, cluster->trace, job, accept_class, i);
     bool fits = cluster->pools[i].size_milli >= (uint64_t)gpus * MILLI;
-    if (accepted && fits) return HR_REASON_NONE;
-    if (reason != HR_REASON_SPOT_ONLY) reason = fits ? HR_REASON_SPOT_ONLY : HR_REASON_TOO_LARGE;
+    if (reason == HR_REASON_NONE && fits) return HR_REASON_NONE;
+    if (nearness(reason) > nearness(HR_REASON_TOO_LARGE) && !fits) reason = HR_REASON_TOO_LARGE;
+    if (nearness(reason) > nearness(nearest)) nearest = reason;
   }
-  return reason;
+  return nearest;
 }
 
 /* ---- Asking, for policies --------------------------------------------------------------------------- */
@@ -300,11 +257,11 @@ static bool is_barred(const struct hr_cluster *cluster, hr_job job) {
 }
 
 uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job) {
-  return class_of_list(cluster, job, cluster->has_spot && is_barred(cluster, job));
+  return hr__accepts_class(&cluster->accepts, cluster->trace, job, cluster->has_spot && is_barred(cluster, job));
 }
 
 bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool) {
-  return cluster->accepts[(size_t)accept_class * cluster->n_pools + pool.id];
+  return hr__accepts_pool(&cluster->accepts, accept_class, pool.id);
 }
 
 /* ---- Nodes that come and go ------------------------------------------------------------------------- */
@@ -400,9 +357,11 @@ enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr
   struct hr_pool_spec copy = *pool;
   copy.name = strdup(pool->name);
   copy.gpu = strdup(pool->gpu);
-  if (!copy.name || !copy.gpu) {
+  copy.region = pool->region ? strdup(pool->region) : NULL;
+  if (!copy.name || !copy.gpu || (pool->region && !copy.region)) {
     free(copy.name);
     free(copy.gpu);
+    free(copy.region);
     return hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
   pools[spec->n_pools++] = copy;
@@ -413,6 +372,7 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     free(spec->pools[i].name);
     free(spec->pools[i].gpu);
+    free(spec->pools[i].region);
     free(spec->pools[i].market.prices);
     free(spec->pools[i].market.spot.levels);
   }

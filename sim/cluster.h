@@ -5,6 +5,7 @@
 /* The cluster's state: what is free where, and which job may go to which pool. */
 
 #include "headroom/policy.h"
+#include "sim/accepts.h"
 #include "sim/bitset.h"
 
 enum { HR__NODE_STATES = HR_NODE_CLOSING + 1 };
@@ -43,10 +44,7 @@ struct hr_cluster {
   const struct hr_trace *trace;
   const struct hr_class_spec *classes; /* may be NULL */
   bool has_spot;
-  uint32_t *class_of_list; /* [2][gpu_type_lists.count + 1]: accept class of no list and of each list of GPU types; of
-                              jobs that may not go to spot capacity, the second time */
-  uint8_t *accepts;        /* [n_classes][n_pools]; class 0 accepts every pool */
-  uint32_t n_classes;
+  struct hr__accepts accepts;
 };
 
 /* Whether nodes of the pool come and go: elastic, or reserved for a time. */

@@ -13,7 +13,8 @@ extern "C" {
 
 struct hr_pool_spec {
   char *name;
-  char *gpu; /* GPU type, e.g. "A100-80"; what a job's acceptable types are compared with */
+  char *gpu;    /* GPU type, e.g. "A100-80"; what a job's acceptable types are compared with */
+  char *region; /* likewise; NULL: in none */
   uint32_t nodes, gpus_per_node;
   uint32_t cpu_milli_per_node; /* 0: unknown */
   uint64_t mem_mib_per_node;   /* 0: unknown */

@@ -60,7 +60,8 @@ enum hr_event_kind {
   X(HR_REASON_POLICY, "policy")                   /* the policy refuses it, or stops it */                             \
   X(HR_REASON_RECLAIMED, "reclaimed")             /* the market took the node */                                       \
   X(HR_REASON_SAVED, "saved")                     /* the job left a node that is to be reclaimed, its work saved */    \
-  X(HR_REASON_RESERVATION_END, "reservation-end") /* the time that the node was reserved for is over */
+  X(HR_REASON_RESERVATION_END, "reservation-end") /* the time that the node was reserved for is over */                \
+  X(HR_REASON_NO_REGION, "no-such-region")        /* no pool with an acceptable GPU type is in an acceptable region */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,

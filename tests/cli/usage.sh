@@ -267,6 +267,31 @@ case_column_map() {
   matches jobs.csv '^2,101,110\.5,120\.5,9\.5,1,'
 }
 
+case_regions() {
+  cat >s.json <<'END'
+{ "policy": { "name": "queue", "backfill": "skip" }, "cluster": { "pools": [
+  { "name": "nowhere", "gpu": "A100-40", "nodes": 1, "gpus_per_node": 8 },
+  { "name": "west", "gpu": "A100-40", "region": "us-west-2", "nodes": 1, "gpus_per_node": 8 },
+  { "name": "east", "gpu": "L4", "region": "us-east-1", "nodes": 1, "gpus_per_node": 4 } ] } }
+END
+  cat >t.csv <<'END'
+job_id,submit_s,duration_s,gpus,gpu_type,regions
+any,0,9,1,,
+west,0,9,1,,eu-west-1|US-WEST-2
+east,0,9,1,A100-40|L4,us-east-1
+wrong-region,0,9,1,A100-40,us-east-1
+wrong-gpu,0,9,1,H100,us-east-1
+large,0,9,5,,us-east-1
+END
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv
+  matches jobs.csv '^any,.*,completed,'
+  matches jobs.csv '^west,.*,completed,.*,west,'
+  matches jobs.csv '^east,.*,completed,.*,east,'
+  says stderr 'rejected: wrong-region (no-such-region: no pool with such GPUs is in a region they accept)'
+  says stderr 'rejected: wrong-gpu (no-such-gpu-type'
+  says stderr 'rejected: large (too-large'
+}
+
 case_horizon() {
   small_scenario
   printf 'submit_s,duration_s,gpus\n0,10,16\n1,10,1\n50,1,1\n' >t.csv

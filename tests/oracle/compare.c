@@ -21,7 +21,7 @@ static bool chance(struct hr__stream *stream, uint32_t percent) {
 static uint32_t random_pools(struct hr__stream *stream, struct replay_pool *pools) {
   uint32_t n_pools = 1 + below(stream, 3);
   for (uint32_t p = 0; p < n_pools; p++)
-    pools[p] = (struct replay_pool){.shape = {1 + below(stream, 6), 1 + below(stream, 8)}, .type = below(stream, 3)};
+    pools[p] = (struct replay_pool){{1 + below(stream, 6), 1 + below(stream, 8)}, below(stream, 3), below(stream, 3)};
   return n_pools;
 }
 
@@ -52,7 +52,7 @@ static void random_case(struct hr__stream *stream, struct replay_case *workload)
   static const int64_t units[] = {1, HR_SECOND_US};
   uint32_t span = spans[below(stream, 4)];
   int64_t unit = units[below(stream, 2)], at = below(stream, 1000) * unit;
-  bool typed = chance(stream, 50);
+  bool typed = chance(stream, 50), placed = chance(stream, 30);
   workload->n_pools = random_pools(stream, workload->pools);
   workload->n_jobs = 1 + below(stream, MAX_JOBS);
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
@@ -65,6 +65,7 @@ static void random_case(struct hr__stream *stream, struct replay_case *workload)
         .priority = (int32_t)below(stream, 4) - 1,
         .gpus = random_gpus(stream),
         .types = typed && chance(stream, 60) ? below(stream, 1u << REPLAY_TYPES) : 0,
+        .regions = placed && chance(stream, 60) ? below(stream, 1u << REPLAY_REGIONS) : 0,
     };
     at += below(stream, 1 + 2 * span / workload->n_jobs) * unit;
   }

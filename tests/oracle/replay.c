@@ -43,10 +43,10 @@ void replay_outcome_finish(struct replay_outcome *outcome) {
 /* ---- The product's side --------------------------------------------------------------------------------- */
 
 /* "G0|G2" */
-static struct hr_text type_list(uint32_t types, char *buffer) {
+static struct hr_text list_of(char letter, uint32_t set, char *buffer) {
   size_t length = 0;
-  for (uint32_t t = 0; t < REPLAY_TYPES; t++)
-    if (types >> t & 1) length += (size_t)sprintf(buffer + length, length ? "|G%" PRIu32 : "G%" PRIu32, t);
+  for (uint32_t i = 0; set >> i; i++)
+    if (set >> i & 1) length += (size_t)sprintf(buffer + length, "%s%c%" PRIu32, length ? "|" : "", letter, i);
   return (struct hr_text){buffer, length};
 }
 
@@ -56,7 +56,7 @@ struct hr_trace *replay_trace(const struct replay_case *workload) {
   if (!builder) abort();
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     const struct replay_job *job = &workload->jobs[i];
-    char types[REPLAY_TYPES * 4];
+    char types[REPLAY_TYPES * 4], regions[REPLAY_REGIONS * 4];
     struct hr_job_record record;
     hr_job_record_init(&record);
     record.submit_us = job->submit;
@@ -65,7 +65,8 @@ struct hr_trace *replay_trace(const struct replay_case *workload) {
     record.priority = job->priority;
     if (job->limit >= 0) record.limit_us = job->limit;
     if (job->estimate >= 0) record.estimate_us = job->estimate;
-    if (job->types) record.gpu_types = type_list(job->types, types);
+    if (job->types) record.gpu_types = list_of('G', job->types, types);
+    if (job->regions) record.regions = list_of('R', job->regions, regions);
     must(hr_trace_builder_add(builder, &record, i + 2, &error), &error);
   }
   struct hr_trace *trace = NULL;
@@ -92,11 +93,13 @@ static struct hr_cluster_spec cluster_of(const struct replay_case *workload) {
   struct hr_cluster_spec spec = {0};
   struct hr_error error;
   for (uint32_t p = 0; p < workload->n_pools; p++) {
-    char name[16], gpu[16];
+    char name[16], gpu[16], region[16];
     snprintf(name, sizeof name, "pool%" PRIu32, p);
     snprintf(gpu, sizeof gpu, "G%" PRIu32, workload->pools[p].type);
+    snprintf(region, sizeof region, "R%" PRIu32, workload->pools[p].region - 1);
     struct hr_pool_spec pool = {.name = name,
                                 .gpu = gpu,
+                                .region = workload->pools[p].region ? region : NULL,
                                 .nodes = workload->pools[p].shape.nodes,
                                 .gpus_per_node = workload->pools[p].shape.gpus_per_node};
     must(hr_cluster_spec_add(&spec, &pool, &error), &error);
@@ -166,10 +169,14 @@ struct replay_outcome replay_product(const struct hr_trace *trace, const struct 
 
 /* ---- The naive side ------------------------------------------------------------------------------------- */
 
-static uint32_t accepted_pools(const struct replay_case *workload, uint32_t types) {
+static uint32_t accepted_pools(const struct replay_case *workload, const struct replay_job *job) {
   uint32_t accepted = 0;
-  for (uint32_t p = 0; p < workload->n_pools; p++)
-    if (!types || types >> workload->pools[p].type & 1) accepted |= 1u << p;
+  for (uint32_t p = 0; p < workload->n_pools; p++) {
+    const struct replay_pool *pool = &workload->pools[p];
+    bool type_will_do = !job->types || job->types >> pool->type & 1;
+    bool region_will_do = !job->regions || (pool->region && job->regions >> (pool->region - 1) & 1);
+    if (type_will_do && region_will_do) accepted |= 1u << p;
+  }
   return accepted;
 }
 
@@ -199,7 +206,7 @@ static struct columns columns_of(const struct replay_case *workload) {
     c.estimate[i] = job->estimate;
     c.priority[i] = job->priority;
     c.gpus[i] = job->gpus;
-    c.accepts[i] = accepted_pools(workload, job->types);
+    c.accepts[i] = accepted_pools(workload, job);
   }
   return c;
 }
@@ -267,14 +274,17 @@ void replay_print(const struct replay_case *workload, struct replay_rules rules,
   char text[64];
   printf("\n%s\n", replay_rules_text(rules, text));
   for (uint32_t p = 0; p < workload->n_pools; p++)
-    printf("pool %" PRIu32 ": %" PRIu32 " nodes x %" PRIu32 " GPUs of type G%" PRIu32 "\n", p,
-           workload->pools[p].shape.nodes, workload->pools[p].shape.gpus_per_node, workload->pools[p].type);
+    printf("pool %" PRIu32 ": %" PRIu32 " nodes x %" PRIu32 " GPUs of type G%" PRIu32 " in region %" PRIu32 " - 1\n", p,
+           workload->pools[p].shape.nodes, workload->pools[p].shape.gpus_per_node, workload->pools[p].type,
+           workload->pools[p].region);
   if (product->failed) printf("the product failed: %s\n", product->error.text);
-  printf("job: submit work limit estimate priority gpus types | naive start, units | product's\n");
+  printf("job: submit work limit estimate priority gpus types regions | naive start, units | product's\n");
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     const struct replay_job *j = &workload->jobs[i];
-    printf("%" PRIu32 ": %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRIu32 " %" PRIx32 " |", i,
-           j->submit - workload->jobs[0].submit, j->work, j->limit, j->estimate, j->priority, j->gpus, j->types);
+    printf("%" PRIu32 ": %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRIu32 " %" PRIx32 " %" PRIx32
+           " |",
+           i, j->submit - workload->jobs[0].submit, j->work, j->limit, j->estimate, j->priority, j->gpus, j->types,
+           j->regions);
     print_fate(naive, i);
     printf(" |");
     print_fate(product, i);

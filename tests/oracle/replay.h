@@ -10,18 +10,20 @@
 #include "headroom/policies.h"
 #include "headroom/sim.h"
 
-/* Times in microseconds, -1 where unknown. `types`: bit t is set where GPU type t will do; 0: any will do. */
+/* Times in microseconds, -1 where unknown. `types`, `regions`: bit i is set where GPU type or region i will do; 0: any
+   will do. */
 struct replay_job {
   int64_t submit, work, limit, estimate;
   int32_t priority;
-  uint32_t gpus, types;
+  uint32_t gpus, types, regions;
 };
 
-/* GPU types are numbered; one more than any pool has is a type that jobs may ask for in vain. */
-enum { REPLAY_TYPES = 4 };
+/* GPU types and regions are numbered; one more than any pool has is one that jobs may ask for in vain. */
+enum { REPLAY_TYPES = 4, REPLAY_REGIONS = 3 };
 struct replay_pool {
   struct naive_pool shape;
   uint32_t type;
+  uint32_t region; /* 0: in none; else its number and 1 */
 };
 
 /* Jobs sorted by submit. */

@@ -249,7 +249,8 @@ static void downtime_is_what_jobs_wait_for(void) {
   run->class_[1] = HR_CLASS_INFERENCE;
   run->classes[HR_CLASS_INFERENCE].no_spot = true;
   run->classes[HR_CLASS_TRAINING] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_ON_NOTICE};
-  run->pool[0] = run->pool[1] = (struct hr_pool_spec){.name = (char *)"p", .gpu = (char *)"T4", 1, 8};
+  run->pool[0] = run->pool[1] =
+      (struct hr_pool_spec){.name = (char *)"p", .gpu = (char *)"T4", .nodes = 1, .gpus_per_node = 8};
   run->pool[0].market.market = HR_MARKET_SPOT;
   run->pool[0].market.spot =
       (struct hr_spot_spec){.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 3, .period_us = 100 * HOUR_US};

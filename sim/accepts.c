@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A list of GPU types is a set of pools, and so is a list of regions; traces have many lists that mean the same few
+ * sets. A class is one of each, less the spot pools for jobs that may not go there.
+ */
+
+#include "sim/accepts.h"
+
+#include <string.h>
+
+/* ---- Lists ------------------------------------------------------------------------------------------ */
+
+static char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool same_word(const char *a, size_t length, const char *b) {
+  for (size_t i = 0; i < length; i++)
+    if (!b[i] || lower(a[i]) != lower(b[i])) return false;
+  return b[length] == '\0';
+}
+
+/* Whether `word` stands in a `|` list; upper and lower case are the same. */
+static bool list_has(const char *list, const char *word) {
+  for (;;) {
+    size_t length = strcspn(list, "|");
+    if (same_word(list, length, word)) return true;
+    if (!list[length]) return false;
+    list += length + 1;
+  }
+}
+
+/* ---- Sets of pools ---------------------------------------------------------------------------------- */
+
+static enum hr_status sets_init(struct hr__pool_sets *sets, struct hr_arena *arena, uint32_t n_pools, size_t most) {
+  *sets = (struct hr__pool_sets){.row = hr_arena_alloc(arena, (most + 1) * n_pools), .n_pools = n_pools};
+  return sets->row ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Where the set under construction goes, behind those that are there. */
+static uint8_t *sets_draft(const struct hr__pool_sets *sets) {
+  return sets->row + (size_t)sets->count * sets->n_pools;
+}
+
+/* The number of the set that has been drafted, which is kept if it is new. */
+static uint32_t sets_keep(struct hr__pool_sets *sets) {
+  const uint8_t *draft = sets_draft(sets);
+  for (uint32_t i = 0; i < sets->count; i++)
+    if (memcmp(sets->row + (size_t)i * sets->n_pools, draft, sets->n_pools) == 0) return i;
+  return sets->count++;
+}
+
+static bool sets_have(const struct hr__pool_sets *sets, uint32_t set, uint32_t pool) {
+  return sets->row[(size_t)set * sets->n_pools + pool];
+}
+
+/* What a list chooses by: the pool's GPU type or its region, NULL where it is not known. */
+typedef const char *trait(const struct hr_pool_spec *spec);
+
+static const char *gpu_trait(const struct hr_pool_spec *spec) {
+  return spec->gpu;
+}
+
+static const char *region_trait(const struct hr_pool_spec *spec) {
+  return spec->region;
+}
+
+static enum hr_status sets_of_lists(struct hr__pool_sets *sets, uint32_t **set_of, struct hr_arena *arena,
+                                    const struct hr_cluster_spec *cluster, const struct hr_names *lists, trait *of) {
+  *set_of = hr_arena_alloc(arena, ((size_t)lists->count + 1) * sizeof **set_of);
+  if (!*set_of || sets_init(sets, arena, cluster->n_pools, (size_t)lists->count + 1) != HR_OK) return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, cluster->n_pools);
+  (*set_of)[0] = sets_keep(sets);
+  for (uint32_t list = 0; list < lists->count; list++) {
+    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+      const char *word = of(&cluster->pools[pool]);
+      sets_draft(sets)[pool] = word && list_has(lists->text[list], word);
+    }
+    (*set_of)[list + 1] = sets_keep(sets);
+  }
+  return HR_OK;
+}
+
+/* ---- Classes ---------------------------------------------------------------------------------------- */
+
+static uint32_t *class_at(const struct hr__accepts *accepts, uint32_t gpus, uint32_t regions, bool barred) {
+  size_t row = (size_t)barred * accepts->by_region.count + regions;
+  return &accepts->class_of[row * accepts->by_gpu.count + gpus];
+}
+
+static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, uint32_t gpus,
+                       uint32_t regions, bool barred) {
+  uint8_t *draft = sets_draft(&accepts->classes);
+  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
+    draft[pool] = sets_have(&accepts->by_gpu, gpus, pool) && sets_have(&accepts->by_region, regions, pool) &&
+                  !(barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
+  *class_at(accepts, gpus, regions, barred) = sets_keep(&accepts->classes);
+}
+
+enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
+                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
+  if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists, gpu_trait) !=
+          HR_OK ||
+      sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
+                    region_trait) != HR_OK)
+    return HR_NO_MEMORY;
+  size_t n_classes = (size_t)2 * accepts->by_region.count * accepts->by_gpu.count;
+  accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
+  if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
+    return HR_NO_MEMORY;
+  for (uint32_t barred = 0; barred < 2; barred++)
+    for (uint32_t regions = 0; regions < accepts->by_region.count; regions++)
+      for (uint32_t gpus = 0; gpus < accepts->by_gpu.count; gpus++) make_class(accepts, cluster, gpus, regions, barred);
+  return HR_OK;
+}
+
+static uint32_t set_of(const uint32_t *set_of_list, const uint32_t *list_of, hr_job job) {
+  return list_of && list_of[job.id] != HR_NONE ? set_of_list[list_of[job.id] + 1] : 0;
+}
+
+uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job, bool barred) {
+  uint32_t gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job);
+  uint32_t regions = set_of(accepts->set_of_regions, trace->regions, job);
+  return *class_at(accepts, gpus, regions, barred);
+}
+
+enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job,
+                                   uint32_t class_, uint32_t pool) {
+  if (!sets_have(&accepts->by_gpu, set_of(accepts->set_of_gpus, trace->gpu_types, job), pool))
+    return HR_REASON_NO_GPU_TYPE;
+  if (!sets_have(&accepts->by_region, set_of(accepts->set_of_regions, trace->regions, job), pool))
+    return HR_REASON_NO_REGION;
+  return hr__accepts_pool(accepts, class_, pool) ? HR_REASON_NONE : HR_REASON_SPOT_ONLY;
+}
