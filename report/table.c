@@ -326,7 +326,7 @@ static void put_cost_totals(struct table *table, const struct hr_cost_summary *c
   if (isnan(costs->saving_vs_on_demand)) return;
   double saving = costs->saving_vs_on_demand;
   put_field(table, "on demand", "%s for the same GPU hours: %s %% %s", hr__usd_text(costs->all_on_demand_uusd, text[0]),
-            hr__fixed_text(100 * fabs(saving), 1, text[1]), saving < 0 ? "less than this" : "saved");
+            hr__fixed_text(100 * fabs(saving), 1, text[1]), saving < 0 ? "paid on top of it" : "saved");
 }
 
 static void put_over_budget(struct table *table, const struct hr_cost_summary *costs) {

@@ -143,7 +143,7 @@ static void a_difference_is_seen(void) {
       {.submit = 0, .work = 10, .limit = -1, .estimate = -1, .gpus = 2},
       {.submit = 0, .work = 5, .limit = -1, .estimate = -1, .gpus = 1},
   };
-  struct replay_case workload = {.jobs = jobs, .n_jobs = 3, .pools = {{{1, 2}, 0}}, .n_pools = 1};
+  struct replay_case workload = {.jobs = jobs, .n_jobs = 3, .pools = {{.shape = {1, 2}}}, .n_pools = 1};
   struct hr_trace *trace = replay_trace(&workload);
   struct replay_rules easy = {NAIVE_FIFO, NAIVE_EASY, NAIVE_BEST_FIT},
                       strict = {NAIVE_FIFO, NAIVE_STRICT, NAIVE_BEST_FIT};

@@ -27,7 +27,7 @@ bool helios_read(struct replay_case *workload, uint32_t nodes) {
     abort();
   }
   *workload = (struct replay_case){
-      .jobs = replay_jobs_of(trace), .n_jobs = trace->n_jobs, .pools = {{{nodes, 8}, 0}}, .n_pools = 1};
+      .jobs = replay_jobs_of(trace), .n_jobs = trace->n_jobs, .pools = {{.shape = {nodes, 8}}}, .n_pools = 1};
   hr_column_map_finish(&map);
   hr_trace_destroy(trace);
   return true;
