@@ -47,7 +47,7 @@ struct hr_spot_figures hr__spot_figures(const struct hr_cluster_spec *cluster, c
   for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
     const struct hr_pool_spec *spec = &cluster->pools[i];
     const struct hr_pool_fate *fate = &result->pools[i];
-    if (spec->market.market != HR_MARKET_SPOT) continue;
+    if (spec->market.market != HR_MARKET_SPOT || spec->nodes == 0) continue;
     figures.pools++;
     figures.reclaims += fate->reclaims;
     figures.jobs_interrupted += fate->interruptions;

@@ -92,7 +92,8 @@ static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec
                        uint32_t regions, bool barred) {
   uint8_t *draft = sets_draft(&accepts->classes);
   for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
-    draft[pool] = sets_have(&accepts->by_gpu, gpus, pool) && sets_have(&accepts->by_region, regions, pool) &&
+    draft[pool] = cluster->pools[pool].nodes > 0 && sets_have(&accepts->by_gpu, gpus, pool) &&
+                  sets_have(&accepts->by_region, regions, pool) &&
                   !(barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
   *class_at(accepts, gpus, regions, barred) = sets_keep(&accepts->classes);
 }

@@ -19,7 +19,7 @@ struct hr__pool_sets {
 struct hr__accepts {
   struct hr__pool_sets by_gpu, by_region; /* set 0: every pool */
   uint32_t *set_of_gpus, *set_of_regions; /* [lists + 1]: of no list, and of each list of the trace */
-  struct hr__pool_sets classes;           /* class 0: every pool */
+  struct hr__pool_sets classes;           /* class 0: every pool that has nodes */
   uint32_t *class_of;                     /* [2][by_region.count][by_gpu.count]; the second time, for jobs that may not
                                              go to spot capacity */
 };

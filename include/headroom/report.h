@@ -70,7 +70,7 @@ struct hr_goodput {
 
 /* What spot pools did. */
 struct hr_spot_figures {
-  uint32_t pools;
+  uint32_t pools; /* that have nodes */
   uint64_t reclaims, jobs_interrupted;
   double node_hours, gpu_hours; /* that nodes were paid for */
   double reclaims_per_node_hour;

@@ -158,7 +158,10 @@ case_scenario_nested_10000_deep() {
 case_scenario_zero_nodes() {
   small_scenario
   sed -i 's/"nodes": 2/"nodes": 0/' s.json
-  refuses "s\.json:3:68: 'cluster\.pools\.0\.nodes' is the number 0; a whole number from 1" s.json
+  refuses 's\.json:3:25: no pool has a node; one is needed at least' s.json
+  small_scenario
+  sed -i 's/"nodes": 2/"nodes": -1/' s.json
+  refuses "s\.json:3:68: 'cluster\.pools\.0\.nodes' is the number -1; a whole number from 0" s.json
 }
 
 case_scenario_cut_off() {

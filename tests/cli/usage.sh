@@ -292,6 +292,26 @@ END
   says stderr 'rejected: large (too-large'
 }
 
+# A pool of no node is as good as none.
+case_pool_of_no_nodes() {
+  cat >s.json <<'END'
+{ "policy": { "name": "queue", "backfill": "skip", "market": "spot-first" }, "cluster": { "pools": [
+  { "name": "none", "gpu": "A100-40", "nodes": 0, "gpus_per_node": 16, "market": "spot", "boot_s": 0,
+    "usd_per_gpu_hour": 1, "spot": { "model": "exponential", "rate_per_h": 9 } },
+  { "name": "p", "gpu": "A100-40", "nodes": 2, "gpus_per_node": 4, "market": "on-demand", "boot_s": 0,
+    "usd_per_gpu_hour": 3 } ] } }
+END
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,3600,8,\n0,3600,9,\n0,9,1,A100-40\n' >t.csv
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv --json summary.json
+  matches jobs.csv '^1,.*,completed,'
+  matches jobs.csv '^3,.*,completed,'
+  says stderr 'rejected: 2 (too-large'
+  matches summary.json '^ {4}"availability": null$'
+  sed '2,3d' s.json >without.json
+  try 0 run without.json --trace t.csv --check --jobs without.csv --quiet
+  cmp jobs.csv without.csv || fail "an empty pool changed the fate of a job"
+}
+
 case_horizon() {
   small_scenario
   printf 'submit_s,duration_s,gpus\n0,10,16\n1,10,1\n50,1,1\n' >t.csv

@@ -21,7 +21,7 @@ static bool chance(struct hr__stream *stream, uint32_t percent) {
 static uint32_t random_pools(struct hr__stream *stream, struct replay_pool *pools) {
   uint32_t n_pools = 1 + below(stream, 3);
   for (uint32_t p = 0; p < n_pools; p++)
-    pools[p] = (struct replay_pool){{1 + below(stream, 6), 1 + below(stream, 8)}, below(stream, 3), below(stream, 3)};
+    pools[p] = (struct replay_pool){{below(stream, 7), 1 + below(stream, 8)}, below(stream, 3), below(stream, 3)};
   return n_pools;
 }
 

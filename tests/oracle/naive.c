@@ -136,7 +136,7 @@ static bool place(struct state *s, const uint32_t *free, uint32_t job, struct na
   uint32_t gpus = in->gpus[job];
   bool one_unit = in->placement == NAIVE_POOL;
   for (uint32_t p = 0; p < in->n_pools; p++)
-    if (accepts(in, job, p) && in->pools[p].gpus_per_node >= gpus) one_unit = true;
+    if (accepts(in, job, p) && in->pools[p].nodes > 0 && in->pools[p].gpus_per_node >= gpus) one_unit = true;
   seat->count = 0;
   if (gpus == 0) return true;
   if (one_unit) {

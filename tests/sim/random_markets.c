@@ -98,7 +98,7 @@ static void draw_pools(struct random_case *random) {
     struct hr_pool_spec *pool = &random->pools[i];
     *pool = (struct hr_pool_spec){.name = name,
                                   .gpu = gpu,
-                                  .nodes = 1 + draw(MOST_NODES / MOST_POOLS),
+                                  .nodes = draw(1 + MOST_NODES / MOST_POOLS),
                                   .gpus_per_node = 1 + draw(6),
                                   .storage_mib_s = draw(2) ? 10 : 0};
     pool->market.market = (enum hr_market)draw(HR_N_MARKETS);
