@@ -15,9 +15,11 @@ enum hr_status hr__cost_line_add(struct hr_cost_lines *lines, const char *name, 
   return HR_OK;
 }
 
-/* A breakdown: each item's key, HR_NONE for what has none, and each key's name. */
+/* A breakdown: each item's key, HR_NONE for what has none, and each key's name. `of_pools`: the key follows from the
+   item's pool alone. */
 struct breakdown {
   uint32_t n_keys;
+  bool of_pools;
   uint32_t (*key_of)(const struct hr__costing *costing, const struct hr__cost_item *item);
   const char *(*name_of)(const struct hr__costing *costing, uint32_t key);
 };
@@ -37,13 +39,21 @@ static enum hr_status add_rest(const struct hr__costing *costing, const struct b
   return status == HR_OK && services ? hr__cost_line_add(lines, hr__services_name, services) : status;
 }
 
-/* Keys that no item has are left out. */
+/* The keys of all pools that cost something, were it nothing this time: readers find them in every report. */
+static void expect_pools(const struct hr__costing *costing, const struct breakdown *breakdown, bool *any) {
+  for (uint32_t i = 0; i < costing->cluster->n_pools; i++)
+    if (costing->cluster->pools[i].market.market != HR_MARKET_NONE)
+      any[breakdown->key_of(costing, &(struct hr__cost_item){.pool = i})] = true;
+}
+
+/* Other keys that no item has are left out. */
 static enum hr_status break_down(const struct hr__costing *costing, const struct breakdown *breakdown,
                                  struct hr_cost_lines *lines) {
   int64_t *sums = calloc(breakdown->n_keys + 1, sizeof *sums);
   bool *any = calloc(breakdown->n_keys + 1, sizeof *any);
   lines->line = calloc((size_t)breakdown->n_keys + 2, sizeof *lines->line);
   enum hr_status status = sums && any && lines->line ? HR_OK : HR_NO_MEMORY;
+  if (status == HR_OK && breakdown->of_pools) expect_pools(costing, breakdown, any);
   for (size_t i = 0; i < costing->n_items && status == HR_OK; i++) {
     uint32_t key = breakdown->key_of(costing, &costing->items[i]);
     if (key == HR_NONE) continue;
@@ -96,10 +106,10 @@ static const char *class_name(const struct hr__costing *costing, uint32_t class_
 
 enum hr_status hr__cost_breakdowns(const struct hr__costing *costing, struct hr_cost_summary *costs) {
   uint32_t n_pools = costing->cluster->n_pools;
-  const struct breakdown by_market = {HR_N_MARKETS, market_of, market_name};
-  const struct breakdown by_pool = {n_pools, pool_of, pool_name};
-  const struct breakdown by_class = {HR_N_CLASSES, class_of, class_name};
-  const struct breakdown by_gpu = {n_pools, gpu_of, gpu_name};
+  const struct breakdown by_market = {HR_N_MARKETS, true, market_of, market_name};
+  const struct breakdown by_pool = {n_pools, true, pool_of, pool_name};
+  const struct breakdown by_class = {HR_N_CLASSES, false, class_of, class_name};
+  const struct breakdown by_gpu = {n_pools, true, gpu_of, gpu_name};
   enum hr_status status = break_down(costing, &by_market, &costs->by_market);
   if (status == HR_OK) status = break_down(costing, &by_pool, &costs->by_pool);
   if (status == HR_OK) status = break_down(costing, &by_class, &costs->by_class);

@@ -165,12 +165,12 @@ static const struct {
      "s.json:2:13: 'horizon_s' is the number 0; a number from 1e-06 to 100000000000 is wanted"},
     {WITH("\"horizon_s\":1e999"),
      "s.json:2:13: 'horizon_s' is a number beyond all bounds; a number from 1e-06 to 100000000000 is wanted"},
-    {WITH_POOL(POOL_WITH("0", "8")),
-     "s.json:3:36: 'cluster.pools.0.nodes' is the number 0; a whole number from 1 to 16000000 is wanted"},
+    {WITH_POOL(POOL_WITH("-1", "8")),
+     "s.json:3:36: 'cluster.pools.0.nodes' is the number -1; a whole number from 0 to 16000000 is wanted"},
     {WITH_POOL(POOL_WITH("\"8\"", "8")),
-     "s.json:3:36: 'cluster.pools.0.nodes' is the text \"8\"; a whole number from 1 to 16000000 is wanted"},
+     "s.json:3:36: 'cluster.pools.0.nodes' is the text \"8\"; a whole number from 0 to 16000000 is wanted"},
     {WITH_POOL(POOL_WITH("16000001", "8")),
-     "s.json:3:36: 'cluster.pools.0.nodes' is the number 16000001; a whole number from 1 to 16000000 is wanted"},
+     "s.json:3:36: 'cluster.pools.0.nodes' is the number 16000001; a whole number from 0 to 16000000 is wanted"},
     {WITH_POOL(POOL_WITH("1", "0")),
      "s.json:3:54: 'cluster.pools.0.gpus_per_node' is the number 0; a whole number from 1 to 4000000 is wanted"},
     {WITH_POOL(POOL_WITH("1000000", "8")), "s.json:2:20: a cluster of 1000000 nodes and 8000000 GPUs is too large; at "
@@ -227,11 +227,11 @@ static const struct {
      "--set cluster.pools.1.nodes=1: '1' is not an entry of 'cluster.pools'; it has 1, counted from 0"},
     {"cluster.pools.x.nodes=1",
      "--set cluster.pools.x.nodes=1: 'x' is not an entry of 'cluster.pools'; it has 1, counted from 0"},
-    {"cluster.pools.0.nodes=0",
-     "--set cluster.pools.0.nodes=0: 'cluster.pools.0.nodes' is the number 0; a whole number "
-     "from 1 to 16000000 is wanted"},
+    {"cluster.pools.0.nodes=-1",
+     "--set cluster.pools.0.nodes=-1: 'cluster.pools.0.nodes' is the number -1; a whole number "
+     "from 0 to 16000000 is wanted"},
     {"cluster.pools.0.nodes=many", "--set cluster.pools.0.nodes=many: 'cluster.pools.0.nodes' is the text \"many\"; a "
-                                   "whole number from 1 to 16000000 is wanted"},
+                                   "whole number from 0 to 16000000 is wanted"},
     {"cluster.pools=[{}]",
      "--set cluster.pools=[{}]: 'cluster.pools.0' lacks the key 'name'; a text \"...\" of 1 to 200 "
      "bytes is wanted"},

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Runs every block of README.md that is fenced as ```sh run; a block that names a real trace is skipped, loudly, where
+# Runs every block of a page that is fenced as ```sh run; a block that names a real trace is skipped, loudly, where
 # the trace is not there. A block fenced as ```text COMMAND must be what the command prints, down to the digest (the
 # lines after it tell of the wall clock).
 #
-#   readme.sh SOURCE BUILD
+#   page.sh SOURCE BUILD PAGE
 set -eu
 
 source_dir=$1
 PATH=$2:$PATH
 export PATH
+page=$3
 area=$(mktemp -d)
 trap 'rm -rf "$area"' EXIT
 
@@ -28,7 +29,7 @@ awk -v folder="$area/blocks" '
     next
   }
   /^```/ { inside = 0 }
-  inside { print > file }' "$source_dir/README.md"
+  inside { print > file }' "$source_dir/$page"
 
 # missing_trace BLOCK: the first real trace that the block names and that is not there.
 missing_trace() {
@@ -59,16 +60,11 @@ done
 for command in "$area"/blocks/*.command; do
   [ -e "$command" ] || break
   count=$((count + 1))
-  sh -eu "$command" 2>&1 </dev/null | sed '/^ *digest/q' >"$area/out"
+  sh -eu "$command" 2>"$area/errors" </dev/null | sed '/^ *digest/q' >"$area/out"
   sed '/^ *digest/q' "${command%.command}.expected" | diff - "$area/out" && continue
   failures=$((failures + 1))
-  echo "FAILED: README.md shows something else than this prints (<: README.md): $(cat "$command")"
+  echo "FAILED: $page shows something else than this prints (<: $page): $(cat "$command" "$area/errors")"
 done
 
-# Its picture is what the script draws today.
-count=$((count + 1))
-headroom run scenarios/demo.json --quiet --timeline timeline.csv
-awk -v title=demo -f docs/figures/timeline_svg.awk timeline.csv | cmp - docs/figures/demo.svg || failures=$((failures + 1))
-
-echo "README.md: $count blocks run, $failures failed"
+echo "$page: $count blocks run, $failures failed"
 [ "$count" -gt 0 ] && [ "$failures" -eq 0 ]
