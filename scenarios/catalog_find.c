@@ -52,12 +52,17 @@ static const char *longest_beginning(const char *word, const char *const *known)
   return longest;
 }
 
+/* One name that may have been meant, though the word is not short for it; NULL for none. */
+static const char *nearest_name(const char *word, const char *const *known) {
+  const char *nearest = hr_nearest_word(word, known);
+  return nearest ? nearest : longest_beginning(word, known);
+}
+
 enum hr_status hr__catalog_unknown(struct hr_error *error, const char *what, const char *word,
                                    const char *const *known) {
   char names[MOST_NAMES_TOLD * 62 + 40];
   size_t near = list_names(word, known, names, sizeof names);
-  const char *nearest = hr_nearest_word(word, known);
-  if (!nearest) nearest = longest_beginning(word, known);
+  const char *nearest = nearest_name(word, known);
   if (near == 1 || (!near && nearest))
     return hr_fail(error, HR_BAD_INPUT, "%s '%.60s' is unknown; did you mean '%s'?", what, word,
                    near ? names : nearest);
@@ -76,16 +81,33 @@ static enum hr_status fail_among(struct hr_error *error, const char *what, const
 
 /* ---- GPU and instance types, presets ---------------------------------------------------------------- */
 
+static const struct hr_gpu_type *find_gpu(const struct hr_catalog *catalog, const char *name) {
+  for (size_t i = 0; i < catalog->n_gpus; i++)
+    if (strcasecmp(catalog->gpus[i].name, name) == 0) return &catalog->gpus[i];
+  return NULL;
+}
+
+/* The caller frees the list; NULL: no memory. */
+static const char **gpu_names(const struct hr_catalog *catalog) {
+  const char **names = calloc(catalog->n_gpus + 1, sizeof *names);
+  for (size_t i = 0; names && i < catalog->n_gpus; i++) names[i] = catalog->gpus[i].name;
+  return names;
+}
+
 enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name, const struct hr_gpu_type **gpu,
                               struct hr_error *error) {
-  for (size_t i = 0; i < catalog->n_gpus; i++)
-    if (strcasecmp(catalog->gpus[i].name, name) == 0) {
-      *gpu = &catalog->gpus[i];
-      return HR_OK;
-    }
-  const char **known = calloc(catalog->n_gpus + 1, sizeof *known);
-  for (size_t i = 0; known && i < catalog->n_gpus; i++) known[i] = catalog->gpus[i].name;
-  return fail_among(error, "GPU type", name, known);
+  *gpu = find_gpu(catalog, name);
+  return *gpu ? HR_OK : fail_among(error, "GPU type", name, gpu_names(catalog));
+}
+
+enum hr_status hr__catalog_doubt_gpu(const struct hr_catalog *catalog, const char *name, struct hr_error *error) {
+  if (find_gpu(catalog, name)) return HR_OK;
+  const char **known = gpu_names(catalog);
+  char names[1];
+  bool is_near = known && (list_names(name, known, names, sizeof names) > 0 || nearest_name(name, known));
+  if (!known || is_near) return fail_among(error, "GPU type", name, known);
+  free(known);
+  return HR_OK;
 }
 
 enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, const char *name,

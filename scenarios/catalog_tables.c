@@ -86,7 +86,7 @@ static const struct hr__column prices[] = {KEY(hr_price, "provider", provider),
                                             .words = markets},
                                            KEY_WORD(hr_price, "term", term, price_terms),
                                            KEY_WORD(hr_price, "upfront", upfront, upfronts),
-                                           MICROS(hr_price, "usd_per_hour", uusd_h, 1e9),
+                                           MICROS(hr_price, "usd_per_hour", uusd_h, HR_MAX_USD_H),
                                            DATE(hr_price, "as_of", as_of, true),
                                            ORIGIN(hr_price)};
 

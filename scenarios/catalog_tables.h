@@ -30,4 +30,8 @@ bool hr__is_of(const char *row_as_of, const char *as_of);
 enum hr_status hr__catalog_unknown(struct hr_error *error, const char *what, const char *word,
                                    const char *const *known);
 
+/* HR_BAD_INPUT for a GPU type that is unknown and looks like a misspelt one, as hr_catalog_gpu; a name of one's own is
+   HR_OK. */
+enum hr_status hr__catalog_doubt_gpu(const struct hr_catalog *catalog, const char *name, struct hr_error *error);
+
 #endif

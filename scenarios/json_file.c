@@ -42,7 +42,7 @@ static enum hr_status read_stream(FILE *stream, const char *path, char **text, s
   bytes[used] = '\0';
   if (ferror(stream)) return hr_fail(error, HR_IO_ERROR, "%s: cannot be read: %s", path, strerror(errno));
   if (used <= largest_bytes) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB; a scenario is a small JSON file", path, LARGEST_MIB);
+  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB; a small JSON file is wanted", path, LARGEST_MIB);
 }
 
 /* How many bytes the UTF-8 character at `at` has, 0 if it is none (RFC 3629: shortest form, no surrogates). */
@@ -58,15 +58,22 @@ static size_t character_bytes(const unsigned char *at) {
   return overlong || beyond ? 0 : bytes;
 }
 
+/* As gzip and zstd files begin. */
+static bool is_compressed(const char *text) {
+  return strncmp(text, "\x1f\x8b", 2) == 0 || strncmp(text, "\x28\xb5\x2f\xfd", 4) == 0;
+}
+
 static enum hr_status check_text(const char *path, const char *text, size_t length, struct hr_error *error) {
   if (strspn(text, " \t\r\n") == length)
     return hr_fail(error, HR_BAD_INPUT, "%s: is empty; a scenario is a JSON object {...}", path);
+  if (is_compressed(text))
+    return hr_fail(error, HR_BAD_INPUT, "%s: is compressed; JSON files are wanted as plain text", path);
   size_t bytes;
   for (size_t at = 0; at < length; at += bytes) {
     bytes = character_bytes((const unsigned char *)text + at);
     if (bytes) continue;
     struct hr__json_position position = hr__json_position(text, at);
-    return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: byte 0x%02x is not text; a scenario is JSON in UTF-8", path,
+    return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: byte 0x%02x is not text; JSON is UTF-8", path,
                    position.line, position.column, (unsigned)(unsigned char)text[at]);
   }
   return HR_OK;

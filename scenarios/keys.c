@@ -20,7 +20,7 @@
 #define MAX_TEXT 10000.0
 #define MAX_NAME 200.0
 #define MAX_MEMBERS 1000.0
-#define MAX_USD 1e9      /* as micro-dollars exact in a double, and times GPUs and time in 128 bits */
+#define MAX_USD 1e9      /* as micro-dollars exact in a double */
 #define MAX_LOG_S 25.0   /* e^25 s are 2,283 years */
 #define LEAST_SCALE 1e-6 /* of what must be above zero */
 
@@ -101,9 +101,9 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       TEXT(POOL(".region"), 1, MAX_NAME),
                                       TEXT(POOL(".zone"), 1, MAX_NAME),
                                       TEXT(POOL(".as_of"), 1, MAX_NAME),
-                                      REAL(POOL(".usd_per_gpu_hour"), 0, MAX_USD),
-                                      REAL(POOL(".usd_per_node_hour"), 0, MAX_USD),
-                                      REAL(POOL(".on_demand_usd_per_gpu_hour"), 0, MAX_USD),
+                                      REAL(POOL(".usd_per_gpu_hour"), 0, HR_MAX_USD_H),
+                                      REAL(POOL(".usd_per_node_hour"), 0, HR_MAX_USD_H),
+                                      REAL(POOL(".on_demand_usd_per_gpu_hour"), 0, HR_MAX_USD_H),
                                       REAL(POOL(".discount"), 0, 1),
                                       CHOICE(POOL(".term"), terms),
                                       CHOICE(POOL(".upfront"), upfronts),
@@ -143,13 +143,14 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       OBJECT(POOL(".spot.price")),
                                       {POOL(".spot.price.model"), HR__KEY_CHOICE, true, 0, 0, spot_price_models},
                                       TEXT(POOL(".spot.price.file"), 1, MAX_TEXT),
+                                      TEXT(POOL(".spot.price.accelerator"), 1, MAX_NAME),
                                       LIST(POOL(".spot.price.zones"), 1, 100),
                                       TEXT(POOL(".spot.price.zones.*"), 1, MAX_NAME),
                                       SCALAR(POOL(".spot.price.from")),
                                       REAL(POOL(".spot.price.volatility"), 0, 10),
                                       REAL(POOL(".spot.price.reversion_h"), LEAST_SCALE, 1e6),
                                       REAL(POOL(".spot.price.interval_s"), 1, MAX_SECONDS),
-                                      REAL(POOL(".spot.price.least_usd_per_gpu_hour"), 0, MAX_USD),
+                                      REAL(POOL(".spot.price.least_usd_per_gpu_hour"), 0, HR_MAX_USD_H),
                                       TEXT("cluster.nodes_file", 1, MAX_TEXT),
                                       OBJECT("classes"),
                                       OBJECT("classes.*"),

@@ -55,8 +55,9 @@ enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *dr
       power_kw * hr__number_of(owned, "colocation_usd_per_kw_month", 0) / HOURS_PER_MONTH;
   usd_h *= 1 + hr__number_of(owned, "staff_share", 0);
   double uusd = usd_h * 1e6 / draft->pool.gpus_per_node;
-  if (uusd > 1e15)
-    return hr__build_fail(builder, false, "a GPU-hour would cost %.4g dollars; at most 1e9 is allowed", uusd / 1e6);
+  if (uusd > HR_MAX_USD_H * 1e6)
+    return hr__build_fail(builder, false, "a GPU-hour would cost %.4g dollars; at most %d is allowed", uusd / 1e6,
+                          HR_MAX_USD_H);
   draft->pool.market.price_uusd_h = (int64_t)llround(uusd);
   hr__build_leave(builder);
   return hr__price_source_set(builder, draft->source, "derived", NULL,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The cluster: pools that the scenario describes, or nodes that a file lists. */
 
+#include "scenarios/catalog_tables.h"
 #include "scenarios/pools.h"
 
 #include <inttypes.h>
@@ -108,6 +109,16 @@ static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr_
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
+/* GPU types may have names of one's own, as long as no figure of theirs is asked of the catalogue. */
+static enum hr_status doubt_gpu(struct hr__builder *builder, const struct hr__draft *draft) {
+  struct hr_error inner;
+  enum hr_status status = hr__open_catalog(builder);
+  if (status != HR_OK) return status;
+  status = hr__catalog_doubt_gpu(builder->catalog, draft->pool.gpu, &inner);
+  if (status == HR_BAD_INPUT) return hr__pool_note(builder, draft, "warning: %s", inner.text);
+  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
+}
+
 static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) {
   struct hr_scenario *scenario = builder->scenario;
   struct hr__draft draft = {.entry = entry, .source = &scenario->pool_sources[scenario->cluster.n_pools]};
@@ -118,6 +129,7 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
     draft.zone = zone_number(scenario, &draft);
     status = hr__build_market(builder, &draft);
   }
+  if (status == HR_OK) status = doubt_gpu(builder, &draft);
   if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
   if (status == HR_OK) return HR_OK;
   hr__pool_source_finish(draft.source);

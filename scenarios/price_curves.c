@@ -33,6 +33,7 @@ static const struct parameter {
   bool required;
 } parameters[] = {{"file", TRACE, true},
                   {"zones", TRACE, false},
+                  {"accelerator", TRACE, false},
                   {"from", TRACE, false},
                   {"volatility", OU, true},
                   {"reversion_h", OU, true},
@@ -118,9 +119,14 @@ static enum hr_status read_prices(struct hr__builder *builder, struct hr__draft 
 enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *price = enter_price(builder, draft);
   struct hr__spot_price_query query = {
-      .instance = draft->source->instance, .region = draft->source->region, .gpus = draft->pool.gpus_per_node};
-  if (!query.instance)
-    return hr__build_fail(builder, false, "a record of prices is of instances: the pool's 'instance' is wanted");
+      .accelerator = hr__text_of(price, "accelerator", NULL),
+      .region = draft->source->region,
+      .gpus = draft->pool.gpus_per_node};
+  if (!query.accelerator) query.instance = draft->source->instance;
+  if (!query.accelerator && !query.instance)
+    return hr__build_fail(builder, false,
+                          "a record of prices is of instances or of accelerators: the pool's 'instance', or the "
+                          "'accelerator' as the record calls it, is wanted");
   enum hr_status status = take_from(builder, price, &query.from_s);
   if (status != HR_OK) return status;
   const char **zones;

@@ -17,13 +17,15 @@
 
 struct row {
   int64_t at_us;
-  struct hr_text instance, region, zone, price;
+  struct hr_text instance, accelerator, accelerators, region, zone, price;
 };
 
 #define ROW(member) offsetof(struct row, member)
 static const struct hr__csv_column columns[] = {
     {"unix_time", NULL, HR__INSTANT, true, true, ROW(at_us), (uint64_t)HR_SECOND_US},
-    {"instance_type", NULL, HR__TEXT, true, true, ROW(instance), 0},
+    {"instance_type", NULL, HR__TEXT, true, false, ROW(instance), 0},
+    {"accelerator", NULL, HR__TEXT, false, false, ROW(accelerator), 0},
+    {"accelerator_count", NULL, HR__TEXT, false, false, ROW(accelerators), 0},
     {"region", NULL, HR__TEXT, true, false, ROW(region), 0},
     {"availability_zone", NULL, HR__TEXT, true, false, ROW(zone), 0},
     {"spot_usd_per_h", NULL, HR__TEXT, true, false, ROW(price), 0}};
@@ -38,15 +40,29 @@ struct change {
 struct collector {
   struct hr__reader *reader;
   const struct hr__spot_price_query *query;
-  struct hr__names instances, zones; /* all instance types; the zones in which the wanted one was seen */
+  struct hr__names offers, zones; /* all instance types or accelerators; the zones in which the wanted one was seen */
   struct change *changes;
-  uint32_t count, capacity, n_priceless;
+  uint32_t count, capacity, n_priceless, n_bare; /* bare: of no instance type */
 };
 
 /* ---- Collecting ------------------------------------------------------------------------------------- */
 
 static bool is_text(struct hr_text text, const char *wanted) {
   return text.at && text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
+}
+
+static const char *wanted_offer(const struct hr__spot_price_query *query) {
+  return query->accelerator ? query->accelerator : query->instance;
+}
+
+/* Counts are written as 8 and as 8.0. */
+static bool is_wanted_offer(const struct hr__spot_price_query *query, const struct row *row) {
+  static const struct hr__number_rule count = {1000, UINT64_C(1000000000), false};
+  if (!query->accelerator) return is_text(row->instance, query->instance);
+  uint64_t thousandths;
+  return is_text(row->accelerator, query->accelerator) &&
+         hr__number_parse(row->accelerators, &count, &thousandths) == HR__NUMBER_FINE &&
+         thousandths == query->gpus * UINT64_C(1000);
 }
 
 static bool is_wanted_zone(const struct hr__spot_price_query *query, struct hr_text zone) {
@@ -69,13 +85,14 @@ static enum hr_status keep(struct collector *collector, const struct row *row, u
 }
 
 static enum hr_status on_change(void *self, const void *data, uint64_t line) {
-  static const struct hr__number_rule dollars = {1000000, UINT64_C(1000000000000), false};
+  static const struct hr__number_rule dollars = {1000000, HR_MAX_USD_H * UINT64_C(1000000), false};
   struct collector *collector = self;
   const struct row *row = data;
   const struct hr__spot_price_query *query = collector->query;
-  if (hr__names_intern(&collector->instances, row->instance.at, row->instance.length) == HR_NONE)
+  struct hr_text offer = query->accelerator ? row->accelerator : row->instance;
+  if (hr__names_intern(&collector->offers, offer.at ? offer.at : "", offer.length) == HR_NONE)
     return hr__reader_no_memory(collector->reader);
-  if (!is_text(row->instance, query->instance) || (query->region && !is_text(row->region, query->region))) return HR_OK;
+  if (!is_wanted_offer(query, row) || (query->region && !is_text(row->region, query->region))) return HR_OK;
   uint32_t zone = hr__names_intern(&collector->zones, row->zone.at ? row->zone.at : "", row->zone.length);
   if (zone == HR_NONE) return hr__reader_no_memory(collector->reader);
   if (!is_wanted_zone(query, row->zone)) return HR_OK;
@@ -91,11 +108,12 @@ static enum hr_status on_change(void *self, const void *data, uint64_t line) {
                                   .line = line};
     return hr__reader_bad_row(collector->reader, &fault);
   }
+  collector->n_bare += row->instance.length == 0;
   return keep(collector, row, zone, (int64_t)((uusd_h + query->gpus / 2) / query->gpus));
 }
 
 static enum hr_status collect(struct collector *collector) {
-  static const char *const ignored[] = {"accelerator", "accelerator_count", "on_demand_usd_per_h", NULL};
+  static const char *const ignored[] = {"on_demand_usd_per_h", NULL};
   static const struct row blank;
   struct row row;
   const struct hr__csv_schema schema = {.columns = columns,
@@ -126,14 +144,23 @@ static enum hr_status fail_near(const struct collector *collector, const char *w
                  nearest ? "'?" : "");
 }
 
+/* The offer is known, but neither in this region nor with so many GPUs. */
+static enum hr_status fail_nowhere(const struct collector *collector) {
+  const struct hr__spot_price_query *query = collector->query;
+  char count[16] = "";
+  if (query->accelerator) snprintf(count, sizeof count, "%" PRIu32 " x ", query->gpus);
+  return hr_fail(collector->reader->error, HR_BAD_INPUT, "%s: there are no prices of %s'%.60s'%s%.60s%s",
+                 collector->reader->path, count, wanted_offer(query), query->region ? " in region '" : "",
+                 query->region ? query->region : "", query->region ? "'" : "");
+}
+
 static enum hr_status check_found(const struct collector *collector) {
   const struct hr__spot_price_query *query = collector->query;
   if (collector->zones.count == 0) {
-    for (uint32_t i = 0; i < collector->instances.count; i++)
-      if (strcmp(collector->instances.text[i], query->instance) == 0)
-        return hr_fail(collector->reader->error, HR_BAD_INPUT, "%s: there are no prices of '%.60s' in region '%.60s'",
-                       collector->reader->path, query->instance, query->region);
-    return fail_near(collector, "instance type", query->instance, &collector->instances);
+    for (uint32_t i = 0; i < collector->offers.count; i++)
+      if (strcmp(collector->offers.text[i], wanted_offer(query)) == 0) return fail_nowhere(collector);
+    return fail_near(collector, query->accelerator ? "accelerator" : "instance type", wanted_offer(query),
+                     &collector->offers);
   }
   for (size_t i = 0; i < query->n_zones; i++) {
     bool found = false;
@@ -168,7 +195,7 @@ static enum hr_status note_silence(const struct collector *collector, const int6
       hr_notes_add(collector->reader->notes,
                    "%s: the price of '%s' in zone '%s' is not told from Unix time %" PRId64 " to %" PRId64
                    "; it is carried forward, here and wherever a price is silent for more than 48 h",
-                   collector->reader->path, collector->query->instance, collector->zones.text[change->zone],
+                   collector->reader->path, wanted_offer(collector->query), collector->zones.text[change->zone],
                    seen_us[change->zone] / HR_SECOND_US, change->at_us / HR_SECOND_US);
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
@@ -178,7 +205,16 @@ static enum hr_status note_priceless(const struct collector *collector) {
   if (!collector->n_priceless) return HR_OK;
   enum hr_status status =
       hr_notes_add(collector->reader->notes, "%s: %" PRIu32 " changes of '%s' have no spot price and are left out",
-                   collector->reader->path, collector->n_priceless, collector->query->instance);
+                   collector->reader->path, collector->n_priceless, wanted_offer(collector->query));
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
+}
+
+static enum hr_status note_bare(const struct collector *collector) {
+  if (!collector->n_bare) return HR_OK;
+  enum hr_status status = hr_notes_add(collector->reader->notes,
+                                       "%s: its prices of '%s' are of no instance type: what the machine around the "
+                                       "accelerators costs is not in them",
+                                       collector->reader->path, wanted_offer(collector->query));
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
@@ -241,14 +277,15 @@ enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_pric
   if (status == HR_OK) status = collect(&collector);
   if (status == HR_OK) status = check_found(&collector);
   if (status == HR_OK && collector.count == 0)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: '%s' has no spot price in what was asked for", path, query->instance);
+    status = hr_fail(error, HR_BAD_INPUT, "%s: '%s' has no spot price in what was asked for", path, wanted_offer(query));
   if (status == HR_OK) {
     qsort(collector.changes, collector.count, sizeof *collector.changes, by_time);
     status = fold(&collector, prices);
     if (status == HR_OK) status = note_priceless(&collector);
+    if (status == HR_OK) status = note_bare(&collector);
   }
   hr__input_close(reader.input);
-  hr__names_finish(&collector.instances);
+  hr__names_finish(&collector.offers);
   hr__names_finish(&collector.zones);
   free(collector.changes);
   if (status != HR_OK) {

@@ -102,10 +102,6 @@ HR_API enum hr_status hr_catalog_load(const struct hr_catalog_files *files, stru
                                       struct hr_error *error);
 HR_API void hr_catalog_destroy(struct hr_catalog *catalog);
 
-/* The built-in GPU types alone. */
-HR_API enum hr_status hr_gpu_types(struct hr_gpu_type **types, size_t *count, struct hr_error *error);
-HR_API void hr_gpu_types_free(struct hr_gpu_type *types, size_t count);
-
 HR_API enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name, const struct hr_gpu_type **gpu,
                                      struct hr_error *error);
 HR_API enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char *provider, const char *instance,

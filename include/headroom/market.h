@@ -18,6 +18,9 @@ extern "C" {
 /* What accrues: micro-dollars per GPU-hour x milli-GPU x microseconds; also sums of times over many GPUs or nodes. */
 __extension__ typedef __int128 hr_amount;
 
+/* The most that a GPU, or an instance, may cost an hour, in dollars: HR_MAX_GPUS of them for all time are an amount. */
+#define HR_MAX_USD_H 100000
+
 #define HR_MARKET_TABLE(X)                                                                                             \
   X(HR_MARKET_NONE, "")               /* always there, costs nothing: no price was given */                            \
   X(HR_MARKET_OWNED, "owned")         /* always there and paid for, at what a GPU-hour amortises to */                 \

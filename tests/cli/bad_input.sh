@@ -155,6 +155,18 @@ case_scenario_nested_10000_deep() {
   refuses 's\.json:1:72: nested more than 64 deep' s.json
 }
 
+# A type of one's own is no mistake; one that looks like a misspelt one is doubted.
+case_scenario_misspelt_gpu() {
+  small_scenario
+  printf 'submit_s,duration_s,gpus\n0,1,1\n' >t.csv
+  try 0 run s.json --trace t.csv --set cluster.pools.0.gpu=H10
+  says stderr "note: pool 'p': warning: GPU type 'H10' is unknown; did you mean 'H100'?"
+  try 0 run s.json --trace t.csv --set cluster.pools.0.gpu=A100
+  says stderr "note: pool 'p': warning: GPU type 'A100' is unknown; the nearest: A100-40, A100-80"
+  try 0 run s.json --trace t.csv --set cluster.pools.0.gpu=abacus
+  is_empty stderr
+}
+
 case_scenario_zero_nodes() {
   small_scenario
   sed -i 's/"nodes": 2/"nodes": 0/' s.json

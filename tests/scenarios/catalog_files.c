@@ -129,9 +129,9 @@ static void presets_are_added(void) {
 static void bad_cells(void) {
   const struct hr_catalog_files files = {.prices = file};
   refuse(&files, PRICE_COLUMNS "aws,p5.48xlarge,us-east-1,on-demand,,,-1,2026\n",
-         "t.csv:2: column 'usd_per_hour': '-1' is not a number from 0 to 1000000000");
+         "t.csv:2: column 'usd_per_hour': '-1' is not a number from 0 to 100000");
   refuse(&files, PRICE_COLUMNS "aws,p5.48xlarge,us-east-1,on-demand,,,nan,2026\n",
-         "t.csv:2: column 'usd_per_hour': 'nan' is not a number from 0 to 1000000000");
+         "t.csv:2: column 'usd_per_hour': 'nan' is not a number from 0 to 100000");
   refuse(&files, PRICE_COLUMNS "aws,p5.48xlarge,us-east-1,on-demand,,,,2026\n",
          "t.csv:2: column 'usd_per_hour' is empty");
   refuse(&files, PRICE_COLUMNS "\n\naws,p5.48xlarge,us-east-1,on-demand,,,1,2026-02-30\n",

@@ -72,7 +72,7 @@ static void stated_prices_are_exact(void) {
   expect_price(WITH(OD "\"usd_per_gpu_hour\":0.0000005"), 1, 1);
   expect_price(WITH(OD "\"usd_per_gpu_hour\":4.999999e-7"), 0, 0);
   expect_price(WITH(OD "\"usd_per_gpu_hour\":1.0000015"), 1000002, 1000002); /* as a double it is below that */
-  expect_price(WITH(OD "\"usd_per_gpu_hour\":1e9"), INT64_C(1000000000000000), INT64_C(1000000000000000));
+  expect_price(WITH(OD "\"usd_per_gpu_hour\":1e5"), INT64_C(100000000000), INT64_C(100000000000));
   expect_price(WITH(OD "\"usd_per_node_hour\":27.447"), 3430875, 3430875);
   expect_price(WITH(OD "\"usd_per_node_hour\":0.000004"), 1, 1);
   expect_price(WITH(OD "\"on_demand_usd_per_gpu_hour\":2"), 2000000, 2000000);
@@ -102,9 +102,9 @@ static void price_has_a_source(void) {
 static void bad_prices_are_told(void) {
   static const char *const cases[][2] = {
       {WITH(OD "\"usd_per_gpu_hour\":-1"), "s.json:3:52: 'cluster.pools.0.usd_per_gpu_hour' is the number -1; a number "
-                                           "from 0 to 1000000000 is wanted"},
+                                           "from 0 to 100000 is wanted"},
       {WITH(OD "\"usd_per_gpu_hour\":\"1\""), "s.json:3:52: 'cluster.pools.0.usd_per_gpu_hour' is the text \"1\"; a "
-                                              "number from 0 to 1000000000 is wanted"},
+                                              "number from 0 to 100000 is wanted"},
       {WITH(OD "\"usd_per_gpu_hour\":1,\n\"usd_per_node_hour\":8"),
        "s.json:4:21: 'usd_per_gpu_hour' and 'usd_per_node_hour' exclude each other; keep one"},
       {WITH(RESERVED "\"usd_per_gpu_hour\":1,\n\"discount\":0.1"),
@@ -396,6 +396,7 @@ static void recorded_prices_are_read(void) {
   const struct hr_price_step of_a_zone[] = {{0, 1000000}, {3600 * HR_SECOND_US, 4000000}};
   const struct hr_price_step later[] = {{0, 1000000}, {1600 * HR_SECOND_US, 2000000}};
   write_prices();
+  expect_steps(CHANGING("", RECORD ",\"accelerator\":\"V100\""), lowest, 2);
   expect_steps(CHANGING("\"instance\":\"m\",\"region\":\"r\",", RECORD), lowest, 2);
   expect_steps(CHANGING("\"instance\":\"m\",\"region\":\"r\",\"zone\":\"ra\",", RECORD), of_a_zone, 2);
   expect_steps(CHANGING("\"instance\":\"m\",", RECORD ",\"zones\":[\"ra\"]"), of_a_zone, 2);
@@ -429,7 +430,9 @@ static void drawn_prices_move_about_the_price(void) {
 static void bad_changing_prices_are_told(void) {
   static const char *const cases[][2] = {
       {CHANGING("\"usd_per_gpu_hour\":1,", "\"model\":\"trace\""), "s.json:4:9: the price model 'trace' needs 'file'"},
-      {CHANGING("", RECORD), "s.json:4:9: a record of prices is of instances: the pool's 'instance' is wanted"},
+      {CHANGING("", RECORD),
+       "s.json:4:9: a record of prices is of instances or of accelerators: the pool's 'instance', "
+       "or the 'accelerator' as the record calls it, is wanted"},
       {CHANGING("\"instance\":\"m\",\n\"usd_per_gpu_hour\":1,", RECORD),
        "s.json:4:20: the price is recorded in a file ('spot.price'), so 'usd_per_gpu_hour' has no meaning; keep one"},
       {CHANGING("\"instance\":\"m\",", RECORD ",\n\"from\":\"yesterday\""),

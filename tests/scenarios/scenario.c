@@ -289,16 +289,16 @@ static void files_that_are_no_text(void) {
   write_text(" \n\n");
   expect_error(NULL, 0, "s.json: is empty; a scenario is a JSON object {...}");
   write_bytes("{\n\0}", 4);
-  expect_error(NULL, 0, "s.json:2:1: byte 0x00 is not text; a scenario is JSON in UTF-8");
+  expect_error(NULL, 0, "s.json:2:1: byte 0x00 is not text; JSON is UTF-8");
   write_bytes("\x1f\x8b\x08\x00", 4);
-  expect_error(NULL, 0, "s.json:1:2: byte 0x8b is not text; a scenario is JSON in UTF-8");
+  expect_error(NULL, 0, "s.json: is compressed; JSON files are wanted as plain text");
   write_bytes("\"\xc3\xa9\xff\"", 5);
-  expect_error(NULL, 0, "s.json:1:3: byte 0xff is not text; a scenario is JSON in UTF-8");
+  expect_error(NULL, 0, "s.json:1:3: byte 0xff is not text; JSON is UTF-8");
   static const char *const ill_formed[] = {"\xc0\xaf",         "\xe0\x80\xaf",     "\xed\xa0\x80",
                                            "\xf0\x80\x80\xaf", "\xf4\x90\x80\x80", "\xc3"};
   for (size_t i = 0; i < sizeof ill_formed / sizeof *ill_formed; i++) {
     char expected[100];
-    snprintf(expected, sizeof expected, "s.json:1:1: byte 0x%02x is not text; a scenario is JSON in UTF-8",
+    snprintf(expected, sizeof expected, "s.json:1:1: byte 0x%02x is not text; JSON is UTF-8",
              (unsigned)(unsigned char)ill_formed[i][0]);
     write_text(ill_formed[i]);
     expect_error(NULL, 0, expected);
@@ -318,7 +318,7 @@ static void files_that_cannot_be_read(void) {
   fseek(file, 17 << 20, SEEK_SET); /* sparse */
   fputc('}', file);
   fclose(file);
-  expect_error(NULL, 0, "s.json: is larger than 16 MiB; a scenario is a small JSON file");
+  expect_error(NULL, 0, "s.json: is larger than 16 MiB; a small JSON file is wanted");
 }
 
 static void leaves_nothing_behind(void) {

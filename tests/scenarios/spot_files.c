@@ -127,6 +127,33 @@ static void the_lowest_of_the_zones_stands(void) {
   PRICES_ARE(query, 1, 0, 1000001); /* half a micro-dollar is rounded up */
 }
 
+/* Where a provider prices accelerators apart from machines; counts with and without a decimal point. */
+static void accelerators_have_prices_too(void) {
+  static const char text[] = "unix_time,instance_type,accelerator,accelerator_count,region,availability_zone,"
+                             "on_demand_usd_per_h,spot_usd_per_h\n"
+                             "1000,,A100,1,r,ra,2.9,0.88\n"
+                             "1000,,A100,2.0,r,ra,5.8,1.8\n"
+                             "4600,,A100,2,r,ra,5.8,2\n"
+                             "4600,,A100-80GB,2,r,ra,5.8,3\n";
+  struct hr__spot_price_query query = {.accelerator = "A100", .gpus = 2, .from_s = HR_UNKNOWN_US};
+  struct hr__spot_prices prices;
+  const char *path = file_with(text);
+  CU_ASSERT_EQUAL_FATAL(hr__spot_prices_read(path, &query, &prices, &notes, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(prices.n_steps, 2);
+  CU_ASSERT_EQUAL(prices.steps[0].uusd_h, 900000);
+  CU_ASSERT_EQUAL(prices.steps[1].at_us, 3600 * S);
+  CU_ASSERT_EQUAL(prices.steps[1].uusd_h, 1000000);
+  free(prices.steps);
+  CU_ASSERT(strstr(notes.text[notes.count - 1], "prices of 'A100' are of no instance type") != NULL);
+  query.gpus = 3;
+  CU_ASSERT_EQUAL(hr__spot_prices_read(path, &query, &prices, &notes, &error), HR_BAD_INPUT);
+  CU_ASSERT(strstr(error.text, "there are no prices of 3 x 'A100'") != NULL);
+  query.accelerator = "A100-80G";
+  CU_ASSERT_EQUAL(hr__spot_prices_read(path, &query, &prices, &notes, &error), HR_BAD_INPUT);
+  CU_ASSERT(strstr(error.text, "no prices of accelerator 'A100-80G'; did you mean 'A100-80GB'?") != NULL);
+  remove(path);
+}
+
 /* One of them is of another zone, one of another type. */
 static void changes_without_a_price_are_left_out_and_counted(void) {
   static const char text[] = "unix_time,instance_type,region,availability_zone,spot_usd_per_h\n"
@@ -281,7 +308,7 @@ static void a_million_price_changes_are_read(void) {
 
 TEST_MAIN("spot files", TEST(counts_by_the_gap_become_steps), TEST(fleets_become_the_number_of_nodes_alive),
           TEST(dated_counts_count_from_the_first), TEST(what_is_no_record_is_refused),
-          TEST(the_lowest_of_the_zones_stands), TEST(changes_without_a_price_are_left_out_and_counted),
+          TEST(the_lowest_of_the_zones_stands), TEST(accelerators_have_prices_too), TEST(changes_without_a_price_are_left_out_and_counted),
           TEST(what_has_no_price_is_named_with_the_nearest), TEST(a_price_walk_keeps_to_its_mean_and_bounds),
           TEST(nine_zones_have_their_known_availability), TEST(fleets_lose_nodes_as_often_as_is_known),
           TEST(a_million_price_changes_are_read))
