@@ -65,13 +65,9 @@ enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rul
 static bool make_room(struct hr__queue *queue) {
   struct hr__deadlines *self = queue->deadlines;
   if (self->count < self->capacity) return true;
-  uint32_t capacity = self->capacity ? 2 * self->capacity : 16;
-  struct dated *jobs = hr_arena_alloc(queue->arena, capacity * sizeof *jobs);
-  if (!jobs) return false;
-  for (uint32_t i = 0; i < self->count; i++) jobs[i] = self->jobs[i];
-  self->jobs = jobs;
-  self->capacity = capacity;
-  return true;
+  struct dated *jobs = hr_arena_grown(queue->arena, self->jobs, &self->capacity, sizeof *jobs);
+  if (jobs) self->jobs = jobs;
+  return jobs;
 }
 
 static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *view, hr_job job) {

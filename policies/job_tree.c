@@ -58,17 +58,6 @@ static struct inner *inner_at(const struct hr_tree_store *store, uint32_t place)
   return &store->inner_blocks[(place - 1) / BLOCK_NODES][(place - 1) % BLOCK_NODES];
 }
 
-/* Makes room for one more block in a table of blocks, doubling it. */
-static bool grow_table(struct hr_arena *arena, void **table, uint32_t *capacity, size_t entry_bytes) {
-  uint32_t wanted = *capacity ? 2 * *capacity : 16;
-  void *grown = hr_arena_alloc(arena, wanted * entry_bytes);
-  if (!grown) return false;
-  if (*capacity) memcpy(grown, *table, *capacity * entry_bytes);
-  *table = grown;
-  *capacity = wanted;
-  return true;
-}
-
 static uint32_t make_leaf(struct hr_tree_store *store) {
   if (store->free_leaf) {
     uint32_t place = store->free_leaf;
@@ -79,11 +68,11 @@ static uint32_t make_leaf(struct hr_tree_store *store) {
   }
   uint32_t block = store->n_leaves / BLOCK_NODES;
   if (store->n_leaves % BLOCK_NODES == 0) {
-    void *table = store->leaf_blocks;
-    if (block == store->leaf_capacity &&
-        !grow_table(store->arena, &table, &store->leaf_capacity, sizeof(struct leaf *)))
-      return 0;
-    store->leaf_blocks = table;
+    if (block == store->leaf_capacity) {
+      struct leaf **blocks = hr_arena_grown(store->arena, store->leaf_blocks, &store->leaf_capacity, sizeof *blocks);
+      if (!blocks) return 0;
+      store->leaf_blocks = blocks;
+    }
     store->leaf_blocks[block] = hr_arena_alloc(store->arena, BLOCK_NODES * sizeof(struct leaf));
     if (!store->leaf_blocks[block]) return 0;
   }
@@ -100,11 +89,11 @@ static uint32_t make_inner(struct hr_tree_store *store) {
   }
   uint32_t block = store->n_inners / BLOCK_NODES;
   if (store->n_inners % BLOCK_NODES == 0) {
-    void *table = store->inner_blocks;
-    if (block == store->inner_capacity &&
-        !grow_table(store->arena, &table, &store->inner_capacity, sizeof(struct inner *)))
-      return 0;
-    store->inner_blocks = table;
+    if (block == store->inner_capacity) {
+      struct inner **blocks = hr_arena_grown(store->arena, store->inner_blocks, &store->inner_capacity, sizeof *blocks);
+      if (!blocks) return 0;
+      store->inner_blocks = blocks;
+    }
     store->inner_blocks[block] = hr_arena_alloc(store->arena, BLOCK_NODES * sizeof(struct inner));
     if (!store->inner_blocks[block]) return 0;
   }

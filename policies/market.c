@@ -148,12 +148,9 @@ static uint32_t find_demand(struct hr__queue *queue, hr_job job) {
   for (uint32_t i = 0; i < market->n_demands; i++)
     if (market->demands[i].gpus == gpus && market->demands[i].accept_class == accept_class) return i;
   if (market->n_demands == market->demands_capacity) {
-    uint32_t capacity = market->demands_capacity ? 2 * market->demands_capacity : 16;
-    struct demand *demands = hr_arena_alloc(queue->arena, capacity * sizeof *demands);
+    struct demand *demands = hr_arena_grown(queue->arena, market->demands, &market->demands_capacity, sizeof *demands);
     if (!demands) return HR_NONE;
-    for (uint32_t i = 0; i < market->n_demands; i++) demands[i] = market->demands[i];
     market->demands = demands;
-    market->demands_capacity = capacity;
   }
   market->demands[market->n_demands] =
       (struct demand){.gpus = gpus,
@@ -179,12 +176,9 @@ bool hr__market_job_waits(struct hr__queue *queue, const struct hr_view *view, h
 static bool add_guest(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market_plan *market = queue->market;
   if (market->n_guests == market->guests_capacity) {
-    uint32_t capacity = market->guests_capacity ? 2 * market->guests_capacity : 64;
-    struct guest *guests = hr_arena_alloc(queue->arena, capacity * sizeof *guests);
+    struct guest *guests = hr_arena_grown(queue->arena, market->guests, &market->guests_capacity, sizeof *guests);
     if (!guests) return false;
-    for (uint32_t i = 0; i < market->n_guests; i++) guests[i] = market->guests[i];
     market->guests = guests;
-    market->guests_capacity = capacity;
   }
   market->guests[market->n_guests++] = (struct guest){job, placement->pool.id, placement->slices[0].node.id};
   market->guest_at[job.id] = market->n_guests;

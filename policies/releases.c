@@ -219,13 +219,9 @@ static bool make_room(struct hr_releases *releases) {
     releases->n_crossed = 0;
     return true;
   }
-  uint32_t capacity = releases->notes_capacity ? 2 * releases->notes_capacity : 256;
-  struct note *notes = hr_arena_alloc(releases->arena, capacity * sizeof *notes);
-  if (!notes) return false;
-  if (releases->n_notes) memcpy(notes, releases->notes, releases->n_notes * sizeof *notes);
-  releases->notes = notes;
-  releases->notes_capacity = capacity;
-  return true;
+  struct note *notes = hr_arena_grown(releases->arena, releases->notes, &releases->notes_capacity, sizeof *notes);
+  if (notes) releases->notes = notes;
+  return notes;
 }
 
 static bool write_note(struct hr_releases *releases, struct note note) {

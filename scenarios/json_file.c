@@ -73,8 +73,8 @@ static enum hr_status check_text(const char *path, const char *text, size_t leng
     bytes = character_bytes((const unsigned char *)text + at);
     if (bytes) continue;
     struct hr__json_position position = hr__json_position(text, at);
-    return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: byte 0x%02x is not text; JSON is UTF-8", path,
-                   position.line, position.column, (unsigned)(unsigned char)text[at]);
+    return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: byte 0x%02x is not text; JSON is UTF-8", path, position.line,
+                   position.column, (unsigned)(unsigned char)text[at]);
   }
   return HR_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The cluster: pools that the scenario describes, or nodes that a file lists. */
 
-#include "scenarios/catalog_tables.h"
 #include "scenarios/pools.h"
+#include "scenarios/catalog_tables.h"
 
 #include <inttypes.h>
 #include <math.h>

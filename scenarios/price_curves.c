@@ -31,14 +31,10 @@ static const struct parameter {
   const char *key;
   int model;
   bool required;
-} parameters[] = {{"file", TRACE, true},
-                  {"zones", TRACE, false},
-                  {"accelerator", TRACE, false},
-                  {"from", TRACE, false},
-                  {"volatility", OU, true},
-                  {"reversion_h", OU, true},
-                  {"interval_s", OU, false},
-                  {"least_usd_per_gpu_hour", OU, false}};
+} parameters[] = {{"file", TRACE, true},         {"zones", TRACE, false},
+                  {"accelerator", TRACE, false}, {"from", TRACE, false},
+                  {"volatility", OU, true},      {"reversion_h", OU, true},
+                  {"interval_s", OU, false},     {"least_usd_per_gpu_hour", OU, false}};
 
 enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *spot) {
   const cJSON *price = hr__build_enter(builder, spot, "price");
@@ -118,10 +114,9 @@ static enum hr_status read_prices(struct hr__builder *builder, struct hr__draft 
 
 enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *price = enter_price(builder, draft);
-  struct hr__spot_price_query query = {
-      .accelerator = hr__text_of(price, "accelerator", NULL),
-      .region = draft->source->region,
-      .gpus = draft->pool.gpus_per_node};
+  struct hr__spot_price_query query = {.accelerator = hr__text_of(price, "accelerator", NULL),
+                                       .region = draft->source->region,
+                                       .gpus = draft->pool.gpus_per_node};
   if (!query.accelerator) query.instance = draft->source->instance;
   if (!query.accelerator && !query.instance)
     return hr__build_fail(builder, false,

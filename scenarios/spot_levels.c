@@ -4,6 +4,7 @@
 #include "scenarios/spot_levels.h"
 
 #include "scenarios/json_file.h"
+#include "sim/grow.h"
 #include "traces/dates.h"
 #include "traces/input.h"
 #include "traces/numbers.h"
@@ -33,11 +34,9 @@ static enum hr_status add_step(struct record *record, int64_t at_us, uint32_t le
   if (record->count && record->steps[record->count - 1].at_us == at_us) record->count--;
   if (record->count && record->steps[record->count - 1].level == level) return HR_OK;
   if (record->count == record->capacity) {
-    uint32_t capacity = record->capacity ? 2 * record->capacity : 64;
-    struct hr_level_step *steps = realloc(record->steps, capacity * sizeof *steps);
+    struct hr_level_step *steps = hr__grown(record->steps, &record->capacity, sizeof *steps);
     if (!steps) return no_memory(record);
     record->steps = steps;
-    record->capacity = capacity;
   }
   record->steps[record->count++] = (struct hr_level_step){at_us, level};
   return HR_OK;

@@ -4,6 +4,7 @@
 
 #include "scenarios/spot_prices.h"
 
+#include "sim/grow.h"
 #include "sim/names.h"
 #include "traces/csv_rows.h"
 #include "traces/numbers.h"
@@ -73,11 +74,9 @@ static bool is_wanted_zone(const struct hr__spot_price_query *query, struct hr_t
 
 static enum hr_status keep(struct collector *collector, const struct row *row, uint32_t zone, int64_t uusd_h) {
   if (collector->count == collector->capacity) {
-    uint32_t capacity = collector->capacity ? 2 * collector->capacity : 1024;
-    struct change *changes = realloc(collector->changes, capacity * sizeof *changes);
+    struct change *changes = hr__grown(collector->changes, &collector->capacity, sizeof *changes);
     if (!changes) return hr__reader_no_memory(collector->reader);
     collector->changes = changes;
-    collector->capacity = capacity;
   }
   uint32_t order = collector->count++;
   collector->changes[order] = (struct change){row->at_us, uusd_h, zone, order};
@@ -277,7 +276,8 @@ enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_pric
   if (status == HR_OK) status = collect(&collector);
   if (status == HR_OK) status = check_found(&collector);
   if (status == HR_OK && collector.count == 0)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: '%s' has no spot price in what was asked for", path, wanted_offer(query));
+    status =
+        hr_fail(error, HR_BAD_INPUT, "%s: '%s' has no spot price in what was asked for", path, wanted_offer(query));
   if (status == HR_OK) {
     qsort(collector.changes, collector.count, sizeof *collector.changes, by_time);
     status = fold(&collector, prices);

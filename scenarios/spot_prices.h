@@ -16,7 +16,7 @@ struct hr__spot_prices {
 struct hr__spot_price_query {
   const char *instance;    /* type; where the record is of accelerators: NULL */
   const char *accelerator; /* as the record calls it; `gpus` of them are wanted. NULL where it is of instances */
-  const char *region;   /* NULL: any */
+  const char *region;      /* NULL: any */
   const char *const *zones;
   size_t n_zones; /* 0: all */
   uint32_t gpus;  /* of an instance */
@@ -24,8 +24,9 @@ struct hr__spot_price_query {
 };
 
 /* Reads a list of price changes, plain or compressed: a CSV with the columns unix_time, instance_type, region,
-   availability_zone and spot_usd_per_h, and for accelerators accelerator and accelerator_count. Where several zones match, the lowest of their prices stands at each time. A
-   price stands until the next change; where a series is silent for more than 48 hours a note says so. */
+   availability_zone and spot_usd_per_h, and for accelerators accelerator and accelerator_count. Where several zones
+   match, the lowest of their prices stands at each time. A price stands until the next change; where a series is silent
+   for more than 48 hours a note says so. */
 enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_price_query *query,
                                     struct hr__spot_prices *prices, struct hr_notes *notes, struct hr_error *error);
 

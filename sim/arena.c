@@ -8,6 +8,7 @@
 
 #include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct hr__arena_chunk {
   struct hr__arena_chunk *older;
@@ -42,6 +43,15 @@ void *hr_arena_alloc(struct hr_arena *arena, size_t bytes) {
   arena->next += bytes;
   arena->left -= bytes;
   return memory;
+}
+
+void *hr_arena_grown(struct hr_arena *arena, const void *items, uint32_t *capacity, size_t bytes) {
+  uint32_t wanted = *capacity ? 2 * *capacity : 64;
+  void *grown = wanted > *capacity ? hr_arena_alloc(arena, wanted * bytes) : NULL;
+  if (!grown) return NULL;
+  if (*capacity) memcpy(grown, items, *capacity * bytes);
+  *capacity = wanted;
+  return grown;
 }
 
 void hr__arena_finish(struct hr_arena *arena) {

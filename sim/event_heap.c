@@ -5,6 +5,8 @@
 
 #include "sim/event_heap.h"
 
+#include "sim/grow.h"
+
 #include <stdlib.h>
 
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
@@ -39,11 +41,9 @@ static ALWAYS_INLINE void close_hole(const struct hr__event_heap *heap, bool pla
 
 enum hr_status hr__event_heap_push(struct hr__event_heap *heap, struct hr__pending pending) {
   if (heap->count == heap->capacity) {
-    uint32_t capacity = heap->capacity ? 2 * heap->capacity : 1024;
-    struct hr__pending *entries = realloc(heap->entries, capacity * sizeof *entries);
+    struct hr__pending *entries = hr__grown(heap->entries, &heap->capacity, sizeof *entries);
     if (!entries) return HR_NO_MEMORY;
     heap->entries = entries;
-    heap->capacity = capacity;
   }
   uint32_t at = heap->count++;
   if (heap->place)

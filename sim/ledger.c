@@ -10,11 +10,12 @@
 
 #include "headroom/ledger.h"
 #include "sim/digest.h"
+#include "sim/grow.h"
 #include "sim/price.h"
 
 #include <stdlib.h>
 
-enum { FIRST_SLOTS = 128, FIRST_HELD = 64 };
+enum { FIRST_SLOTS = 128 };
 
 /* A job's present or last attempt. Kept here, as no event tells it of jobs that still run when the run ends. */
 struct segment {
@@ -137,11 +138,9 @@ static void charge_use(struct hr_ledger *ledger, hr_job job, hr_pool pool, uint6
 /* ---- Charges that wait ------------------------------------------------------------------------------ */
 
 static enum hr_status grow_held(struct hr_ledger *ledger) {
-  uint32_t capacity = ledger->held_capacity ? 2 * ledger->held_capacity : FIRST_HELD;
-  struct held *held = realloc(ledger->held, capacity * sizeof *held);
+  struct held *held = hr__grown(ledger->held, &ledger->held_capacity, sizeof *held);
   if (!held) return HR_NO_MEMORY;
   ledger->held = held;
-  ledger->held_capacity = capacity;
   return HR_OK;
 }
 

@@ -9,6 +9,8 @@
 
 #include "sim/engine.h"
 
+#include "sim/grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,11 +139,9 @@ static enum hr_status window_push(struct hr__engine *engine, struct window *wind
       memmove(window->steps, window->steps + window->first, window->count * sizeof *window->steps);
       window->first = 0;
     } else {
-      uint32_t capacity = window->capacity ? 2 * window->capacity : 16;
-      struct hr_level_step *steps = realloc(window->steps, capacity * sizeof *steps);
+      struct hr_level_step *steps = hr__grown(window->steps, &window->capacity, sizeof *steps);
       if (!steps) return hr__out_of_memory(engine);
       window->steps = steps;
-      window->capacity = capacity;
     }
   }
   window->steps[window->first + window->count++] = step;

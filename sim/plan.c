@@ -7,6 +7,8 @@
 
 #include "sim/engine.h"
 
+#include "sim/grow.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -28,11 +30,9 @@ static enum hr_status no_memory(struct hr_plan *plan) {
 
 static enum hr_status add_move(struct hr_plan *plan, struct hr__move move) {
   if (plan->n_moves == plan->capacity) {
-    uint32_t capacity = plan->capacity ? 2 * plan->capacity : 256;
-    struct hr__move *moves = realloc(plan->moves, capacity * sizeof *moves);
+    struct hr__move *moves = hr__grown(plan->moves, &plan->capacity, sizeof *moves);
     if (!moves) return no_memory(plan);
     plan->moves = moves;
-    plan->capacity = capacity;
   }
   plan->moves[plan->n_moves++] = move;
   return HR_OK;

@@ -3,6 +3,8 @@
 
 #include "sim/engine.h"
 
+#include "sim/grow.h"
+
 #include <stdlib.h>
 
 static enum hr_status take_link(struct hr__residents *residents, uint32_t *link) {
@@ -12,11 +14,9 @@ static enum hr_status take_link(struct hr__residents *residents, uint32_t *link)
     return HR_OK;
   }
   if (residents->count == residents->capacity) {
-    uint32_t capacity = residents->capacity ? 2 * residents->capacity : 256;
-    struct hr__resident *links = realloc(residents->links, capacity * sizeof *links);
+    struct hr__resident *links = hr__grown(residents->links, &residents->capacity, sizeof *links);
     if (!links) return HR_NO_MEMORY;
     residents->links = links;
-    residents->capacity = capacity;
   }
   *link = residents->count++;
   return HR_OK;

@@ -8,6 +8,8 @@
 
 #include "sim/engine.h"
 
+#include "sim/grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,11 +75,9 @@ enum hr_status hr__storage_write(struct hr__engine *engine, hr_pool pool, hr_job
   struct hr__storage *storage = &engine->storage[pool.id];
   read_clock(storage, engine->view.now_us);
   if (storage->count == storage->capacity) {
-    uint32_t capacity = storage->capacity ? 2 * storage->capacity : 16;
-    struct writer *writers = realloc(storage->writers, capacity * sizeof *writers);
+    struct writer *writers = hr__grown(storage->writers, &storage->capacity, sizeof *writers);
     if (!writers) return hr__out_of_memory(engine);
     storage->writers = writers;
-    storage->capacity = capacity;
   }
   struct writer writer = {storage->clock + (wide)mib * SERVICE_PER_MIB, job};
   uint32_t at = storage->count++;

@@ -106,6 +106,9 @@ struct hr_event {
 struct hr_arena;
 /* Zeroed, aligned for any object; NULL when out of memory. */
 HR_API void *hr_arena_alloc(struct hr_arena *arena, size_t bytes);
+/* A copy of a list with room for twice as many items of `bytes` each, 64 at first, which `*capacity` then says; NULL
+   when out of memory, and the list is as it was. */
+HR_API void *hr_arena_grown(struct hr_arena *arena, const void *items, uint32_t *capacity, size_t bytes);
 
 /* ---- Free capacity ---------------------------------------------------------------------------------- */
 

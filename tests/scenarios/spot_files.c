@@ -308,7 +308,7 @@ static void a_million_price_changes_are_read(void) {
 
 TEST_MAIN("spot files", TEST(counts_by_the_gap_become_steps), TEST(fleets_become_the_number_of_nodes_alive),
           TEST(dated_counts_count_from_the_first), TEST(what_is_no_record_is_refused),
-          TEST(the_lowest_of_the_zones_stands), TEST(accelerators_have_prices_too), TEST(changes_without_a_price_are_left_out_and_counted),
-          TEST(what_has_no_price_is_named_with_the_nearest), TEST(a_price_walk_keeps_to_its_mean_and_bounds),
-          TEST(nine_zones_have_their_known_availability), TEST(fleets_lose_nodes_as_often_as_is_known),
-          TEST(a_million_price_changes_are_read))
+          TEST(the_lowest_of_the_zones_stands), TEST(accelerators_have_prices_too),
+          TEST(changes_without_a_price_are_left_out_and_counted), TEST(what_has_no_price_is_named_with_the_nearest),
+          TEST(a_price_walk_keeps_to_its_mean_and_bounds), TEST(nine_zones_have_their_known_availability),
+          TEST(fleets_lose_nodes_as_often_as_is_known), TEST(a_million_price_changes_are_read))
