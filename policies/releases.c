@@ -13,7 +13,6 @@
 
 #include "headroom/policy.h"
 
-#include <string.h>
 
 enum { MILLI = 1000 };
 
