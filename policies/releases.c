@@ -13,7 +13,6 @@
 
 #include "headroom/policy.h"
 
-
 enum { MILLI = 1000 };
 
 /* The time of a bin that has the GPUs free now. */

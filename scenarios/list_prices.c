@@ -13,32 +13,6 @@
 
 #define MILLION INT64_C(1000000)
 
-/* ---- The catalogue ---------------------------------------------------------------------------------- */
-
-enum { N_FILES = 6 };
-static const char *const file_keys[N_FILES] = {"gpus_file",    "instances_file", "prices_file",
-                                               "regions_file", "discounts_file", "spot_presets_file"};
-
-static enum hr_status load_catalog(struct hr__builder *builder, const cJSON *names) {
-  char *path[N_FILES] = {NULL};
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; i < N_FILES && status == HR_OK; i++) {
-    const char *file = hr__text_of(names, file_keys[i], NULL);
-    if (!file) continue;
-    path[i] = hr__resolve(builder, file);
-    if (!path[i]) status = hr__build_no_memory(builder);
-  }
-  const struct hr_catalog_files files = {path[0], path[1], path[2], path[3], path[4], path[5]};
-  if (status == HR_OK) status = hr_catalog_load(&files, &builder->catalog, builder->error);
-  for (size_t i = 0; i < N_FILES; i++) free(path[i]);
-  return status;
-}
-
-enum hr_status hr__open_catalog(struct hr__builder *builder) {
-  if (builder->catalog) return HR_OK;
-  return load_catalog(builder, cJSON_GetObjectItemCaseSensitive(builder->source.file.tree, "catalog"));
-}
-
 /* ---- Shape ------------------------------------------------------------------------------------------ */
 
 /* What the entry says, at the place of its member `name`. */

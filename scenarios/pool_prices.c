@@ -10,15 +10,6 @@
 
 #define MILLION INT64_C(1000000)
 
-enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
-                                    const char *status, const char *as_of, const char *origin) {
-  source->status = strdup(status);
-  source->as_of = as_of ? strdup(as_of) : NULL;
-  source->source = strdup(origin);
-  bool done = source->status && source->source && (source->as_of || !as_of);
-  return done ? HR_OK : hr__build_no_memory(builder);
-}
-
 static bool is_stated(const cJSON *entry) {
   return hr__has(entry, "usd_per_gpu_hour") || hr__has(entry, "usd_per_node_hour");
 }

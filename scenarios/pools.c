@@ -11,17 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__draft *draft, const char *format,
-                             ...) {
-  char text[700];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  enum hr_status status = hr_notes_add(&builder->scenario->notes, "pool '%s': %s", draft->pool.name, text);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
-}
-
 /* ---- Shape ------------------------------------------------------------------------------------------ */
 
 static enum hr_status check_name(struct hr__builder *builder, const cJSON *entry, const char *name) {

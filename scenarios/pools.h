@@ -2,21 +2,10 @@
 #ifndef HR_SCENARIOS_POOLS_H
 #define HR_SCENARIOS_POOLS_H
 
-/* A pool in the making: its shape, its market, its price, how spot is taken away. The builder's place is the pool's
-   entry; each step leaves it there. */
+/* The steps in the making of a pool: its shape, its market, its price, how spot is taken away. */
 
-#include "scenarios/builder.h"
+#include "scenarios/pool_draft.h"
 
-struct hr__draft {
-  const cJSON *entry;
-  struct hr_pool_spec pool;            /* texts are the tree's or the catalogue's */
-  struct hr_pool_source *source;       /* the scenario's: what is stored here is freed with it */
-  uint32_t zone;                       /* of spot pools: hr_spot_spec's */
-  const struct hr_spot_preset *preset; /* the catalogue's; NULL: none */
-};
-
-/* Loads the catalogue unless that has been done. */
-enum hr_status hr__open_catalog(struct hr__builder *builder);
 /* What the entry does not say of the shape of its 'instance'. */
 enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__draft *draft);
 
@@ -47,12 +36,5 @@ enum hr_status hr__list_price(struct hr__builder *builder, struct hr__draft *dra
 enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__draft *draft);
 /* The price, by the catalogue's discount for the entry's 'term' off the on-demand price. */
 enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__draft *draft);
-
-/* Remembers where a price comes from; no `as_of`: NULL. */
-enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
-                                    const char *status, const char *as_of, const char *origin);
-/* Adds a note on a pool: "pool 'NAME': ...". */
-enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__draft *draft, const char *format, ...)
-    HR_PRINTF(3, 4);
 
 #endif

@@ -124,10 +124,11 @@ void hr__seat_drop(struct hr__engine *engine, hr_job job);
 /* plan.c */
 void hr__plan_clear(struct hr_plan *plan);
 
-/* run.c: for the parts that make things happen. */
+/* happen.c: for the parts that make things happen. */
 enum hr_status hr__out_of_memory(const struct hr__engine *engine);
-/* Tells the folds; of what the policy did not do itself, the policy as well. */
+/* Tells the folds; the policy; both, as is right for what the policy did not do itself. */
 void hr__tell(struct hr__engine *engine, const struct hr_event *event);
+enum hr_status hr__tell_policy(struct hr__engine *engine, const struct hr_event *event);
 enum hr_status hr__happen(struct hr__engine *engine, const struct hr_event *event);
 enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity);
 
