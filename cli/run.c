@@ -72,6 +72,7 @@ struct run {
   struct hr_meter *meter;
   struct hr_result *result;
   struct hr_summary *summary;
+  struct hr_notes notes; /* on what came of it */
   struct hr_perf perf;
 };
 
@@ -189,11 +190,24 @@ static void note_rejected(FILE *out, const struct run *run, enum hr_reason reaso
             rejection_words(reason));
 }
 
+/* A run without a horizon in which jobs wait for what never comes, or lose their work again and again. */
+static enum hr_status note_standstill(struct run *run, struct hr_error *error) {
+  uint64_t left = run->result->n_waiting + run->result->n_running;
+  if (!run->result->stood_still) return HR_OK;
+  enum hr_status status = hr_notes_add(&run->notes,
+                                       "warning: the run was given up after %" PRId64 " days, %" PRIu64
+                                       " job%s unfinished: for a year none "
+                                       "ended and no work became safe; 'horizon_s' ends a run sooner",
+                                       run->result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
 static void print_notes(const struct run *run) {
   static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE, HR_REASON_NO_GPU_TYPE, HR_REASON_NO_REGION,
                                            HR_REASON_SPOT_ONLY, HR_REASON_POLICY};
   if (run->args->quiet) return;
   input_print_notes(stderr, &run->input);
+  for (size_t i = 0; i < run->notes.count; i++) fprintf(stderr, "note: %s\n", run->notes.text[i]);
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) note_rejected(stderr, run, reasons[i]);
 }
 
@@ -222,7 +236,7 @@ static enum hr_status write_files(struct run *run, const struct hr_run_label *la
 static enum hr_status tell(struct run *run, struct hr_error *error) {
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_trace *trace = run->input.trace;
-  const struct hr_notes *notes[] = {&scenario->notes, &trace->notes};
+  const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &run->notes};
   struct hr_run_label label = {.scenario = scenario->name,
                                .trace = trace->source,
                                .format = trace->format,
@@ -235,7 +249,8 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
                                .n_skipped_reasons = trace->n_skipped_reasons};
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
-  enum hr_status status = write_files(run, &label, error);
+  enum hr_status status = note_standstill(run, error);
+  if (status == HR_OK) status = write_files(run, &label, error);
   if (status != HR_OK) return status;
   print_notes(run);
   if (!wants_table(run->args)) return HR_OK;
@@ -279,6 +294,7 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   hr_usage_destroy(run.usage);
   hr_ledger_destroy(run.ledger);
   hr_meter_destroy(run.meter);
+  hr_notes_finish(&run.notes);
   input_finish(&run.input);
   return status;
 }

@@ -9,21 +9,24 @@
  *                     nothing and behind goes on-demand, and stays there until cp(t) >= ep(t + 2 d);
  *   omniscient        by the itinerary that is the cheapest of all, made at the job's arrival.
  *
- * Who is on spot capacity stays until it is taken.
+ * Who is on spot capacity stays until it is taken. Nodes that are paid for anyway come first of all: a job that holds
+ * nothing goes to an owned or reserved pool where it fits, and stays there. Who may not use spot capacity is on-demand
+ * from the beginning.
  */
 
 #include "policies/queue.h"
 
 __extension__ typedef __int128 wide;
 
-/* A job that is not done. */
+/* A job that is not done. On an owned or reserved pool it has no nodes of its own. */
 struct dated {
   hr_job job;
   int64_t from_us, deadline_us; /* HR_NEVER_US: none */
   uint32_t pool;                /* that it holds nodes of, HR_NONE */
   uint32_t n_nodes;
-  hr_node *nodes; /* room for the most that it may hold */
-  bool committed; /* on-demand to the end */
+  hr_node *nodes;         /* room for the most that it may hold */
+  struct hr_slice *seats; /* likewise */
+  bool committed;         /* on-demand to the end */
   struct hr__itinerary itinerary;
   uint32_t next_step;
 };
@@ -45,6 +48,17 @@ static const struct hr_pool_spec *spec_of(const struct hr__queue *queue, uint32_
 static uint32_t nodes_for(const struct hr__queue *queue, hr_job job, uint32_t pool) {
   uint32_t gpus = hr__gpus(queue, job), size = spec_of(queue, pool)->gpus_per_node;
   return gpus / size + (gpus % size != 0);
+}
+
+static bool may_use(const struct hr__queue *queue, const struct dated *dated, uint32_t pool, enum hr_market market) {
+  if (spec_of(queue, pool)->market.market != market) return false;
+  return hr_cluster_accepts(queue->cluster, hr_cluster_accept_class(queue->cluster, dated->job), (hr_pool){pool});
+}
+
+static bool may_use_spot(const struct hr__queue *queue, const struct dated *dated) {
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
+    if (may_use(queue, dated, i, HR_MARKET_SPOT)) return true;
+  return false;
 }
 
 /* ---- Making one; jobs come and go ------------------------------------------------------------------- */
@@ -80,7 +94,9 @@ static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *vie
   struct dated dated = {.job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
   if (deadline_us && deadline_us[job.id] != HR_UNKNOWN_US) dated.deadline_us = deadline_us[job.id];
   dated.nodes = hr_arena_alloc(queue->arena, most * sizeof *dated.nodes);
-  if (!dated.nodes) return HR_NO_MEMORY;
+  dated.seats = hr_arena_alloc(queue->arena, most * sizeof *dated.seats);
+  if (!dated.nodes || !dated.seats) return HR_NO_MEMORY;
+  dated.committed = !may_use_spot(queue, &dated);
   if (self->rule == HR__MARKET_OMNISCIENT && dated.deadline_us != HR_NEVER_US) {
     enum hr_status status =
         hr__itinerary_make(queue, job, view->now_us, self->changeover_us, &dated.itinerary, self->error);
@@ -137,11 +153,6 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
 
 /* ---- What there is ---------------------------------------------------------------------------------- */
 
-static bool may_use(const struct hr__queue *queue, const struct dated *dated, uint32_t pool, enum hr_market market) {
-  if (spec_of(queue, pool)->market.market != market) return false;
-  return hr_cluster_accepts(queue->cluster, hr_cluster_accept_class(queue->cluster, dated->job), (hr_pool){pool});
-}
-
 /* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
 static uint32_t offer_in(const struct hr__queue *queue, const struct dated *dated, enum hr_market market,
                          int64_t now_us) {
@@ -171,6 +182,13 @@ static int64_t reserve_us(const struct hr__deadlines *self) {
   return self->changeover_us > 0 ? 2 * self->changeover_us : 1;
 }
 
+/* How far ahead of the even pace on-demand is left again: 2 d, and a minute at least, as who leaves on the dot is
+   behind a microsecond later. */
+static int64_t lead_us(const struct hr__deadlines *self) {
+  const int64_t least_us = 60 * HR_SECOND_US;
+  return 2 * self->changeover_us > least_us ? 2 * self->changeover_us : least_us;
+}
+
 /* R < C + 2 d */
 static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view, const struct dated *dated) {
   if (dated->deadline_us == HR_NEVER_US) return false;
@@ -182,6 +200,51 @@ static bool is_behind(const struct hr_view *view, const struct dated *dated, int
   if (dated->deadline_us == HR_NEVER_US) return false;
   return (wide)done_us * (dated->deadline_us - dated->from_us) <
          (wide)view->jobs->work_us[dated->job.id] * (at_us - dated->from_us);
+}
+
+/* ---- Nodes that are there anyway --------------------------------------------------------------------- */
+
+static bool is_standing(const struct hr__queue *queue, uint32_t pool) {
+  return pool != HR_NONE && !hr_market_is_elastic(spec_of(queue, pool)->market.market);
+}
+
+/* Whole nodes with the lowest numbers, and the fullest one that takes the rest; 0 slices: it does not fit. */
+static uint32_t seats_in(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, struct hr_slice *slices) {
+  const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){pool});
+  uint32_t size = spec_of(queue, pool)->gpus_per_node, whole = gpus / size, rest = gpus % size, count = 0, next = 0;
+  uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
+  if (hr_free_index_count(index, size) < whole) return 0;
+  for (; count < whole; count++) {
+    uint32_t node = hr_free_index_node(index, size, next);
+    slices[count] = (struct hr_slice){{first + node}, size * 1000};
+    next = node + 1;
+  }
+  if (rest == 0) return count;
+  for (uint32_t free = hr_free_index_lowest(index, rest); free != HR_NONE;
+       free = hr_free_index_lowest(index, free + 1)) {
+    uint32_t node = hr_free_index_node(index, free, free == size ? next : 0);
+    if (node == HR_NONE) continue;
+    slices[count++] = (struct hr_slice){{first + node}, rest * 1000};
+    return count;
+  }
+  return 0;
+}
+
+/* Starts a job that holds nothing on the first owned or reserved pool where it fits. */
+static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                             struct dated *dated) {
+  if (dated->pool != HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
+  uint32_t accept_class = hr_cluster_accept_class(queue->cluster, dated->job), gpus = hr__gpus(queue, dated->job);
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    if (!is_standing(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
+    uint32_t n_slices = seats_in(queue, i, gpus, dated->seats);
+    if (n_slices == 0 && gpus > 0) continue;
+    dated->pool = i;
+    dated->itinerary.n_steps = 0;
+    struct hr_placement placement = {{i}, n_slices, dated->seats};
+    return hr_plan_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
+  }
+  return HR_OK;
 }
 
 /* ---- The rules -------------------------------------------------------------------------------------- */
@@ -199,7 +262,7 @@ static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct 
   if (holds(queue, dated, HR_MARKET_SPOT)) return dated->pool;
   dated->committed = dated->committed || must_hurry(self, view, dated);
   bool on_demand = holds(queue, dated, HR_MARKET_ON_DEMAND);
-  if (on_demand && (dated->committed || is_behind(view, dated, done_us, view->now_us + 2 * self->changeover_us)))
+  if (on_demand && (dated->committed || is_behind(view, dated, done_us, view->now_us + lead_us(self))))
     return dated->pool;
   uint32_t spot = dated->committed ? HR_NONE : offer_in(queue, dated, HR_MARKET_SPOT, view->now_us);
   if (spot != HR_NONE) return spot;
@@ -208,13 +271,23 @@ static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct 
   return HR_NONE;
 }
 
-/* Who has none, for want of a deadline or as it cannot be met, goes by greed. */
+/* What was planned cannot be followed: the nodes are not to be had, as others took them, or the last step is over and
+   the job is not, as work was lost. */
+static bool has_failed(const struct hr__queue *queue, const struct dated *dated, uint32_t pool) {
+  if (pool == HR_NONE) return dated->next_step == dated->itinerary.n_steps;
+  return pool != dated->pool && hr_cluster_offer(queue->cluster, (hr_pool){pool}) < nodes_for(queue, dated->job, pool);
+}
+
+/* Who has none, for want of a deadline, or as it cannot be met or followed, goes by greed. */
 static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view, struct dated *dated) {
-  const struct hr__itinerary *itinerary = &dated->itinerary;
+  struct hr__itinerary *itinerary = &dated->itinerary;
   if (itinerary->n_steps == 0) return by_greed(queue, view, dated);
   while (dated->next_step < itinerary->n_steps && itinerary->steps[dated->next_step].at_us <= view->now_us)
     dated->next_step++;
-  return dated->next_step ? itinerary->steps[dated->next_step - 1].pool : HR_NONE;
+  uint32_t pool = dated->next_step ? itinerary->steps[dated->next_step - 1].pool : HR_NONE;
+  if (!has_failed(queue, dated, pool)) return pool;
+  itinerary->n_steps = dated->next_step = 0;
+  return by_greed(queue, view, dated);
 }
 
 static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view *view, struct dated *dated) {
@@ -229,7 +302,7 @@ static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view 
    now has been decided upon. */
 static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view, const struct dated *dated) {
   const struct hr__deadlines *self = queue->deadlines;
-  int64_t now_us = view->now_us, d = self->changeover_us, next_us = HR_NEVER_US;
+  int64_t now_us = view->now_us, next_us = HR_NEVER_US;
   if (dated->next_step < dated->itinerary.n_steps) return dated->itinerary.steps[dated->next_step].at_us;
   if (dated->deadline_us == HR_NEVER_US || dated->itinerary.n_steps || dated->committed) return HR_NEVER_US;
   int64_t done_us = hr_view_done_us(view, dated->job), work_us = view->jobs->work_us[dated->job.id];
@@ -242,7 +315,7 @@ static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view 
   }
   if (self->rule == HR__MARKET_UNIFORM_PROGRESS && works && holds(queue, dated, HR_MARKET_ON_DEMAND) &&
       span_us > work_us) {
-    wide short_us = (wide)(now_us + 2 * d - dated->from_us) * work_us - done_us * span_us;
+    wide short_us = (wide)(now_us + lead_us(self) - dated->from_us) * work_us - done_us * span_us;
     next_us = now_us + (int64_t)((short_us + (span_us - work_us) - 1) / (span_us - work_us));
   }
   return next_us > now_us ? next_us : HR_NEVER_US;
@@ -283,15 +356,13 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
   if (dated->pool == HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
   for (uint32_t i = 0; i < dated->n_nodes; i++)
     if (hr_cluster_node_state(queue->cluster, dated->nodes[i]) != HR_NODE_UP) return HR_OK;
-  struct hr_slice *slices = hr_arena_alloc(queue->arena, dated->n_nodes * sizeof *slices);
-  if (!slices) return HR_NO_MEMORY;
   uint32_t left = hr__gpus(queue, dated->job), size = spec_of(queue, dated->pool)->gpus_per_node;
   for (uint32_t i = 0; i < dated->n_nodes; i++) {
     uint32_t gpus = left < size ? left : size;
-    slices[i] = (struct hr_slice){dated->nodes[i], gpus * 1000};
+    dated->seats[i] = (struct hr_slice){dated->nodes[i], gpus * 1000};
     left -= gpus;
   }
-  struct hr_placement placement = {{dated->pool}, dated->n_nodes, slices};
+  struct hr_placement placement = {{dated->pool}, dated->n_nodes, dated->seats};
   return hr_plan_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
 }
 
@@ -329,6 +400,8 @@ enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view 
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
     struct dated *dated = &self->jobs[i];
+    status = settle(queue, view, plan, dated);
+    if (status != HR_OK || is_standing(queue, dated->pool)) continue;
     uint32_t pool = wanted_pool(queue, view, dated);
     if (pool != dated->pool && dated->pool != HR_NONE) status = leave(queue, view, plan, dated);
     if (status == HR_OK && pool != dated->pool) status = acquire(queue, view, plan, dated, pool);

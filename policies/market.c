@@ -281,20 +281,6 @@ static hr_pool pool_of(const struct hr__queue *queue, uint32_t node) {
   return (hr_pool){i};
 }
 
-static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  struct hr__market_plan *market = queue->market;
-  enum hr_status status = HR_OK;
-  struct due due;
-  while (status == HR_OK && next_due(&market->idle, view->now_us, &due)) {
-    hr_pool pool = pool_of(queue, due.id);
-    if (!is_still_idle(queue, due, pool)) continue;
-    if (!is_spot(queue, pool.id) && n_active_in(queue, false, true) <= market->limits.min_on_demand) continue;
-    status = hr_plan_release(plan, (hr_node){due.id});
-    if (status == HR_OK && queue->releases) hr_releases_set_usable(queue->releases, pool, (hr_node){due.id}, false);
-  }
-  return status;
-}
-
 /* ---- Laying jobs on what is there ------------------------------------------------------------------- */
 
 static void read_levels(struct hr__queue *queue) {
@@ -353,6 +339,42 @@ static bool lay_on_spot(struct hr__queue *queue, const struct demand *demand) {
   return false;
 }
 
+/* ---- Giving nodes back ------------------------------------------------------------------------------ */
+
+/* Lays all who wait on what is free or booting: what is left over nobody waits for. */
+static void lay_all(struct hr__queue *queue) {
+  struct hr__market_plan *market = queue->market;
+  read_levels(queue);
+  for (uint32_t i = 0; i < market->n_demands; i++) lay(queue, &market->demands[i], market->demands[i].count);
+}
+
+/* A wholly free node of the pool is not one that waiting jobs, a gang perhaps that has not all of its nodes yet, will
+   sit on; nor one of the least that are to be kept. */
+static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
+  const struct hr__market_plan *market = queue->market;
+  if (!is_spot(queue, pool.id) && n_active_in(queue, false, true) <= market->limits.min_on_demand) return false;
+  return market->levels[pool.id][market->gpus_per_node[pool.id]] > 0;
+}
+
+static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  struct hr__market_plan *market = queue->market;
+  enum hr_status status = HR_OK;
+  struct due due;
+  if (first_due_us(&market->idle) <= view->now_us) lay_all(queue);
+  while (status == HR_OK && next_due(&market->idle, view->now_us, &due)) {
+    hr_pool pool = pool_of(queue, due.id);
+    if (!is_still_idle(queue, due, pool)) continue;
+    if (!is_spare(queue, pool)) { /* looked at again in a while */
+      if (!node_idles(queue, (hr_node){due.id}, view->now_us)) return HR_NO_MEMORY;
+      continue;
+    }
+    market->levels[pool.id][market->gpus_per_node[pool.id]]--;
+    status = hr_plan_release(plan, (hr_node){due.id});
+    if (status == HR_OK && queue->releases) hr_releases_set_usable(queue->releases, pool, (hr_node){due.id}, false);
+  }
+  return status;
+}
+
 /* ---- Asking for nodes ------------------------------------------------------------------------------- */
 
 /* What a GPU-hour costs when what is lost to reclaims is counted in; more so where many nodes would be lost together.
@@ -363,6 +385,15 @@ static double score(const struct hr__queue *queue, uint32_t pool, int64_t now_us
   double share = all ? (double)n_active(queue, pool) / all : 0;
   double reclaims_per_h = hr_cluster_reclaims_per_h(queue->cluster, (hr_pool){pool});
   return price * (1 + reclaims_per_h * queue->market->limits.reclaim_hours * (1 + share));
+}
+
+/* The share of elastic nodes that spot ones would be, with so many more of them and so many fewer of the others. */
+static bool keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others) {
+  double spot = n_active_in(queue, true, false) + more_spot;
+  double others = n_active_in(queue, false, true);
+  others = others > fewer_others ? others - fewer_others : 0;
+  return queue->market->limits.max_spot_share >= 1 ||
+         spot <= queue->market->limits.max_spot_share * (spot + others) + 1e-9;
 }
 
 /* Whether spot capacity has been on offer for long enough to be used. */
@@ -496,18 +527,28 @@ static enum hr_status move_guest(struct hr__queue *queue, const struct hr_view *
   return hr__queue_note_move(queue, view, guest.job, &from, to);
 }
 
-/* While nobody waits: guests go to spot nodes that have room, and nodes are asked for those that find none. Who goes is
-   taken from the list, and the last one takes its place. */
-static enum hr_status bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+/* Guests go to spot nodes that have room; `*leaving`: how many. Who goes is taken from the list, and the last one takes
+   its place. */
+static enum hr_status move_guests(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                  uint32_t *leaving) {
   struct hr__market_plan *market = queue->market;
   enum hr_status status = HR_OK;
-  for (uint32_t i = market->n_guests; i-- > 0 && status == HR_OK;) {
+  for (uint32_t i = market->n_guests; i-- > 0 && status == HR_OK && keeps_share(queue, 0, *leaving + 1);) {
     struct hr_slice slice;
     if (!is_worth_moving(queue, view, market->guests[i].job)) continue;
     struct hr_placement to = {.n_slices = 1, .slices = &slice};
-    if (find_spot_node(queue, &market->guests[i], view->now_us, &slice, &to.pool))
-      status = move_guest(queue, view, plan, market->guests[i], &to);
+    if (!find_spot_node(queue, &market->guests[i], view->now_us, &slice, &to.pool)) continue;
+    status = move_guest(queue, view, plan, market->guests[i], &to);
+    ++*leaving;
   }
+  return status;
+}
+
+/* While nobody waits: guests go to spot nodes, and nodes are asked for those that find none. */
+static enum hr_status bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  struct hr__market_plan *market = queue->market;
+  uint32_t leaving = 0;
+  enum hr_status status = move_guests(queue, view, plan, &leaving);
   if (status != HR_OK || market->n_guests == 0) return status;
   read_levels(queue);
   for (uint32_t i = 0; i < market->n_guests && status == HR_OK; i++) {
@@ -516,7 +557,9 @@ static enum hr_status bring_back(struct hr__queue *queue, const struct hr_view *
     struct demand demand = {.gpus = gpus,
                             .accept_class = hr_cluster_accept_class(queue->cluster, market->guests[i].job),
                             .is_single = true};
+    leaving++;
     if (lay_on_spot(queue, &demand)) continue;
+    if (!keeps_share(queue, 1, leaving)) break;
     status = ask(queue, &demand, 1, true, view, plan, &found);
     if (!found) break; /* there is none to be had */
   }

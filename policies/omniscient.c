@@ -4,7 +4,8 @@
  * the rules that do not. Dynamic programming over (time, work done, where), on a grid that is the greatest common
  * measure of all times that matter (steps of the records, the time a change takes, the work, the time to the deadline),
  * so that nothing is rounded. To begin on a pool takes the change-over time, which is paid for; a stretch of spot
- * capacity must last until its end.
+ * capacity must last until its end, and for longer than its notice, or it cannot be asked for. It is taken that work is
+ * kept at all times and that no other job wants the nodes.
  */
 
 #include "policies/queue.h"
@@ -25,6 +26,7 @@ struct search {
   int64_t from_us, deadline_us, work_us, change_us; /* as asked */
   int64_t grid_us;
   uint32_t n_times, n_work, n_change; /* in steps of the grid */
+  uint32_t n_notice[MOST_PLACES];     /* steps that spot capacity must go on for, and one more, to be asked for */
   uint32_t n_spent;                   /* steps that may be spent without work, and one more */
   uint32_t n_places, pool[MOST_PLACES];
   bool *there;     /* [place][time]: the pool has the job's nodes during the step that begins then */
@@ -42,6 +44,10 @@ static int64_t gcd(int64_t a, int64_t b) {
     b = rest;
   }
   return a;
+}
+
+static int64_t least(int64_t a, uint64_t b) {
+  return (uint64_t)a < b ? a : (int64_t)b;
 }
 
 static const struct hr_pool_spec *spec_at(const struct search *search, uint32_t place) {
@@ -121,6 +127,11 @@ static enum hr_status make_grid(struct search *search, struct hr_error *error) {
   search->n_work = (uint32_t)n_work;
   search->n_spent = (uint32_t)n_spent;
   search->n_change = (uint32_t)(search->change_us / search->grid_us);
+  for (uint32_t place = 1; place < search->n_places; place++) {
+    const struct hr_market_spec *market = &spec_at(search, place)->market;
+    bool is_spot = market->market == HR_MARKET_SPOT;
+    search->n_notice[place] = is_spot ? (uint32_t)least(market->spot.notice_us / search->grid_us, n_times) + 1 : 0;
+  }
   return HR_OK;
 }
 
@@ -199,6 +210,8 @@ static void change_to(const struct search *search, uint32_t time, uint32_t place
   const bool *there = search->there + (size_t)place * search->n_times;
   int64_t price = 0;
   if (time + search->n_change >= search->n_times || !there[time]) return;
+  for (uint32_t at = time; at < time + search->n_notice[place] && at < search->n_times; at++)
+    if (!there[at]) return;
   for (uint32_t at = time; at < time + search->n_change; at++) {
     if (!there[at]) return;
     price += search->price[(size_t)place * search->n_times + at];

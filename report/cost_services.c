@@ -91,8 +91,7 @@ static enum hr_status add_datasets(struct services *services) {
 static uint64_t checkpoint_mib(const struct hr__costing *costing, uint32_t job) {
   const struct hr_trace *trace = costing->trace;
   const struct hr_class_spec *class_ = &costing->basis->classes[class_of(costing, job)];
-  bool own_interval = trace->checkpoint_interval_us && trace->checkpoint_interval_us[job] > 0;
-  if (class_->checkpoint == HR_CHECKPOINT_NONE && !own_interval) return 0;
+  if (!costing->result->fate || costing->result->fate[job].saved_us == HR_NEVER_US) return 0;
   uint64_t own = trace->checkpoint_mib ? trace->checkpoint_mib[job] : 0;
   return own ? own : class_->checkpoint_mib;
 }
@@ -101,9 +100,9 @@ static void sum_checkpoints(struct services *services) {
   const struct hr__costing *costing = services->costing;
   const struct hr_result *result = costing->result;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
-    uint64_t mib = result->start_us[job] == HR_NEVER_US ? 0 : checkpoint_mib(costing, job);
+    uint64_t mib = checkpoint_mib(costing, job);
     if (mib == 0) continue;
-    int64_t from_us = result->start_us[job], to_us = hr_result_end_us(result, (hr_job){job});
+    int64_t from_us = result->fate[job].saved_us, to_us = hr_result_end_us(result, (hr_job){job});
     int64_t retention_us = services->spec->storage.checkpoint_retention_us;
     to_us = to_us < result->end_us - retention_us ? to_us + retention_us : result->end_us;
     for (uint32_t month = month_of(costing, from_us); month <= month_of(costing, to_us); month++)
@@ -170,8 +169,9 @@ static enum hr_status add_operations(struct services *services) {
 
 static bool missed_deadline(const struct hr__costing *costing, uint32_t job) {
   int64_t deadline_us = costing->trace->deadline_us[job];
-  if (deadline_us < 0 || deadline_us >= costing->result->end_us) return false;
-  return costing->result->state[job] != HR_JOB_FUTURE && hr_result_end_us(costing->result, (hr_job){job}) > deadline_us;
+  if (deadline_us < 0 || costing->result->state[job] == HR_JOB_FUTURE) return false;
+  if (costing->result->state[job] == HR_JOB_REJECTED) return true;
+  return deadline_us < costing->result->end_us && hr_result_end_us(costing->result, (hr_job){job}) > deadline_us;
 }
 
 static enum hr_status add_downtime(struct services *services) {

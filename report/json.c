@@ -284,16 +284,18 @@ static void put_budgets(struct json *json, cJSON *root, const struct hr_cost_sum
   }
 }
 
-static void put_elastic(struct json *json, cJSON *root, const struct hr_summary *summary) {
+static void put_goodput(struct json *json, cJSON *root, const struct hr_summary *summary) {
   const struct hr_goodput *goodput = &summary->goodput;
-  const struct hr_spot_figures *spot = &summary->spot;
   cJSON *inner = put_object(json, root, "goodput");
   put_number(json, inner, "useful_gpu_hours", goodput->useful_gpu_hours);
   put_number(json, inner, "lost_gpu_hours", goodput->lost_gpu_hours);
   put_number(json, inner, "checkpoint_gpu_hours", goodput->checkpoint_gpu_hours);
   put_number(json, inner, "restart_gpu_hours", goodput->restart_gpu_hours);
   put_number_if(json, inner, "fraction", summary->gpu_hours > 0, goodput->fraction);
-  inner = put_object(json, root, "spot");
+}
+
+static void put_spot(struct json *json, cJSON *root, const struct hr_spot_figures *spot) {
+  cJSON *inner = put_object(json, root, "spot");
   put_count(json, inner, "reclaims", spot->reclaims);
   put_number_if(json, inner, "reclaims_per_node_hour", spot->node_hours > 0, spot->reclaims_per_node_hour);
   put_count(json, inner, "jobs_interrupted", spot->jobs_interrupted);
@@ -307,7 +309,8 @@ static void put_markets(struct json *json, cJSON *root, const struct hr_summary 
     put_cost(json, root, summary->costs);
     put_budgets(json, root, summary->costs);
   }
-  if (summary->elastic) put_elastic(json, root, summary);
+  if (summary->stoppable) put_goodput(json, root, summary);
+  if (summary->stoppable) put_spot(json, root, &summary->spot);
 }
 
 static void put_evidence(struct json *json, cJSON *root, const struct hr_summary *summary) {

@@ -82,8 +82,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   struct hr__goodput goodput = hr__goodput_make(result);
   summary->goodput = hr__goodput_figures(&goodput);
   summary->spot = hr__spot_figures(cluster, result);
-  for (uint32_t i = 0; i < cluster->n_pools; i++)
-    summary->elastic |= hr_market_is_elastic(cluster->pools[i].market.market);
+  summary->stoppable = result->fate != NULL;
   return basis ? hr__costs_make(trace, cluster, result, basis, goodput.useful_us, &summary->costs) : HR_OK;
 }
 

@@ -356,12 +356,12 @@ static void put_goodput(struct table *table, const struct hr_summary *summary) {
 
 static void put_costs(struct table *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
-  if (costs || summary->elastic) fputc('\n', table->out);
+  if (costs || summary->stoppable) fputc('\n', table->out);
   if (costs) {
     put_cost_totals(table, costs);
     put_over_budget(table, costs);
   }
-  if (summary->elastic) put_goodput(table, summary);
+  if (summary->stoppable) put_goodput(table, summary);
   if (!costs) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
   put_cost_lines(table, "cost by tenant", &costs->by_tenant, MOST_TENANTS, costs->total_uusd);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MOST_NAMES_TOLD = 8 };
+enum { MOST_NAMES_TOLD = 8, LEAST_ABBREVIATION = 3 };
 
 bool hr__is_everywhere(const char *region) {
   return strcmp(region, "*") == 0;
@@ -104,7 +104,8 @@ enum hr_status hr__catalog_doubt_gpu(const struct hr_catalog *catalog, const cha
   if (find_gpu(catalog, name)) return HR_OK;
   const char **known = gpu_names(catalog);
   char names[1];
-  bool is_near = known && (list_names(name, known, names, sizeof names) > 0 || nearest_name(name, known));
+  bool is_near = known && strlen(name) >= LEAST_ABBREVIATION &&
+                 (list_names(name, known, names, sizeof names) > 0 || nearest_name(name, known));
   if (!known || is_near) return fail_among(error, "GPU type", name, known);
   free(known);
   return HR_OK;

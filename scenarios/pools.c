@@ -15,6 +15,8 @@
 
 static enum hr_status check_name(struct hr__builder *builder, const cJSON *entry, const char *name) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  if (name[0] == '(')
+    return hr__build_fail_at(builder, entry, "name", "a pool's name must not begin with '(', as lines of reports do");
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (strcmp(cluster->pools[i].name, name) == 0)
       return hr__build_fail_at(builder, entry, "name", "there already is a pool '%.60s'; each pool has its own name",

@@ -42,15 +42,31 @@ static int64_t lone_write_us(const struct hr__engine *engine, hr_job job, hr_poo
   return (int64_t)llround(seconds * (double)HR_SECOND_US);
 }
 
+/* How many times as often as one node is lost, some of a job's nodes are. */
+static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
+  switch (spot->model) {
+  case HR_SPOT_ON_OFF:
+  case HR_SPOT_TRACE:
+    return 1;
+  case HR_SPOT_EXPONENTIAL:
+  case HR_SPOT_ADVISOR:
+    return hr__blow_share(spot, pool_nodes, n_nodes);
+  case HR_SPOT_NONE:
+  case HR_SPOT_BATHTUB:
+  case HR_N_SPOT_MODELS:
+    break;
+  }
+  return n_nodes;
+}
+
 /* Daly's interval (A higher order estimate of the optimum checkpoint interval for restart dumps, 2006), to first order:
    sqrt(2 d M) - d for a write of d and a mean time M between losses, M where d is as long as 2 M. */
 static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
   if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
   double life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
-  bool together = spec->market.spot.model == HR_SPOT_ON_OFF || spec->market.spot.model == HR_SPOT_TRACE;
   uint32_t n_nodes = engine->seat[job.id].n_slices;
-  if (!together && n_nodes > 1) life_s /= n_nodes;
+  if (n_nodes > 1) life_s /= nodes_lost_apart(&spec->market.spot, spec->nodes, n_nodes);
   if (!isfinite(life_s)) return HR_NEVER_US;
   double write_s = (double)lone_write_us(engine, job, pool) / (double)HR_SECOND_US;
   double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;
@@ -88,6 +104,18 @@ static bool can_save(const struct hr__engine *engine, hr_job job) {
 }
 
 /* ---- Phases ----------------------------------------------------------------------------------------- */
+
+/* What was done so far cannot be lost any more. */
+static void keep(struct hr__engine *engine, hr_job job) {
+  int64_t progress_us = engine->attempt[job.id].progress_us;
+  if (engine->kept_us[job.id] < progress_us) engine->stirred_us = engine->view.now_us;
+  engine->kept_us[job.id] = progress_us;
+}
+
+static void note_saved(struct hr__engine *engine, hr_job job) {
+  int64_t *saved_us = &engine->fate[job.id].saved_us;
+  if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
+}
 
 /* Books the time of the phase that ends now. */
 static void close_phase(struct hr__engine *engine, hr_job job) {
@@ -127,17 +155,29 @@ static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase
   return hr__schedule(engine, engine->view.now_us + class_of(engine, job)->write_us, HR__PENDING_PHASE, job.id);
 }
 
+/* Whether a job that works or restarts is done by then without another checkpoint. */
+static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
+  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
+  if (attempt->phase == HR__PHASE_RESTARTING) from_us += class_of(engine, job)->restart_us;
+  return left_us <= down_us - from_us;
+}
+
+/* Who leaves once its checkpoint is written stays all the same if it has time enough to be done. */
 static enum hr_status saved(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
   struct hr_slice one;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   bool leaves = attempt->phase == HR__PHASE_LEAVING;
   enter(engine, job, HR__PHASE_WORKING);
-  engine->kept_us[job.id] = attempt->progress_us;
+  keep(engine, job);
+  note_saved(engine, job);
   struct hr_event event = {engine->view.now_us, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
   enum hr_status status = hr__happen(engine, &event);
   if (status != HR_OK) return status;
-  return leaves ? hr__attempt_interrupt(engine, job, HR_REASON_SAVED) : work_on(engine, job);
+  if (leaves && !ends_by(engine, job, attempt->down_us)) return hr__attempt_interrupt(engine, job, HR_REASON_SAVED);
+  if (leaves) attempt->interval_us = HR_NEVER_US;
+  return work_on(engine, job);
 }
 
 enum hr_status hr__attempt_turn(struct hr__engine *engine, hr_job job) {
@@ -167,7 +207,7 @@ enum hr_status hr__attempts_init(struct hr__engine *engine) {
     return hr__out_of_memory(engine);
   for (size_t i = 0; i < n_jobs; i++) {
     engine->attempt_us[i] = HR_NEVER_US;
-    engine->fate[i].end_us = HR_NEVER_US;
+    engine->fate[i].end_us = engine->fate[i].saved_us = HR_NEVER_US;
   }
   return hr__storage_init(engine);
 }
@@ -175,10 +215,12 @@ enum hr_status hr__attempts_init(struct hr__engine *engine) {
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
   int64_t restart_us = engine->fate[job.id].attempts++ ? class_of(engine, job)->restart_us : 0;
-  *attempt = (struct hr__attempt){.phase_us = engine->view.now_us,
+  *attempt = (struct hr__attempt){.begun_us = engine->view.now_us,
+                                  .phase_us = engine->view.now_us,
                                   .progress_us = engine->kept_us[job.id],
                                   .interval_us = interval_us(engine, job),
                                   .phase = restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING};
+  if (keeps_all(engine, job)) note_saved(engine, job);
   if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
   return work_on(engine, job);
 }
@@ -190,11 +232,11 @@ static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
   return writes_to_storage(engine, job, pool) ? hr__storage_drop(engine, pool, job) : HR_OK;
 }
 
-static void close_books(struct hr__engine *engine, hr_job job, bool keep) {
+static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
   struct hr_job_fate *fate = &engine->fate[job.id];
   close_phase(engine, job);
-  if (keep) engine->kept_us[job.id] = attempt->progress_us;
+  if (all_kept) keep(engine, job);
   fate->lost_us += attempt->progress_us - engine->kept_us[job.id];
   fate->kept_us = engine->kept_us[job.id];
   fate->held_us += engine->view.now_us - engine->attempt_us[job.id];
@@ -238,13 +280,6 @@ enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum
   return status;
 }
 
-/* Whether the job, as it goes on now, is done by then without another checkpoint. */
-static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
-  const struct hr__attempt *attempt = &engine->attempt[job.id];
-  int64_t end_us = attempt->phase_us + engine->trace->work_us[job.id] - attempt->progress_us;
-  return attempt->phase == HR__PHASE_WORKING && end_us <= down_us;
-}
-
 static bool save_fits(const struct hr__engine *engine, hr_job job, int64_t down_us) {
   hr_pool pool = pool_of(engine, job);
   int64_t write_us = writes_to_storage(engine, job, pool)
@@ -253,21 +288,31 @@ static bool save_fits(const struct hr__engine *engine, hr_job job, int64_t down_
   return write_us <= down_us - engine->view.now_us;
 }
 
-/* A job that will be done in time works on; one that restarts has nothing to save and leaves; one that is saving leaves
-   after that; one that works saves and leaves if the write fits; all others work on to be cut off. */
+/* One that is saving leaves after that. */
+static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, int64_t down_us) {
+  struct hr__attempt *attempt = &engine->attempt[job.id];
+  if (attempt->phase == HR__PHASE_SAVING || down_us < attempt->down_us) attempt->down_us = down_us;
+  if (attempt->phase == HR__PHASE_SAVING) enter(engine, job, HR__PHASE_LEAVING);
+  return HR_OK;
+}
+
+/* A job that will be done in time works on; one that restarts has nothing to save and leaves; one that works saves and
+   leaves if the write fits; all others work on to be cut off. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
-  if (attempt->phase == HR__PHASE_LEAVING || !can_save(engine, job)) return HR_OK;
-  if (attempt->phase == HR__PHASE_RESTARTING) return hr__attempt_interrupt(engine, job, HR_REASON_RECLAIMED);
-  if (attempt->phase == HR__PHASE_SAVING) {
-    enter(engine, job, HR__PHASE_LEAVING);
-    return HR_OK;
-  }
+  if (!can_save(engine, job)) return HR_OK;
+  if (attempt->phase == HR__PHASE_SAVING || attempt->phase == HR__PHASE_LEAVING)
+    return leave_when_saved(engine, job, down_us);
   bool done_in_time = ends_by(engine, job, down_us);
+  if (done_in_time) attempt->interval_us = HR_NEVER_US;
+  if (attempt->phase == HR__PHASE_RESTARTING)
+    return done_in_time ? HR_OK : hr__attempt_interrupt(engine, job, HR_REASON_RECLAIMED);
   if (!done_in_time && !save_fits(engine, job, down_us)) return HR_OK;
   hr__event_heap_remove_job(&engine->heap, job.id);
-  if (!done_in_time) return save(engine, job, HR__PHASE_LEAVING);
-  attempt->interval_us = HR_NEVER_US;
+  if (!done_in_time) {
+    attempt->down_us = down_us;
+    return save(engine, job, HR__PHASE_LEAVING);
+  }
   enter(engine, job, HR__PHASE_WORKING);
   return work_on(engine, job);
 }
@@ -280,5 +325,6 @@ int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
   if (view->state[job.id] != HR_JOB_RUNNING) return engine->attempt ? engine->kept_us[job.id] : 0;
   if (!engine->attempt) return view->now_us - view->start_us[job.id];
   const struct hr__attempt *attempt = &engine->attempt[job.id];
+  if (attempt->begun_us != engine->attempt_us[job.id]) return engine->kept_us[job.id];
   return attempt->progress_us + (attempt->phase == HR__PHASE_WORKING ? view->now_us - attempt->phase_us : 0);
 }

@@ -57,9 +57,11 @@ enum hr__phase { HR__PHASE_WORKING, HR__PHASE_RESTARTING, HR__PHASE_SAVING, HR__
 
 /* A job in a run where it may be stopped: its fate is kept from its first start, the rest is of its present attempt. */
 struct hr__attempt {
+  int64_t begun_us;    /* when the attempt began; another time than attempt_us while its start is only planned */
   int64_t phase_us;    /* when its phase began */
   int64_t progress_us; /* work done when its phase began, in all attempts together, but for what was lost */
   int64_t interval_us; /* work between two checkpoints; HR_NEVER_US: none is made */
+  int64_t down_us;     /* of a job that leaves: when its node goes */
   enum hr__phase phase;
 };
 
@@ -111,7 +113,9 @@ struct hr__engine {
 
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   int64_t last_us;    /* the last instant at which something happened */
-  int64_t stirred_us; /* the last instant at which a job arrived, started, ended or stopped */
+  int64_t stirred_us; /* the last instant at which a job arrived or ended, or work became safe */
+  int64_t longest_us; /* that a job works */
+  bool stood_still;
   uint64_t digest;
 };
 

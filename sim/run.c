@@ -15,8 +15,9 @@
 /* Later than any sum of a time reached and a duration read may go. */
 #define LAST_US (INT64_MAX / 2)
 
-/* A run in which no job arrives, starts or stops for so long stands still: what is waited for does not come. */
-#define STANDSTILL_US (INT64_C(10) * 365 * 86400 * HR_SECOND_US)
+/* A run in which no job arrives or ends and no work is saved for so long, and as long again as the longest job works,
+   stands still: what is waited for does not come, or comes and is lost again. */
+#define STANDSTILL_US (INT64_C(365) * 86400 * HR_SECOND_US)
 
 enum { JOBS_CHECK_PASSES = 1 << 12 };
 
@@ -145,7 +146,6 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
   hr__tell(engine, &event);
-  engine->stirred_us = now_us;
   if (engine->residents.first && hr__residents_add(engine, move->job, &placement) != HR_OK) return HR_NO_MEMORY;
   if (engine->attempt) return hr__attempt_begin(engine, move->job);
   return hr__schedule(engine, now_us + work_us, HR__PENDING_END, move->job.id);
@@ -163,7 +163,7 @@ static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr_
   if (engine->residents.first) hr__residents_remove(engine, move->job, &placement);
   struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
                            &placement,          {HR_NONE},        {HR_NONE}};
-  engine->stirred_us = engine->view.now_us;
+  if (engine->kept_us[move->job.id] > move->kept_us) engine->stirred_us = engine->view.now_us;
   hr__tell(engine, &event);
   hr__seat_drop(engine, move->job);
   engine->seat[move->job.id] = now;
@@ -232,10 +232,12 @@ static void stop_at_horizon(struct hr__engine *engine) {
 }
 
 /* Markets go on for ever; a run with them ends with its last job, or when it stands still. */
-static bool is_over(const struct hr__engine *engine, int64_t at_us) {
+static bool is_over(struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
   if (!engine->markets || engine->cursor < engine->trace->n_jobs) return false;
-  return engine->view.n_waiting + engine->view.n_running == 0 || at_us - engine->stirred_us > STANDSTILL_US;
+  if (engine->view.n_waiting + engine->view.n_running == 0) return true;
+  engine->stood_still = at_us - engine->stirred_us - engine->longest_us > STANDSTILL_US;
+  return engine->stood_still;
 }
 
 static enum hr_status run_loop(struct hr__engine *engine) {
@@ -267,7 +269,10 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
   engine->pool_fate = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_fate);
   if (!engine->state || !engine->reason || !engine->start_us || !engine->seat || !engine->pool_fate)
     return hr__out_of_memory(engine);
-  for (size_t i = 0; i < n_jobs; i++) engine->start_us[i] = HR_NEVER_US;
+  for (size_t i = 0; i < n_jobs; i++) {
+    engine->start_us[i] = HR_NEVER_US;
+    if (engine->trace->work_us[i] > engine->longest_us) engine->longest_us = engine->trace->work_us[i];
+  }
   return HR_OK;
 }
 
@@ -345,6 +350,7 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
                                 .n_passes = engine->n_passes,
                                 .n_backfilled = engine->n_backfilled,
                                 .end_us = engine->last_us,
+                                .stood_still = engine->stood_still,
                                 .digest = engine->digest};
   engine->state = engine->reason = NULL;
   engine->start_us = NULL;

@@ -44,6 +44,9 @@ struct hr__blow_source {
   int64_t at_us;
   struct hr__stream stream;
 };
+/* How often a blow hits at least one of `held` nodes, in times of how often it hits one node. (A blow is taken to have
+   the mean size, which need not be a whole number.) */
+double hr__blow_share(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held);
 void hr__blow_source_init(struct hr__blow_source *source, const struct hr_spot_spec *spec, uint32_t n_nodes,
                           uint64_t seed, uint32_t replication);
 /* The next blow: its time, and the nodes that it hits, in increasing order, in `nodes` (room for n_nodes); their number

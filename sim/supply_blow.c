@@ -7,6 +7,7 @@
 
 #include "sim/supply.h"
 
+#include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
 /* A blow of k nodes goes on to one more with this probability: it takes `batch_mean` on average before the cut. */
@@ -18,6 +19,16 @@ static double going_on(const struct hr_spot_spec *spec) {
 static double mean_size(const struct hr_spot_spec *spec, uint32_t n_nodes) {
   if (!(spec->batch_mean > 1)) return 1;
   return -expm1(n_nodes * log1p(-1 / spec->batch_mean)) * spec->batch_mean;
+}
+
+double hr__blow_share(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held) {
+  double size = mean_size(spec, n_nodes), n = n_nodes;
+  if (held == 0) return 0;
+  double misses = size > n - held ? 0
+                                  : exp(gsl_sf_lngamma(n - held + 1) + gsl_sf_lngamma(n - size + 1) -
+                                        gsl_sf_lngamma(n - size - held + 1) -
+                                        gsl_sf_lngamma(n + 1)); /* C(n - held, size) / C(n, size) */
+  return n / size * (1 - misses);
 }
 
 static bool has_blows(const struct hr_spot_spec *spec) {

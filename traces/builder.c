@@ -329,7 +329,16 @@ static bool fits_flags(const struct hr_job_record *record) {
          record->flags <= (HR_JOB_DEDICATED | HR_JOB_NOT_INTERRUPTIBLE);
 }
 
+/* Names under which reports show what is no tenant's. */
+static bool is_line_of_reports(struct hr_text name) {
+  static const char *const lines[] = {"(idle)", "(shared)", "(services)"};
+  for (size_t i = 0; name.length && name.at[0] == '(' && i < sizeof lines / sizeof *lines; i++)
+    if (name.length == strlen(lines[i]) && memcmp(name.at, lines[i], name.length) == 0) return true;
+  return false;
+}
+
 const char *hr__job_record_fault(const struct hr_job_record *record) {
+  if (is_line_of_reports(record->tenant)) return "the tenant has a name that reports use for what is no tenant's";
   if (record->gpus > HR_MAX_GPUS) return "the job asks for more than 4000000 GPUs";
   if (record->tasks == 0 || record->gpus % record->tasks)
     return "'gpus', which counts all tasks together, is not a multiple of 'tasks'";

@@ -93,7 +93,7 @@ struct hr_summary {
   struct hr_group *by_class;  /* none where the trace has no classes */
   struct hr_group *by_size;   /* from small to large */
   size_t n_tenants, n_classes, n_sizes;
-  bool elastic; /* nodes came and went by request: the two below tell something */
+  bool stoppable; /* jobs could be stopped before their end: the two below tell something */
   struct hr_goodput goodput;
   struct hr_spot_figures spot;
   struct hr_cost_summary *costs; /* NULL: nothing has a price */

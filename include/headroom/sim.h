@@ -49,6 +49,7 @@ struct hr_job_fate {
   uint32_t attempts; /* starts */
   int64_t end_us;    /* HR_NEVER_US unless it completed */
   int64_t kept_us;   /* work done that counts: all of it when completed */
+  int64_t saved_us;  /* when its first checkpoint was safe; HR_NEVER_US: it has none */
   int64_t lost_us;   /* work done that was lost */
   int64_t saving_us, restarting_us;
   int64_t held_us; /* GPUs held, all attempts */
@@ -72,8 +73,9 @@ struct hr_result {
   uint32_t n_pools;
   uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
   uint64_t n_events, n_passes, n_backfilled;
-  int64_t end_us;  /* the last instant of the run; the horizon where that cut it */
-  uint64_t digest; /* of the event log: time, kind, job and placement of all that happened, in order */
+  int64_t end_us;   /* the last instant of the run; the horizon where that cut it */
+  bool stood_still; /* the run was given up: for a year nothing had come of it, and jobs are left */
+  uint64_t digest;  /* of the event log: time, kind, job and placement of all that happened, in order */
 };
 
 /* Runs to the end. `*result` is set when HR_OK is returned. Exit code 3 errors name time, job, policy and rule. */

@@ -100,7 +100,7 @@ static void goodput_and_spot_by_hand(void) {
   struct priced *run = priced_create();
   struct hr_summary *summary = summary_under(run, NULL, NULL);
   const struct hr_goodput *goodput = &summary->goodput;
-  CU_ASSERT_TRUE(summary->elastic);
+  CU_ASSERT_TRUE(summary->stoppable);
   expect(goodput->useful_gpu_hours, 16);
   expect(goodput->lost_gpu_hours, 4);
   expect(goodput->checkpoint_gpu_hours, 2);
