@@ -14,15 +14,6 @@ static bool picks(const char *wanted, const char *text) {
   return !wanted || strcmp(text, "*") == 0 || strcasecmp(wanted, text) == 0;
 }
 
-static bool is_year_month_day(const char *text) {
-  static const char form[] = "dddd-dd-dd";
-  size_t length = strlen(text);
-  if (length != 4 && length != 7 && length != 10) return false;
-  for (size_t i = 0; i < length; i++)
-    if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i]) return false;
-  return true;
-}
-
 static const char *provider_at(const struct hr_catalog *catalog, size_t *at) {
   const char *provider = catalog->instances[*at].provider;
   while (*at < catalog->n_instances && strcmp(catalog->instances[*at].provider, provider) == 0) ++*at;
@@ -51,7 +42,7 @@ static enum hr_status check_args(const struct hr_catalog *catalog, const struct 
                                  struct hr_error *error) {
   const struct hr_gpu_type *gpu;
   enum hr_status status = HR_OK;
-  if (args->as_of && !is_year_month_day(args->as_of))
+  if (args->as_of && !hr_catalog_is_date(args->as_of))
     return hr_fail(error, HR_BAD_INPUT, "--as-of %.40s: a date like 2026-07-20, 2026-07 or 2026 is wanted",
                    args->as_of);
   if (args->provider) status = hr_catalog_check_provider(catalog, args->provider, error);
@@ -210,22 +201,33 @@ enum hr_status list_prices(const struct list_args *args, struct hr_error *error)
 
 /* ---- Discounts -------------------------------------------------------------------------------------- */
 
+static bool picks_discount(const struct list_args *args, const struct hr_discount *discount) {
+  bool is_later = args->as_of && strncmp(discount->as_of, args->as_of, strlen(args->as_of)) > 0;
+  return !is_later && picks(args->provider, discount->provider);
+}
+
+static void print_discount(const struct hr_discount *discount, bool verbose) {
+  printf("%-12s%-14s%-8s%-10s%8g  %-12s%s\n", discount->provider, discount->family, discount->term,
+         discount->upfront[0] ? discount->upfront : "any", (double)discount->off_ppm / 1e4, discount->as_of,
+         discount->status);
+  if (verbose) print_source(discount->source);
+}
+
 enum hr_status list_discounts(const struct list_args *args, struct hr_error *error) {
+  static const char *const head[] = {"provider", "family", "term", "upfront", "off_pct", "as_of", "figures"};
   struct hr_catalog *catalog;
+  size_t count = 0;
   enum hr_status status = open_catalog(args, &catalog, error);
   if (status != HR_OK) return status;
-  printf("%-12s%-14s%-8s%-10s%8s  %-12s%s\n", "provider", "family", "term", "upfront", "off_pct", "as_of", "figures");
   for (size_t i = 0; i < catalog->n_discounts; i++) {
-    const struct hr_discount *discount = &catalog->discounts[i];
-    bool is_later = args->as_of && strncmp(discount->as_of, args->as_of, strlen(args->as_of)) > 0;
-    if (is_later || !picks(args->provider, discount->provider)) continue;
-    printf("%-12s%-14s%-8s%-10s%8g  %-12s%s\n", discount->provider, discount->family, discount->term,
-           discount->upfront[0] ? discount->upfront : "any", (double)discount->off_ppm / 1e4, discount->as_of,
-           discount->status);
-    if (args->verbose) print_source(discount->source);
+    if (!picks_discount(args, &catalog->discounts[i])) continue;
+    if (count++ == 0)
+      printf("%-12s%-14s%-8s%-10s%8s  %-12s%s\n", head[0], head[1], head[2], head[3], head[4], head[5], head[6]);
+    print_discount(&catalog->discounts[i], args->verbose);
   }
   hr_catalog_destroy(catalog);
-  return HR_OK;
+  if (count) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "list discounts: nothing in the catalogue is of that provider and date");
 }
 
 /* ---- Spot presets ----------------------------------------------------------------------------------- */

@@ -48,29 +48,42 @@ static const char details[] = "policies      scheduling policies and, with -v, t
 
 /* ---- Policies --------------------------------------------------------------------------------------- */
 
-static void print_param(const struct hr_param *param) {
-  printf("    %s = ", param->key);
+static void write_values(FILE *out, const void *what) {
+  const struct hr_param *param = what;
+  fprintf(out, "%s = ", param->key);
   switch (param->type) {
   case HR_PARAM_CHOICE:
-    for (size_t i = 0; param->choices[i]; i++) printf("%s%s", i ? " | " : "", param->choices[i]);
+    for (size_t i = 0; param->choices[i]; i++) fprintf(out, "%s%s", i ? " | " : "", param->choices[i]);
     break;
   case HR_PARAM_INTEGER:
   case HR_PARAM_REAL:
-    printf("%s from %.15g to %.15g", param->type == HR_PARAM_INTEGER ? "whole number" : "number", param->min,
-           param->max);
+    fprintf(out, "%s from %.15g to %.15g", param->type == HR_PARAM_INTEGER ? "whole number" : "number", param->min,
+            param->max);
     break;
   case HR_PARAM_BOOLEAN:
-    printf("true | false");
+    fprintf(out, "true | false");
     break;
   }
-  printf("   (default: %s)\n      ", param->fallback);
+  fprintf(out, " (default: %s)", param->fallback);
+}
+
+static void print_param(const struct hr_param *param) {
+  printf("    ");
+  print_wrapped_from(stdout, write_values, param, 4, 8);
+  printf("      ");
   print_wrapped(stdout, param->help, 6, 6);
+}
+
+/* A name, and what it is in a column beside it, or below a name that is longer. */
+static void print_name(const char *name) {
+  printf("%-10s", name);
+  if (strlen(name) > 9) printf("\n%10s", "");
 }
 
 static enum hr_status list_policies(const struct list_args *args, struct hr_error *error) {
   (void)error;
   for (const struct hr_policy_ops *const *at = hr_policies(); *at; at++) {
-    printf("%-10s", (*at)->name);
+    print_name((*at)->name);
     print_wrapped(stdout, (*at)->summary, 10, 10);
     for (const struct hr_param *param = (*at)->params; args->verbose && param && param->key; param++)
       print_param(param);
@@ -84,7 +97,7 @@ static enum hr_status list_formats(const struct list_args *args, struct hr_error
   (void)args;
   (void)error;
   for (const struct hr_trace_format *at = hr_trace_formats(); at->name; at++) {
-    printf("%-10s", at->name);
+    print_name(at->name);
     print_wrapped(stdout, at->summary, 10, 10);
   }
   return HR_OK;
@@ -108,7 +121,7 @@ static enum hr_status list_scenarios(const struct list_args *args, struct hr_err
   enum hr_status status = hr_scenario_list(&entries, &count, error);
   if (status != HR_OK) return status;
   for (size_t i = 0; i < count; i++) {
-    printf("%-10s", entries[i].name);
+    print_name(entries[i].name);
     if (args->verbose)
       print_wrapped(stdout, entries[i].description, 10, 10);
     else

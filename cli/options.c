@@ -175,6 +175,16 @@ void print_wrapped(FILE *out, const char *text, size_t column, size_t indent) {
   fputc('\n', out);
 }
 
+void print_wrapped_from(FILE *out, text_writer *write, const void *what, size_t column, size_t indent) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *memory = open_memstream(&text, &size);
+  write(memory ? memory : out, what);
+  bool whole = memory && fclose(memory) == 0;
+  if (whole) print_wrapped(out, text, column, indent);
+  free(text);
+}
+
 /* The help with the default of a number. */
 static void describe(const struct option *option, const void *defaults, char *text, size_t size) {
   const char *value = defaults ? (const char *)defaults + option->offset : NULL;

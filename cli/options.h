@@ -44,6 +44,9 @@ void options_finish(const struct option *options, void *args);
 void options_print(FILE *out, const struct option *options, const void *defaults);
 /* Words broken into lines of at most 80 columns, those after the first indented. Starts at column `column`. */
 void print_wrapped(FILE *out, const char *text, size_t column, size_t indent);
+/* Likewise what `write` puts out of `what`. */
+typedef void text_writer(FILE *out, const void *what);
+void print_wrapped_from(FILE *out, text_writer *write, const void *what, size_t column, size_t indent);
 
 /* A whole number that fills all of `text`. */
 bool parse_whole(const char *text, uint64_t *value);

@@ -202,6 +202,23 @@ static enum hr_status note_standstill(struct run *run, struct hr_error *error) {
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
 
+static bool has_tenant(const struct hr_trace *trace, const char *name) {
+  for (uint32_t i = 0; i < trace->tenants.count; i++)
+    if (strcmp(trace->tenants.text[i], name) == 0) return true;
+  return false;
+}
+
+static enum hr_status note_budgets(struct run *run, struct hr_error *error) {
+  const struct hr_cost_spec *costs = &run->input.scenario->costs;
+  for (size_t i = 0; i < costs->n_budgets; i++) {
+    if (has_tenant(run->input.trace, costs->budgets[i].tenant)) continue;
+    if (hr_notes_add(&run->notes, "the budget of tenant '%s': no job of the trace is theirs",
+                     costs->budgets[i].tenant) != HR_OK)
+      return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  return HR_OK;
+}
+
 static void print_notes(const struct run *run) {
   static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE, HR_REASON_NO_GPU_TYPE, HR_REASON_NO_REGION,
                                            HR_REASON_SPOT_ONLY, HR_REASON_POLICY};
@@ -250,6 +267,7 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = note_standstill(run, error);
+  if (status == HR_OK) status = note_budgets(run, error);
   if (status == HR_OK) status = write_files(run, &label, error);
   if (status != HR_OK) return status;
   print_notes(run);
@@ -265,8 +283,12 @@ static enum hr_status check_outputs(const struct run *run, const char *scenario_
   const struct run_args *args = run->args;
   const struct output outputs[] = {
       {"jobs", args->jobs}, {"timeline", args->timeline}, {"costs", args->costs}, {"json", args->json}};
-  const char *const inputs[] = {scenario_path, run->input.trace_path};
-  return outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, sizeof inputs / sizeof *inputs, error);
+  const char *const named[] = {scenario_path, run->input.trace_path};
+  const struct hr_notes *files = &run->input.scenario->files;
+  enum hr_status status = outputs_check(outputs, sizeof outputs / sizeof *outputs, named, 2, error);
+  if (status != HR_OK) return status;
+  return outputs_check(outputs, sizeof outputs / sizeof *outputs, (const char *const *)files->text, files->count,
+                       error);
 }
 
 static enum hr_status run_all(struct run *run, const char *path, struct hr_error *error) {

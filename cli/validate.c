@@ -22,38 +22,46 @@ static double seconds(int64_t us) {
   return (double)us / (double)HR_SECOND_US;
 }
 
-static void print_duration(const char *name, const struct hr_duration *duration) {
+static void write_duration(FILE *out, const char *name, const struct hr_duration *duration) {
   switch (duration->kind) {
   case HR_DURATION_FIXED:
-    printf(", %s %.10g s", name, duration->a);
+    fprintf(out, ", %s %.10g s", name, duration->a);
     return;
   case HR_DURATION_EXPONENTIAL:
-    printf(", %s exponential with mean %.10g s", name, duration->a);
+    fprintf(out, ", %s exponential with mean %.10g s", name, duration->a);
     return;
   case HR_DURATION_LOG_NORMAL:
-    printf(", %s log-normal (mu %.10g, sigma %.10g)", name, duration->a, duration->b);
+    fprintf(out, ", %s log-normal (mu %.10g, sigma %.10g)", name, duration->a, duration->b);
     return;
   case HR_DURATION_WEIBULL:
-    printf(", %s Weibull (shape %.10g, scale %.10g s)", name, duration->a, duration->b);
+    fprintf(out, ", %s Weibull (shape %.10g, scale %.10g s)", name, duration->a, duration->b);
     return;
   }
 }
 
-static void print_spot(const struct hr_spot_spec *spot, const char *preset) {
-  printf("            reclaimed: %s", hr_spot_model_name(spot->model));
-  if (preset) printf(" (%s)", preset);
-  if (spot->model == HR_SPOT_TRACE) printf(", a record of %.4g h, again and again", seconds(spot->period_us) / 3600);
+struct reclaims {
+  const struct hr_spot_spec *spot;
+  const char *preset;
+};
+
+static void write_reclaims(FILE *out, const void *what) {
+  const struct reclaims *reclaims = what;
+  const struct hr_spot_spec *spot = reclaims->spot;
+  const char *preset = reclaims->preset;
+  fprintf(out, "reclaimed: %s", hr_spot_model_name(spot->model));
+  if (preset) fprintf(out, " (%s)", preset);
+  if (spot->model == HR_SPOT_TRACE)
+    fprintf(out, ", a record of %.4g h, again and again", seconds(spot->period_us) / 3600);
   if (spot->model == HR_SPOT_ON_OFF) {
-    print_duration("up", &spot->up);
-    print_duration("down", &spot->down);
+    write_duration(out, "up", &spot->up);
+    write_duration(out, "down", &spot->down);
   }
   if (spot->model == HR_SPOT_EXPONENTIAL || spot->model == HR_SPOT_ADVISOR) {
-    printf(", %.4g per node and hour", spot->rate_per_h);
-    if (spot->batch_mean > 1) printf(", %.4g at a time", spot->batch_mean);
+    fprintf(out, ", %.4g per node and hour", spot->rate_per_h);
+    if (spot->batch_mean > 1) fprintf(out, ", %.4g at a time", spot->batch_mean);
   }
-  if (spot->model == HR_SPOT_BATHTUB) printf(", at the latest after %.10g h", spot->bathtub.last_h);
-  if (spot->model != HR_SPOT_NONE) printf(", notice %.10g s", seconds(spot->notice_us));
-  putchar('\n');
+  if (spot->model == HR_SPOT_BATHTUB) fprintf(out, ", at the latest after %.10g h", spot->bathtub.last_h);
+  if (spot->model != HR_SPOT_NONE) fprintf(out, ", notice %.10g s", seconds(spot->notice_us));
 }
 
 static void print_place(const struct hr_pool_source *source) {
@@ -102,10 +110,14 @@ static void print_market(const struct hr_market_spec *market, const struct hr_po
   }
   if (hr_market_is_elastic(market->market)) {
     print_billing(&market->billing);
-    print_duration("boots in", &market->boot);
+    write_duration(stdout, "boots in", &market->boot);
     putchar('\n');
   }
-  if (market->market == HR_MARKET_SPOT) print_spot(&market->spot, source->spot_preset);
+  if (market->market == HR_MARKET_SPOT) {
+    const struct reclaims reclaims = {&market->spot, source->spot_preset};
+    printf("%12s", "");
+    print_wrapped_from(stdout, write_reclaims, &reclaims, 12, 14);
+  }
 }
 
 static void print_cluster(const struct hr_scenario *scenario) {
@@ -125,18 +137,18 @@ static void print_cluster(const struct hr_scenario *scenario) {
   }
 }
 
-static void print_policy(const struct hr_policy_choice *policy) {
+static void write_policy(FILE *out, const void *what) {
+  const struct hr_policy_choice *policy = what;
   const char *separator = ":";
-  printf("policy    %s", policy->ops->name);
+  fprintf(out, "%s", policy->ops->name);
   for (size_t i = 0; i < policy->n_params; i++) {
     char buffer[32];
     const struct hr_param *param = &policy->ops->params[i];
     const char *value = hr_policy_choice_text(policy, i, buffer);
     if (param->aside && strcmp(value, param->fallback) == 0) continue;
-    printf("%s %s=%s", separator, param->key, value);
+    fprintf(out, "%s %s=%s", separator, param->key, value);
     separator = ",";
   }
-  putchar('\n');
 }
 
 static void print_scenario(const struct hr_scenario *scenario) {
@@ -146,14 +158,15 @@ static void print_scenario(const struct hr_scenario *scenario) {
     print_wrapped(stdout, scenario->description, 10, 10);
   }
   print_cluster(scenario);
-  print_policy(&scenario->policy);
+  printf("policy    ");
+  print_wrapped_from(stdout, write_policy, &scenario->policy, 10, 10);
   printf("seed      %" PRIu64 "\n", scenario->seed);
   if (scenario->horizon_us != HR_NEVER_US)
     printf("horizon   %.10g s\n", (double)scenario->horizon_us / (double)HR_SECOND_US);
 }
 
 /* A span of time in the largest unit that it fills. */
-static void print_span(int64_t span_us) {
+static void write_span(FILE *out, int64_t span_us) {
   static const struct {
     double seconds;
     const char *name;
@@ -161,18 +174,18 @@ static void print_span(int64_t span_us) {
   double span_s = (double)span_us / (double)HR_SECOND_US;
   size_t i = 0;
   while (units[i].seconds > 1 && span_s < 2 * units[i].seconds) i++;
-  printf("%.3g %s", span_s / units[i].seconds, units[i].name);
+  fprintf(out, "%.3g %s", span_s / units[i].seconds, units[i].name);
 }
 
-static void print_trace(const struct input *input) {
-  const struct hr_trace *trace = input->trace;
+static void write_trace(FILE *out, const void *what) {
+  const struct hr_trace *trace = what;
   uint32_t largest = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++)
     if (trace->gpus[i] > largest) largest = trace->gpus[i];
-  printf("trace     %s (%s): %" PRIu32 " job%s submitted over ", trace->source, trace->format, trace->n_jobs,
-         trace->n_jobs == 1 ? "" : "s");
-  print_span(trace->submit_us[trace->n_jobs - 1]);
-  printf("; the largest asks for %" PRIu32 " GPU%s\n", largest, largest == 1 ? "" : "s");
+  fprintf(out, "%s (%s): %" PRIu32 " job%s submitted over ", trace->source, trace->format, trace->n_jobs,
+          trace->n_jobs == 1 ? "" : "s");
+  write_span(out, trace->submit_us[trace->n_jobs - 1]);
+  fprintf(out, "; the largest asks for %" PRIu32 " GPU%s", largest, largest == 1 ? "" : "s");
 }
 
 /* A trace that the scenario names may live elsewhere; one that the user names must be there. */
@@ -188,12 +201,13 @@ static enum hr_status validate(struct input *input, const char *path, const stru
   if (input->trace_path && !elsewhere) status = input_read_trace(input, args, error);
   if (status != HR_OK) return status;
   print_scenario(input->scenario);
+  printf("trace     ");
   if (input->trace)
-    print_trace(input);
+    print_wrapped_from(stdout, write_trace, input->trace, 10, 10);
   else if (elsewhere)
-    printf("trace     %s is not there; a run needs it\n", input->trace_path);
+    printf("%s is not there; a run needs it\n", input->trace_path);
   else
-    printf("trace     to be named with --trace\n");
+    printf("to be named with --trace\n");
   input_print_notes(stderr, input);
   return HR_OK;
 }

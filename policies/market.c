@@ -305,6 +305,7 @@ static uint32_t nodes_per_job(uint32_t gpus, uint32_t size) {
 /* Lays up to `count` jobs on the pool; how many found room. */
 static uint32_t lay_in_pool(uint32_t *levels, uint32_t size, const struct demand *demand, uint32_t count) {
   uint32_t gpus = demand->gpus, laid = 0;
+  if (gpus == 0) return count;
   if (!demand->is_single) {
     uint32_t nodes = nodes_per_job(gpus, size);
     laid = least(count, levels[size] / nodes);

@@ -145,5 +145,7 @@ char *hr__resolve(const struct hr__builder *builder, const char *file) {
   if (!resolved) return NULL;
   memcpy(resolved, path, folder);
   strcpy(resolved + folder, file);
-  return resolved;
+  if (hr_notes_add(&builder->scenario->files, "%s", resolved) == HR_OK) return resolved;
+  free(resolved);
+  return NULL;
 }

@@ -71,33 +71,45 @@ static const char *place_of(const struct hr__table *table, size_t row, const cha
   return text;
 }
 
-static enum hr_status check_instances(const struct catalog *catalog, const char *path, struct hr_error *error) {
-  const struct hr_catalog *shown = &catalog->shown;
-  struct hr_error inner;
-  char place[300];
-  for (size_t i = 0; i < shown->n_instances; i++) {
-    const struct hr_gpu_type *gpu;
-    enum hr_status status = hr_catalog_gpu(shown, shown->instances[i].gpu, &gpu, &inner);
-    if (status != HR_OK)
-      return hr_fail(error, status, "%s: %.600s",
-                     place_of(&catalog->table[HR__CATALOG_INSTANCES], i, path, place, sizeof place), inner.text);
-  }
-  return HR_OK;
+/* Whether what a row names is there. */
+typedef enum hr_status check_row(const struct hr_catalog *shown, size_t row, struct hr_error *error);
+
+static enum hr_status check_instance(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
+  const struct hr_gpu_type *gpu;
+  return hr_catalog_gpu(shown, shown->instances[row].gpu, &gpu, error);
 }
 
-/* Prices of an instance stand together: the last one found is nearly always the next one's. */
-static enum hr_status check_prices(const struct catalog *catalog, const char *path, struct hr_error *error) {
-  const struct hr_catalog *shown = &catalog->shown;
-  const struct hr_instance_type *type = NULL;
+/* Prices of an instance stand together, and one look does for them. */
+static enum hr_status check_price(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
+  const struct hr_price *price = &shown->prices[row];
+  const struct hr_instance_type *type;
+  if (row > 0 && price[-1].instance == price->instance && price[-1].provider == price->provider) return HR_OK;
+  return hr_catalog_instance(shown, price->provider, price->instance, &type, error);
+}
+
+static enum hr_status check_discount(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
+  const struct hr_discount *discount = &shown->discounts[row];
+  enum hr_status status = hr_catalog_check_provider(shown, discount->provider, error);
+  return status == HR_OK ? hr__catalog_check_family(shown, discount, error) : status;
+}
+
+static enum hr_status check_preset(const struct hr_catalog *shown, size_t row, struct hr_error *error) {
+  const struct hr_spot_preset *preset = &shown->spot_presets[row];
+  const struct hr_gpu_type *gpu;
+  enum hr_status status = HR_OK;
+  if (!hr__is_everywhere(preset->provider)) status = hr_catalog_check_provider(shown, preset->provider, error);
+  return status == HR_OK && !hr__is_everywhere(preset->gpu) ? hr_catalog_gpu(shown, preset->gpu, &gpu, error) : status;
+}
+
+static enum hr_status check_rows(const struct catalog *catalog, enum hr__catalog_table table, check_row *check,
+                                 const char *path, struct hr_error *error) {
   struct hr_error inner;
   char place[300];
-  for (size_t i = 0; i < shown->n_prices; i++) {
-    const struct hr_price *price = &shown->prices[i];
-    if (type && type->name == price->instance && type->provider == price->provider) continue;
-    enum hr_status status = hr_catalog_instance(shown, price->provider, price->instance, &type, &inner);
+  for (size_t i = 0; i < catalog->table[table].count; i++) {
+    enum hr_status status = check(&catalog->shown, i, &inner);
     if (status != HR_OK)
-      return hr_fail(error, status, "%s: %.600s",
-                     place_of(&catalog->table[HR__CATALOG_PRICES], i, path, place, sizeof place), inner.text);
+      return hr_fail(error, status, "%s: %.600s", place_of(&catalog->table[table], i, path, place, sizeof place),
+                     inner.text);
   }
   return HR_OK;
 }
@@ -137,8 +149,12 @@ enum hr_status hr_catalog_load(const struct hr_catalog_files *files, struct hr_c
   for (unsigned i = 0; i < HR__N_CATALOG_TABLES && status == HR_OK; i++)
     status = read_table(loaded, (enum hr__catalog_table)i, paths[i], error);
   show(loaded);
-  if (status == HR_OK) status = check_instances(loaded, files->instances, error);
-  if (status == HR_OK) status = check_prices(loaded, files->prices, error);
+  static check_row *const checks[HR__N_CATALOG_TABLES] = {[HR__CATALOG_INSTANCES] = check_instance,
+                                                          [HR__CATALOG_PRICES] = check_price,
+                                                          [HR__CATALOG_DISCOUNTS] = check_discount,
+                                                          [HR__CATALOG_SPOT_PRESETS] = check_preset};
+  for (unsigned i = 0; i < HR__N_CATALOG_TABLES && status == HR_OK; i++)
+    if (checks[i]) status = check_rows(loaded, (enum hr__catalog_table)i, checks[i], paths[i], error);
   if (status == HR_OK)
     *catalog = &loaded->shown;
   else

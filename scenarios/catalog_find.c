@@ -14,6 +14,10 @@ bool hr__is_everywhere(const char *region) {
   return strcmp(region, "*") == 0;
 }
 
+bool hr_catalog_is_date(const char *as_of) {
+  return hr__is_day_or_span((struct hr_text){as_of, strlen(as_of)});
+}
+
 bool hr__is_of(const char *row_as_of, const char *as_of) {
   return !as_of || strncmp(row_as_of, as_of, strlen(as_of)) <= 0;
 }
@@ -56,6 +60,13 @@ static const char *longest_beginning(const char *word, const char *const *known)
 static const char *nearest_name(const char *word, const char *const *known) {
   const char *nearest = hr_nearest_word(word, known);
   return nearest ? nearest : longest_beginning(word, known);
+}
+
+/* Whether a word that is none of the names may be a misspelt or abbreviated one. */
+static bool is_near(const char *word, const char *const *known) {
+  char names[1];
+  if (strlen(word) < LEAST_ABBREVIATION) return false;
+  return list_names(word, known, names, sizeof names) > 0 || nearest_name(word, known);
 }
 
 enum hr_status hr__catalog_unknown(struct hr_error *error, const char *what, const char *word,
@@ -103,10 +114,7 @@ enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name
 enum hr_status hr__catalog_doubt_gpu(const struct hr_catalog *catalog, const char *name, struct hr_error *error) {
   if (find_gpu(catalog, name)) return HR_OK;
   const char **known = gpu_names(catalog);
-  char names[1];
-  bool is_near = known && strlen(name) >= LEAST_ABBREVIATION &&
-                 (list_names(name, known, names, sizeof names) > 0 || nearest_name(name, known));
-  if (!known || is_near) return fail_among(error, "GPU type", name, known);
+  if (!known || is_near(name, known)) return fail_among(error, "GPU type", name, known);
   free(known);
   return HR_OK;
 }
@@ -158,25 +166,44 @@ enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char 
 
 /* ---- Regions ---------------------------------------------------------------------------------------- */
 
-enum hr_status hr_catalog_check_region(const struct hr_catalog *catalog, const char *provider, const char *region,
-                                       struct hr_error *error) {
-  enum hr_status status = hr_catalog_check_provider(catalog, provider, error);
-  if (status != HR_OK) return status;
+/* The provider's regions, of the table of regions and of prices; the caller frees them. NULL: no memory. */
+static const char **region_names(const struct hr_catalog *catalog, const char *provider) {
   const char **known = calloc(catalog->n_regions + catalog->n_prices + 1, sizeof *known);
-  if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   size_t count = 0;
-  for (size_t i = 0; i < catalog->n_regions; i++)
+  for (size_t i = 0; known && i < catalog->n_regions; i++)
     if (strcasecmp(catalog->regions[i].provider, provider) == 0) known[count++] = catalog->regions[i].name;
-  for (size_t i = 0; i < catalog->n_prices; i++) {
+  for (size_t i = 0; known && i < catalog->n_prices; i++) {
     const struct hr_price *price = &catalog->prices[i];
     bool adds = strcasecmp(price->provider, provider) == 0 && !hr__is_everywhere(price->region);
     if (adds && (!count || known[count - 1] != price->region)) known[count++] = price->region;
   }
-  bool found = count == 0;
-  for (size_t i = 0; i < count && !found; i++) found = strcasecmp(known[i], region) == 0;
+  return known;
+}
+
+static bool is_among(const char *word, const char *const *known) {
+  for (; *known; known++)
+    if (strcasecmp(*known, word) == 0) return true;
+  return false;
+}
+
+enum hr_status hr_catalog_check_region(const struct hr_catalog *catalog, const char *provider, const char *region,
+                                       struct hr_error *error) {
+  enum hr_status status = hr_catalog_check_provider(catalog, provider, error);
+  if (status != HR_OK) return status;
+  const char **known = region_names(catalog, provider);
   char what[100];
   snprintf(what, sizeof what, "region of %.60s", provider);
-  if (!found) return fail_among(error, what, region, known);
+  if (!known || (known[0] && !is_among(region, known))) return fail_among(error, what, region, known);
+  free(known);
+  return HR_OK;
+}
+
+enum hr_status hr__catalog_doubt_region(const struct hr_catalog *catalog, const char *provider, const char *region,
+                                        struct hr_error *error) {
+  const char **known = region_names(catalog, provider);
+  char what[100];
+  snprintf(what, sizeof what, "region of %.60s", provider);
+  if (!known || (!is_among(region, known) && is_near(region, known))) return fail_among(error, what, region, known);
   free(known);
   return HR_OK;
 }
@@ -193,23 +220,47 @@ static size_t fit_of(const struct hr_discount *discount, const struct hr_instanc
   return strcmp(discount->family, "*") == 0;
 }
 
+enum hr_status hr__catalog_check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
+                                        struct hr_error *error) {
+  for (size_t i = 0; i < catalog->n_instances; i++) {
+    const struct hr_instance_type *type = &catalog->instances[i];
+    if (strcasecmp(type->provider, discount->provider) == 0 && fit_of(discount, type)) return HR_OK;
+  }
+  return hr_fail(error, HR_BAD_INPUT,
+                 "family '%.60s' of %.60s: no instance type begins like this, or has such GPUs; '*' stands for all",
+                 discount->family, discount->provider);
+}
+
+/* The row that fits the type best, of the best the newest; `upfront` NULL: any. NULL: none fits. */
+static const struct hr_discount *best_discount(const struct hr_catalog *catalog, const struct hr_instance_type *type,
+                                               const struct hr_discount_query *query, const char *upfront,
+                                               size_t *best_fit) {
+  const struct hr_discount *best = NULL;
+  *best_fit = 0;
+  for (size_t i = 0; i < catalog->n_discounts; i++) {
+    const struct hr_discount *at = &catalog->discounts[i];
+    bool upfront_fits = !upfront || !at->upfront[0] || strcmp(at->upfront, upfront) == 0;
+    if (strcasecmp(at->provider, type->provider) != 0 || strcmp(at->term, query->term) != 0 || !upfront_fits) continue;
+    size_t fit = hr__is_of(at->as_of, query->as_of) ? fit_of(at, type) : 0;
+    bool newer = best && fit == *best_fit && strcmp(at->as_of, best->as_of) > 0;
+    if (fit <= *best_fit && !newer) continue;
+    *best_fit = fit;
+    best = at;
+  }
+  return best;
+}
+
+/* A row of the type's own family that is paid otherwise bounds one of all types: who pays less upfront never gets more
+   off. */
 enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struct hr_discount_query *query,
                                    const struct hr_discount **discount, struct hr_error *error) {
   const struct hr_instance_type *type;
   enum hr_status status = hr_catalog_instance(catalog, query->provider, query->instance, &type, error);
   if (status != HR_OK) return status;
-  size_t best_fit = 0;
-  *discount = NULL;
-  for (size_t i = 0; i < catalog->n_discounts; i++) {
-    const struct hr_discount *at = &catalog->discounts[i];
-    bool upfront_fits = !query->upfront || !at->upfront[0] || strcmp(at->upfront, query->upfront) == 0;
-    if (strcmp(at->provider, type->provider) != 0 || strcmp(at->term, query->term) != 0 || !upfront_fits) continue;
-    size_t fit = hr__is_of(at->as_of, query->as_of) ? fit_of(at, type) : 0;
-    bool newer = *discount && fit == best_fit && strcmp(at->as_of, (*discount)->as_of) > 0;
-    if (fit <= best_fit && !newer) continue;
-    best_fit = fit;
-    *discount = at;
-  }
+  size_t fit, other_fit;
+  *discount = best_discount(catalog, type, query, query->upfront, &fit);
+  const struct hr_discount *other = best_discount(catalog, type, query, NULL, &other_fit);
+  if (*discount && other_fit > fit && other->off_ppm < (*discount)->off_ppm) *discount = other;
   if (*discount) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "no discount of %s for '%s'%s%.20s is in the catalogue%s%s", type->provider,
                  query->term, query->upfront ? ", paid upfront: " : "", query->upfront ? query->upfront : "",

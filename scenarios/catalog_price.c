@@ -35,8 +35,8 @@ struct wanted {
 static const struct wanted on_demand = {HR_MARKET_ON_DEMAND, "", ""};
 
 static bool fits(const struct search *search, const struct wanted *wanted, const struct hr_price *price) {
-  return price->market == wanted->market && strcmp(price->instance, search->type->name) == 0 &&
-         strcmp(price->provider, search->type->provider) == 0 && strcmp(price->term, wanted->term) == 0 &&
+  return price->market == wanted->market && strcasecmp(price->instance, search->type->name) == 0 &&
+         strcasecmp(price->provider, search->type->provider) == 0 && strcmp(price->term, wanted->term) == 0 &&
          (!wanted->upfront || strcmp(price->upfront, wanted->upfront) == 0) &&
          (hr__is_everywhere(price->region) || strcasecmp(price->region, search->region) == 0) &&
          hr__is_of(price->as_of, search->as_of);
@@ -62,7 +62,7 @@ static const struct hr_price *newest(const struct search *search, const struct w
 static const struct hr_region *find_region(const struct search *search) {
   for (size_t i = 0; i < search->catalog->n_regions; i++) {
     const struct hr_region *region = &search->catalog->regions[i];
-    if (strcmp(region->provider, search->type->provider) == 0 && strcasecmp(region->name, search->region) == 0)
+    if (strcasecmp(region->provider, search->type->provider) == 0 && strcasecmp(region->name, search->region) == 0)
       return region;
   }
   return NULL;

@@ -5,6 +5,7 @@
 /* The catalogue's tables: their columns, and their built-in rows. */
 
 #include "headroom/catalog.h"
+#include "scenarios/catalog_unknown.h"
 #include "scenarios/table.h"
 
 enum hr__catalog_table {
@@ -25,13 +26,15 @@ bool hr__is_everywhere(const char *region);
 /* Whether a row is of a date or before it, as far as both tell it; NULL and "": of any. */
 bool hr__is_of(const char *row_as_of, const char *as_of);
 
-/* Fails with "WHAT 'word' is unknown" and the names that come nearest, or the first of those there are. `known` may
-   hold a name more than once. */
-enum hr_status hr__catalog_unknown(struct hr_error *error, const char *what, const char *word,
-                                   const char *const *known);
+/* Whether a discount's family is one of instance types, or a GPU type, or "*". */
+enum hr_status hr__catalog_check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
+                                        struct hr_error *error);
 
 /* HR_BAD_INPUT for a GPU type that is unknown and looks like a misspelt one, as hr_catalog_gpu; a name of one's own is
    HR_OK. */
 enum hr_status hr__catalog_doubt_gpu(const struct hr_catalog *catalog, const char *name, struct hr_error *error);
+/* Likewise for a region of a provider. */
+enum hr_status hr__catalog_doubt_region(const struct hr_catalog *catalog, const char *provider, const char *region,
+                                        struct hr_error *error);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define MILLION INT64_C(1000000)
 
@@ -39,13 +40,36 @@ static enum hr_status find_instance(struct hr__builder *builder, const struct hr
   return wrap_at(builder, draft->entry, "instance", status, &inner);
 }
 
+/* What the entry says of an instance that the catalogue has must be so. */
+static enum hr_status check_shape(struct hr__builder *builder, const struct hr__draft *draft,
+                                  const struct hr_instance_type *instance) {
+  const struct hr_pool_spec *pool = &draft->pool;
+  if (pool->gpu && strcasecmp(pool->gpu, instance->gpu) != 0)
+    return hr__build_fail_at(builder, draft->entry, "gpu", "a '%s' has %.10g x %s, not '%.60s'", instance->name,
+                             instance->gpus, instance->gpu, pool->gpu);
+  if (pool->gpus_per_node && pool->gpus_per_node != instance->gpus)
+    return hr__build_fail_at(builder, draft->entry, "gpus_per_node", "a '%s' has %.10g x %s, not %u", instance->name,
+                             instance->gpus, instance->gpu, (unsigned)pool->gpus_per_node);
+  return HR_OK;
+}
+
 enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *entry = draft->entry;
   struct hr_pool_spec *pool = &draft->pool;
-  if (!hr__has(entry, "instance") || (pool->gpu && pool->gpus_per_node)) return HR_OK;
   const struct hr_instance_type *instance = NULL;
+  if (!hr__has(entry, "instance")) return HR_OK;
+  if (pool->gpu && pool->gpus_per_node) { /* a type that is not in the catalogue may have a price of its own */
+    struct hr_error unknown;
+    enum hr_status opened = hr__open_catalog(builder);
+    if (opened != HR_OK || !hr__has(entry, "provider")) return opened;
+    opened = hr_catalog_instance(builder->catalog, hr__text_of(entry, "provider", ""),
+                                 hr__text_of(entry, "instance", ""), &instance, &unknown);
+    return opened == HR_OK ? check_shape(builder, draft, instance) : HR_OK;
+  }
   enum hr_status status = find_instance(builder, draft, &instance);
   if (!instance) return status;
+  status = check_shape(builder, draft, instance);
+  if (status != HR_OK) return status;
   if (!pool->gpus_per_node && (instance->gpus < 1 || instance->gpus != floor(instance->gpus)))
     return hr__build_fail_at(builder, entry, "instance", "'%s' has %.10g GPUs; whole GPUs are wanted", instance->name,
                              instance->gpus);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
   OWNED = 1 << HR_MARKET_OWNED,
@@ -88,7 +89,7 @@ static enum hr_status take_bounds(struct hr__builder *builder, struct hr__draft 
 
 /* Both of these clouds bill by the second, and a minute at least. */
 static bool bills_by_the_second(const char *provider) {
-  return provider && (strcmp(provider, "aws") == 0 || strcmp(provider, "gcp") == 0);
+  return provider && (strcasecmp(provider, "aws") == 0 || strcasecmp(provider, "gcp") == 0);
 }
 
 static enum hr_status take_billing(struct hr__builder *builder, struct hr__draft *draft) {

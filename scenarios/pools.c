@@ -45,6 +45,9 @@ static enum hr_status take_shape(struct hr__builder *builder, struct hr__draft *
       .mem_mib_per_node = (uint64_t)llround(hr__number_of(entry, "mem_gb_per_node", 0) * 1024),
       .storage_mib_s = (uint64_t)llround(hr__number_of(entry, "storage_gb_s", 0) * 1024),
   };
+  const char *as_of = hr__text_of(entry, "as_of", NULL);
+  if (as_of && !hr_catalog_is_date(as_of))
+    return hr__build_fail_at(builder, entry, "as_of", "'%.60s' is no date like 2026-07-20, 2026-07 or 2026", as_of);
   enum hr_status status = hr__list_shape(builder, draft);
   if (status == HR_OK && !draft->pool.gpu) return missing_shape(builder, "gpu");
   if (status == HR_OK && !draft->pool.gpus_per_node) return missing_shape(builder, "gpus_per_node");
@@ -100,13 +103,18 @@ static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr_
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
 
-/* GPU types may have names of one's own, as long as no figure of theirs is asked of the catalogue. */
-static enum hr_status doubt_gpu(struct hr__builder *builder, const struct hr__draft *draft) {
+/* Names may be of one's own, as long as no figure of theirs is asked of the catalogue; those that look like misspelt
+   ones are doubted. */
+static enum hr_status doubt_names(struct hr__builder *builder, const struct hr__draft *draft) {
+  const char *provider = draft->source->provider, *region = draft->source->region;
   struct hr_error inner;
   enum hr_status status = hr__open_catalog(builder);
   if (status != HR_OK) return status;
   status = hr__catalog_doubt_gpu(builder->catalog, draft->pool.gpu, &inner);
-  if (status == HR_BAD_INPUT) return hr__pool_note(builder, draft, "warning: %s", inner.text);
+  if (status == HR_BAD_INPUT) status = hr__pool_note(builder, draft, "warning: %s", inner.text);
+  if (status == HR_OK && provider && region)
+    status = hr__catalog_doubt_region(builder->catalog, provider, region, &inner);
+  if (status == HR_BAD_INPUT) status = hr__pool_note(builder, draft, "warning: %s", inner.text);
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
@@ -120,7 +128,7 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
     draft.zone = zone_number(scenario, &draft);
     status = hr__build_market(builder, &draft);
   }
-  if (status == HR_OK) status = doubt_gpu(builder, &draft);
+  if (status == HR_OK) status = doubt_names(builder, &draft);
   if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
   if (status == HR_OK) return HR_OK;
   hr__pool_source_finish(draft.source);

@@ -199,5 +199,6 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr_cost_spec_finish(&scenario->costs);
   hr_policy_choice_finish(&scenario->policy);
   hr_notes_finish(&scenario->notes);
+  hr_notes_finish(&scenario->files);
   free(scenario);
 }

@@ -4,6 +4,7 @@
 
 #include "scenarios/spot_prices.h"
 
+#include "scenarios/catalog_unknown.h"
 #include "sim/grow.h"
 #include "sim/names.h"
 #include "traces/csv_rows.h"
@@ -41,7 +42,8 @@ struct change {
 struct collector {
   struct hr__reader *reader;
   const struct hr__spot_price_query *query;
-  struct hr__names offers, zones; /* all instance types or accelerators; the zones in which the wanted one was seen */
+  struct hr__names offers;         /* all instance types or accelerators */
+  struct hr__names regions, zones; /* in which the wanted one was seen */
   struct change *changes;
   uint32_t count, capacity, n_priceless, n_bare; /* bare: of no instance type */
 };
@@ -91,7 +93,10 @@ static enum hr_status on_change(void *self, const void *data, uint64_t line) {
   struct hr_text offer = query->accelerator ? row->accelerator : row->instance;
   if (hr__names_intern(&collector->offers, offer.at ? offer.at : "", offer.length) == HR_NONE)
     return hr__reader_no_memory(collector->reader);
-  if (!is_wanted_offer(query, row) || (query->region && !is_text(row->region, query->region))) return HR_OK;
+  if (!is_wanted_offer(query, row)) return HR_OK;
+  if (hr__names_intern(&collector->regions, row->region.at ? row->region.at : "", row->region.length) == HR_NONE)
+    return hr__reader_no_memory(collector->reader);
+  if (query->region && !is_text(row->region, query->region)) return HR_OK;
   uint32_t zone = hr__names_intern(&collector->zones, row->zone.at ? row->zone.at : "", row->zone.length);
   if (zone == HR_NONE) return hr__reader_no_memory(collector->reader);
   if (!is_wanted_zone(query, row->zone)) return HR_OK;
@@ -132,41 +137,34 @@ static enum hr_status collect(struct collector *collector) {
 
 static enum hr_status fail_near(const struct collector *collector, const char *what, const char *wanted,
                                 const struct hr__names *names) {
-  enum { MOST = 4000 };
-  const char *known[MOST + 1];
-  uint32_t count = names->count < MOST ? names->count : MOST;
-  for (uint32_t i = 0; i < count; i++) known[i] = names->text[i];
-  known[count] = NULL;
-  const char *nearest = hr_nearest_word(wanted, known);
-  return hr_fail(collector->reader->error, HR_BAD_INPUT, "%s: there are no prices of %s '%.60s'%s%.60s%s",
-                 collector->reader->path, what, wanted, nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                 nearest ? "'?" : "");
+  char place[300];
+  const char **known = calloc((size_t)names->count + 1, sizeof *known);
+  if (!known) return hr__reader_no_memory(collector->reader);
+  for (uint32_t i = 0; i < names->count; i++) known[i] = names->text[i];
+  snprintf(place, sizeof place, "%.200s: %s", collector->reader->path, what);
+  enum hr_status status = hr__catalog_unknown(collector->reader->error, place, wanted, known);
+  free(known);
+  return status;
 }
 
-/* The offer is known, but neither in this region nor with so many GPUs. */
-static enum hr_status fail_nowhere(const struct collector *collector) {
-  const struct hr__spot_price_query *query = collector->query;
-  char count[16] = "";
-  if (query->accelerator) snprintf(count, sizeof count, "%" PRIu32 " x ", query->gpus);
-  return hr_fail(collector->reader->error, HR_BAD_INPUT, "%s: there are no prices of %s'%.60s'%s%.60s%s",
-                 collector->reader->path, count, wanted_offer(query), query->region ? " in region '" : "",
-                 query->region ? query->region : "", query->region ? "'" : "");
+static bool has_name(const struct hr__names *names, const char *wanted) {
+  return hr__names_find(names, wanted, strlen(wanted)) != HR_NONE;
 }
 
 static enum hr_status check_found(const struct collector *collector) {
   const struct hr__spot_price_query *query = collector->query;
-  if (collector->zones.count == 0) {
-    for (uint32_t i = 0; i < collector->offers.count; i++)
-      if (strcmp(collector->offers.text[i], wanted_offer(query)) == 0) return fail_nowhere(collector);
-    return fail_near(collector, query->accelerator ? "accelerator" : "instance type", wanted_offer(query),
-                     &collector->offers);
+  const char *offer = wanted_offer(query);
+  if (collector->regions.count == 0) {
+    if (!has_name(&collector->offers, offer))
+      return fail_near(collector, query->accelerator ? "accelerator" : "instance type", offer, &collector->offers);
+    return hr_fail(collector->reader->error, HR_BAD_INPUT, "%s: there are no prices of %u x '%.60s'",
+                   collector->reader->path, (unsigned)query->gpus, offer);
   }
-  for (size_t i = 0; i < query->n_zones; i++) {
-    bool found = false;
-    for (uint32_t k = 0; k < collector->zones.count; k++)
-      found = found || strcmp(collector->zones.text[k], query->zones[i]) == 0;
-    if (!found) return fail_near(collector, "zone", query->zones[i], &collector->zones);
-  }
+  if (query->region && !has_name(&collector->regions, query->region))
+    return fail_near(collector, "region with such prices", query->region, &collector->regions);
+  for (size_t i = 0; i < query->n_zones; i++)
+    if (!has_name(&collector->zones, query->zones[i]))
+      return fail_near(collector, "zone with such prices", query->zones[i], &collector->zones);
   return HR_OK;
 }
 
@@ -187,7 +185,8 @@ static int64_t lowest(const int64_t *price, uint32_t n_zones) {
 
 /* Where a zone's series falls silent; the first such place is told, with how many there are. */
 static enum hr_status note_silence(const struct collector *collector, const int64_t *seen_us,
-                                   const struct change *change, uint32_t *n_silent) {
+                                   const struct change *change, int64_t from_us, uint32_t *n_silent) {
+  if (change->at_us <= from_us) return HR_OK; /* before the run */
   if (seen_us[change->zone] == HR_UNKNOWN_US || change->at_us - seen_us[change->zone] <= SILENCE_US) return HR_OK;
   if ((*n_silent)++ > 0) return HR_OK;
   enum hr_status status =
@@ -214,6 +213,27 @@ static enum hr_status note_bare(const struct collector *collector) {
                                        "%s: its prices of '%s' are of no instance type: what the machine around the "
                                        "accelerators costs is not in them",
                                        collector->reader->path, wanted_offer(collector->query));
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
+}
+
+/* What the run knows of prices: from when, and until when. */
+static enum hr_status note_ends(const struct collector *collector) {
+  int64_t first_us = collector->changes[0].at_us, last_us = collector->changes[collector->count - 1].at_us;
+  int64_t from_us = collector->query->from_s == HR_UNKNOWN_US ? first_us : collector->query->from_s * HR_SECOND_US;
+  const char *path = collector->reader->path, *offer = wanted_offer(collector->query);
+  enum hr_status status;
+  if (from_us < first_us)
+    status = hr_notes_add(collector->reader->notes,
+                          "%s: the run begins %.1f h before the first price of '%s', which is carried back", path,
+                          (double)(first_us - from_us) / (3600.0 * (double)HR_SECOND_US), offer);
+  else if (from_us > last_us)
+    status = hr_notes_add(collector->reader->notes,
+                          "%s: the run begins after the last price of '%s', which is carried forward", path, offer);
+  else
+    status =
+        hr_notes_add(collector->reader->notes,
+                     "%s: prices of '%s' are told for the first %.1f h of the run; the last one is carried forward",
+                     path, offer, (double)(last_us - from_us) / (3600.0 * (double)HR_SECOND_US));
   return status == HR_OK ? HR_OK : hr__reader_no_memory(collector->reader);
 }
 
@@ -244,7 +264,7 @@ static enum hr_status fold_on(const struct collector *collector, struct board bo
   }
   for (uint32_t i = 0; i < collector->count; i++) {
     const struct change *change = &collector->changes[i];
-    enum hr_status status = note_silence(collector, board.seen_us, change, &n_silent);
+    enum hr_status status = note_silence(collector, board.seen_us, change, from_us, &n_silent);
     if (status != HR_OK) return status;
     board.seen_us[change->zone] = change->at_us;
     board.price[change->zone] = change->uusd_h;
@@ -283,9 +303,11 @@ enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_pric
     status = fold(&collector, prices);
     if (status == HR_OK) status = note_priceless(&collector);
     if (status == HR_OK) status = note_bare(&collector);
+    if (status == HR_OK) status = note_ends(&collector);
   }
   hr__input_close(reader.input);
   hr__names_finish(&collector.offers);
+  hr__names_finish(&collector.regions);
   hr__names_finish(&collector.zones);
   free(collector.changes);
   if (status != HR_OK) {

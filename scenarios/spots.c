@@ -37,13 +37,20 @@ static const struct parameter {
 
 /* ---- Which model ------------------------------------------------------------------------------------ */
 
+/* Where the pool says where it stands. */
+static bool is_elsewhere(const char *presets, const char *pools) {
+  return pools && strcmp(presets, "*") != 0 && strcasecmp(presets, pools) != 0;
+}
+
 /* What was seen elsewhere may not hold here. */
 static enum hr_status note_preset(struct hr__builder *builder, const struct hr__draft *draft) {
   const struct hr_spot_preset *preset = draft->preset;
-  bool is_elsewhere = strcmp(preset->gpu, "*") != 0 && strcasecmp(preset->gpu, draft->pool.gpu) != 0;
-  if (is_elsewhere)
+  if (strcmp(preset->gpu, "*") != 0 && strcasecmp(preset->gpu, draft->pool.gpu) != 0)
     return hr__pool_note(builder, draft, "the spot preset '%s' (%s) is of GPU type %s, taken here for %s", preset->name,
                          preset->status, preset->gpu, draft->pool.gpu);
+  if (is_elsewhere(preset->provider, draft->source->provider) || is_elsewhere(preset->region, draft->source->region))
+    return hr__pool_note(builder, draft, "the spot preset '%s' (%s) is of %s %s, taken here for another place",
+                         preset->name, preset->status, preset->provider, preset->region);
   if (strcmp(preset->status, "assumed") != 0) return HR_OK;
   return hr__pool_note(builder, draft, "the spot preset '%s' is assumed: %s", preset->name, preset->source);
 }
@@ -125,6 +132,15 @@ static void take_bathtub(const cJSON *spot, struct hr_spot_spec *spec) {
                                       .last_h = hr__number_of(bathtub, "last_h", 1)};
 }
 
+/* Capacity that comes and goes a million times a second is a slip, and would take for ever. */
+static enum hr_status check_pace(struct hr__builder *builder, const struct hr_spot_spec *spec) {
+  if (spec->model != HR_SPOT_ON_OFF) return HR_OK;
+  double round_s = hr__duration_mean_s(&spec->up) + hr__duration_mean_s(&spec->down);
+  if (!(round_s < 1)) return HR_OK;
+  return hr__build_fail(builder, false, "'up' and 'down' together last %.4g s on average; a second is the least",
+                        round_s);
+}
+
 static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
   struct hr_spot_spec *spec = &draft->pool.market.spot;
   spec->rate_per_h = hr__number_of(spot, "rate_per_h", spec->rate_per_h);
@@ -134,6 +150,7 @@ static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *
   take_bathtub(spot, spec);
   enum hr_status status = hr__build_duration(builder, spot, "up", &spec->up);
   if (status == HR_OK) status = hr__build_duration(builder, spot, "down", &spec->down);
+  if (status == HR_OK) status = check_pace(builder, spec);
   if (status == HR_OK) status = read_levels(builder, spot, draft);
   return status;
 }
@@ -143,7 +160,7 @@ static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *
 /* What providers promise: two minutes on AWS, half a minute on Google's and Microsoft's clouds. */
 static enum hr_status assume_notice(struct hr__builder *builder, struct hr__draft *draft) {
   const char *provider = draft->source->provider;
-  int64_t notice_s = !provider ? 0 : strcmp(provider, "aws") == 0 ? 120 : 30;
+  int64_t notice_s = !provider ? 0 : strcasecmp(provider, "aws") == 0 ? 120 : 30;
   draft->pool.market.spot.notice_us = notice_s * HR_SECOND_US;
   return hr__pool_note(builder, draft, "assumed a notice of %d s before a spot node is reclaimed%s%s", (int)notice_s,
                        provider ? ", as for " : "", provider ? provider : "");

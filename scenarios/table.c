@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cells are written into a draft of a row through the columns' offsets as libcsv finds them. Texts are interned, so a
-   row's key is a few addresses: a hash of them finds the row that a new one replaces. */
+/* Cells are written into a draft of a row through the columns' offsets as libcsv finds them. A hash of a row's
+   key finds the row that a new one replaces. */
 
 #include "scenarios/table.h"
 
@@ -10,9 +10,11 @@
 #include "traces/quote.h"
 
 #include <csv.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MOST_ROWS = 10000000 };
 
@@ -108,7 +110,7 @@ static unsigned word_place(struct reader *reader, const struct hr__column *colum
   return 0;
 }
 
-static bool is_date(struct hr_text cell) {
+bool hr__is_day_or_span(struct hr_text cell) {
   char day[sizeof "2026-01-01"];
   int64_t us;
   bool zoned;
@@ -124,7 +126,7 @@ static void take_text(struct reader *reader, const struct hr__column *column, st
   const char *path = reader->text->path;
   if (column->cell == HR__CELL_STATUS && !cell.length) cell = (struct hr_text){"stated", sizeof "stated" - 1};
   if (column->cell == HR__CELL_SOURCE && !cell.length) cell = (struct hr_text){path, strlen(path)};
-  if (column->cell == HR__CELL_DATE && !is_date(cell))
+  if (column->cell == HR__CELL_DATE && !hr__is_day_or_span(cell))
     fail_cell(reader, column, cell, "is no date like 2026-07-20, 2026-07 or 2026");
   if (column->cell == HR__CELL_STATUS) word_place(reader, &statuses, cell);
   if (column->words) word_place(reader, column, cell);
@@ -200,27 +202,47 @@ static unsigned char *row_at(const struct hr__table *table, uint32_t row) {
   return (unsigned char *)table->rows + row * table->format->row_bytes;
 }
 
-static size_t cell_bytes(const struct hr__column *column) {
-  return column->cell == HR__CELL_WORD ? sizeof(unsigned) : sizeof(const char *);
+/* Upper and lower case are the same. */
+static uint64_t hash_text(const char *text) {
+  uint64_t hash = 0;
+  for (; *text; text++) hash = hash * 31 + (uint64_t)tolower((unsigned char)*text);
+  return hash;
 }
 
+static const char *text_of(const struct hr__column *column, const unsigned char *row) {
+  const char *text;
+  memcpy(&text, row + column->offset, sizeof text);
+  return text;
+}
+
+static uint64_t word_of(const struct hr__column *column, const unsigned char *row) {
+  unsigned word;
+  memcpy(&word, row + column->offset, sizeof word);
+  return word;
+}
+
+/* Columns of a key are texts and words. */
 static uint64_t hash_key(const struct hr__table_format *format, const unsigned char *row) {
   uint64_t hash = 0;
   for (size_t i = 0; i < format->n_columns; i++) {
-    uint64_t word = 0;
-    if (!format->columns[i].key) continue;
-    memcpy(&word, row + format->columns[i].offset, cell_bytes(&format->columns[i]));
+    const struct hr__column *column = &format->columns[i];
+    if (!column->key) continue;
+    uint64_t word = column->cell == HR__CELL_WORD ? word_of(column, row) : hash_text(text_of(column, row));
     hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
     hash ^= hash >> 32;
   }
   return hash;
 }
 
+static bool same_cell(const struct hr__column *column, const unsigned char *a, const unsigned char *b) {
+  if (column->cell == HR__CELL_WORD) return word_of(column, a) == word_of(column, b);
+  const char *x = text_of(column, a), *y = text_of(column, b);
+  return x == y || strcasecmp(x, y) == 0;
+}
+
 static bool same_key(const struct hr__table_format *format, const unsigned char *a, const unsigned char *b) {
-  for (size_t i = 0; i < format->n_columns; i++) {
-    const struct hr__column *column = &format->columns[i];
-    if (column->key && memcmp(a + column->offset, b + column->offset, cell_bytes(column)) != 0) return false;
-  }
+  for (size_t i = 0; i < format->n_columns; i++)
+    if (format->columns[i].key && !same_cell(&format->columns[i], a, b)) return false;
   return true;
 }
 

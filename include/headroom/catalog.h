@@ -102,6 +102,9 @@ HR_API enum hr_status hr_catalog_load(const struct hr_catalog_files *files, stru
                                       struct hr_error *error);
 HR_API void hr_catalog_destroy(struct hr_catalog *catalog);
 
+/* Whether `as_of` is a day, a month or a year of the calendar: 2026-07-20, 2026-07 or 2026. */
+HR_API bool hr_catalog_is_date(const char *as_of);
+
 HR_API enum hr_status hr_catalog_gpu(const struct hr_catalog *catalog, const char *name, const struct hr_gpu_type **gpu,
                                      struct hr_error *error);
 HR_API enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, const char *provider, const char *instance,

@@ -39,6 +39,7 @@ struct hr_scenario {
   uint64_t seed;
   int64_t horizon_us; /* HR_NEVER_US: none */
   struct hr_notes notes;
+  struct hr_notes files; /* paths of what it names: its trace, records, tables */
 };
 
 /* Reads, overrides and validates a scenario. `overrides` are "path=value" texts, e.g. "policy.order=sjf" or

@@ -167,6 +167,62 @@ case_scenario_misspelt_gpu() {
   is_empty stderr
 }
 
+# Nothing that a run reads is written over, be it named by the scenario alone.
+case_outputs_spare_all_inputs() {
+  printf '{ "metadata": { "gap_seconds": 60 }, "data": [1, 0, 1] }\n' >record.json
+  printf 'provider,instance,region,market,term,upfront,usd_per_hour,as_of\nAWS,P3.2XLARGE,US-EAST-1,on-demand,,,1.5,2026-08-01\n' >prices.csv
+  cat >s.json <<'END'
+{ "policy": { "name": "queue", "backfill": "skip" }, "catalog": { "prices_file": "prices.csv" }, "cluster": { "pools": [
+  { "name": "o", "nodes": 1, "provider": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "market": "on-demand", "boot_s": 0 },
+  { "name": "s", "nodes": 1, "gpu": "V100", "gpus_per_node": 1, "market": "spot", "boot_s": 0, "usd_per_gpu_hour": 1,
+    "spot": { "model": "trace", "notice_s": 0, "file": "record.json" } } ] } }
+END
+  printf 'submit_s,duration_s,gpus\n0,3600,1\n' >t.csv
+  cp record.json kept.json
+  cp prices.csv kept.csv
+  try 2 run s.json --trace t.csv --json record.json
+  says stderr '--json record.json: cannot be written: this run reads it'
+  try 2 run s.json --trace t.csv --costs prices.csv
+  says stderr '--costs prices.csv: cannot be written: this run reads it'
+  cmp record.json kept.json || fail "a record was written over"
+  cmp prices.csv kept.csv || fail "a table of prices was written over"
+  # Names of the catalogue are the same in upper and lower case: the row replaces the built-in one.
+  try 0 validate s.json --trace t.csv
+  says stdout '1.5 $ per GPU-hour'
+}
+
+case_dates_of_prices() {
+  small_scenario
+  sed -i 's/"gpu": "A100-80"/"gpu": "A100-40", "market": "on-demand", "provider": "aws", "region": "us-east-1", "as_of": "2025-05-01"/' s.json
+  try 0 validate s.json
+  says stdout '4.096575 $ per GPU-hour'
+  for date in 2025-5-1 2025/05/01 20250501 foo 2025-13 2025-02-29; do
+    sed "s,2025-05-01,$date," s.json >wrong.json
+    try 2 validate wrong.json
+    says stderr "'$date' is no date like 2026-07-20, 2026-07 or 2026"
+    try 2 list prices --as-of "$date"
+    says stderr "--as-of $date: a date like"
+  done
+}
+
+case_instances_that_are_otherwise() {
+  small_scenario
+  sed -i 's/"gpu": "A100-80"/"gpu": "T4", "market": "on-demand", "provider": "aws", "region": "us-east-1", "instance": "p5.48xlarge"/' s.json
+  refuses "s\\.json:3:.*a 'p5\\.48xlarge' has 8 x H100, not 'T4'" s.json
+  sed -i 's/"T4"/"H100"/; s/"gpus_per_node": 8/"gpus_per_node": 4/' s.json
+  refuses "s\\.json:3:.*a 'p5\\.48xlarge' has 8 x H100, not 4" s.json
+}
+
+case_misspelt_places() {
+  small_scenario
+  sed -i 's/"gpu": "A100-80"/"gpu": "A100-80", "market": "on-demand", "usd_per_gpu_hour": 1, "provider": "aws", "region": "us-wst-2"/' s.json
+  try 0 validate s.json
+  says stderr "warning: region of aws 'us-wst-2' is unknown; did you mean 'us-west-2'?"
+  printf 'provider,family,term,upfront,off,as_of\naws,zzz,1y,all,0.3,2026-01-01\n' >discounts.csv
+  sed -i 's/"name": "small",/"name": "small", "catalog": { "discounts_file": "discounts.csv" },/' s.json
+  refuses "discounts\\.csv:2: family 'zzz' of aws: no instance type begins like this" s.json
+}
+
 case_scenario_zero_nodes() {
   small_scenario
   sed -i 's/"nodes": 2/"nodes": 0/' s.json

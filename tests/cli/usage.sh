@@ -93,7 +93,7 @@ case_list_policies() {
   try 0 list policies
   matches stdout '^queue +'
   try 0 list policies -v
-  says stdout 'order = fifo | sjf | smallest | largest | priority   (default: fifo)'
+  says stdout 'order = fifo | sjf | smallest | largest | priority (default: fifo)'
   says stdout 'backfill = strict | skip | easy | conservative'
   says stdout 'placement = pool | first-fit | best-fit | worst-fit'
 }

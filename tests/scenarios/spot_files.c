@@ -55,10 +55,16 @@ static void fleets_become_the_number_of_nodes_alive(void) {
              1, 2, 5, 1, 9, 2);
 }
 
+static bool has_note(const char *words) {
+  for (size_t i = 0; i < notes.count; i++)
+    if (strstr(notes.text[i], words)) return true;
+  return false;
+}
+
 static void dated_counts_count_from_the_first(void) {
   LEVELS_ARE("2021-12-11, 11:11:30, 50\n2021-12-11, 11:12:30, 25\n2021-12-11, 11:12:00, 50\n2021-12-11, 11:13:30, 50\n",
              50, 120, 2, 0, 50, 60, 25);
-  CU_ASSERT(notes.count > 0 && strstr(notes.text[notes.count - 1], "1 lines are earlier"));
+  CU_ASSERT(notes.count > 0 && has_note("1 lines are earlier"));
 }
 
 static bool levels_refused(const char *text, const char *part) {
@@ -115,7 +121,7 @@ static void the_lowest_of_the_zones_stands(void) {
   static const char *const first[] = {"use1-az1"};
   struct hr__spot_price_query query = {.instance = "p3.2xlarge", .gpus = 1, .from_s = HR_UNKNOWN_US};
   PRICES_ARE(query, 3, 0, 900000, 3600, 1000001, 299000, 800000);
-  CU_ASSERT(strstr(notes.text[notes.count - 1], "zone 'use1-az1' is not told from Unix time 1000 to 300000") != NULL);
+  CU_ASSERT(has_note("zone 'use1-az1' is not told from Unix time 1000 to 300000"));
   query.zones = first;
   query.n_zones = 1;
   PRICES_ARE(query, 2, 0, 1000001, 299000, 800000);
@@ -144,13 +150,13 @@ static void accelerators_have_prices_too(void) {
   CU_ASSERT_EQUAL(prices.steps[1].at_us, 3600 * S);
   CU_ASSERT_EQUAL(prices.steps[1].uusd_h, 1000000);
   free(prices.steps);
-  CU_ASSERT(strstr(notes.text[notes.count - 1], "prices of 'A100' are of no instance type") != NULL);
+  CU_ASSERT(has_note("prices of 'A100' are of no instance type"));
   query.gpus = 3;
   CU_ASSERT_EQUAL(hr__spot_prices_read(path, &query, &prices, &notes, &error), HR_BAD_INPUT);
   CU_ASSERT(strstr(error.text, "there are no prices of 3 x 'A100'") != NULL);
   query.accelerator = "A100-80G";
   CU_ASSERT_EQUAL(hr__spot_prices_read(path, &query, &prices, &notes, &error), HR_BAD_INPUT);
-  CU_ASSERT(strstr(error.text, "no prices of accelerator 'A100-80G'; did you mean 'A100-80GB'?") != NULL);
+  CU_ASSERT(strstr(error.text, "accelerator 'A100-80G' is unknown; did you mean 'A100-80GB'?") != NULL);
   remove(path);
 }
 
@@ -166,7 +172,7 @@ static void changes_without_a_price_are_left_out_and_counted(void) {
   CU_ASSERT_EQUAL_FATAL(hr__spot_prices_read(file_with(text), &query, &prices, &notes, &error), HR_OK);
   CU_ASSERT_EQUAL(prices.n_steps, 2);
   CU_ASSERT(prices.steps[0].uusd_h == 2000000 && prices.steps[1].uusd_h == 3000000 && prices.steps[1].at_us == 400 * S);
-  CU_ASSERT(strstr(notes.text[notes.count - 1], "1 changes of 'p3.2xlarge' have no spot price") != NULL);
+  CU_ASSERT(has_note("1 changes of 'p3.2xlarge' have no spot price"));
   free(prices.steps);
   remove("spot-file-of-a-test");
 }
@@ -184,14 +190,14 @@ static bool prices_refused(struct hr__spot_price_query query, const char *text, 
 static void what_has_no_price_is_named_with_the_nearest(void) {
   static const char *const zones[] = {"use1-az9"};
   struct hr__spot_price_query query = {.instance = "p3.2xlarg", .gpus = 1, .from_s = HR_UNKNOWN_US};
-  CU_ASSERT(prices_refused(query, price_file, "'p3.2xlarg'; did you mean 'p3.2xlarge'?"));
+  CU_ASSERT(prices_refused(query, price_file, "'p3.2xlarg' is unknown; did you mean 'p3.2xlarge'?"));
   query.instance = "p3.2xlarge";
   query.region = "eu-west-1";
-  CU_ASSERT(prices_refused(query, price_file, "'p3.2xlarge' in region 'eu-west-1'"));
+  CU_ASSERT(prices_refused(query, price_file, "region with such prices 'eu-west-1' is unknown; there are: us-east-1"));
   query.region = NULL;
   query.zones = zones;
   query.n_zones = 1;
-  CU_ASSERT(prices_refused(query, price_file, "zone 'use1-az9'; did you mean 'use1-az1'?"));
+  CU_ASSERT(prices_refused(query, price_file, "zone with such prices 'use1-az9' is unknown; did you mean 'use1-az1'?"));
   query.n_zones = 0;
   CU_ASSERT(prices_refused(query,
                            "unix_time,instance_type,region,availability_zone,spot_usd_per_h\n1,p3.2xlarge,a,b,-1\n",
