@@ -119,6 +119,36 @@ static void batches_are_chosen_without_favour(void) {
   CU_ASSERT(gsl_cdf_chisq_Q(chi_squared, 9) > 1e-5);
 }
 
+/* How often the first `held` of n nodes are hit, in times of how often one is; each blow is looked at. */
+static double share_seen(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held) {
+  struct hr__blow_source source;
+  hr__blow_source_init(&source, spec, n_nodes, 5, 0);
+  uint32_t nodes[MOST_NODES], count, any = 0, all = 0;
+  for (uint32_t blow = 0; blow < 100000; blow++) {
+    hr__blow_source_next(&source, nodes, &count);
+    any += nodes[0] < held; /* they are in order */
+    all += count;
+  }
+  return any / ((double)all / n_nodes);
+}
+
+/* Alone, k nodes are lost k times as often as one; all together, as often; between that, about as blows of the mean
+   size would do it. */
+static void gangs_are_hit_less_often_than_their_nodes(void) {
+  struct hr_spot_spec spec = {.model = HR_SPOT_EXPONENTIAL, .rate_per_h = 1, .batch_mean = 1};
+  CU_ASSERT_DOUBLE_EQUAL(hr__blow_share(&spec, 10, 3), 3, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(hr__blow_share(&spec, 4, 4), 4, 1e-9);
+  CU_ASSERT_EQUAL(hr__blow_share(&spec, 4, 0), 0);
+  spec.batch_mean = 1e6;
+  CU_ASSERT_DOUBLE_EQUAL(hr__blow_share(&spec, 4, 4), 1, 1e-4);
+  spec.batch_mean = 3;
+  for (uint32_t held = 1; held <= 10; held++) {
+    double share = hr__blow_share(&spec, 10, held);
+    CU_ASSERT_DOUBLE_EQUAL(share, share_seen(&spec, 10, held), 0.2 * share);
+    CU_ASSERT(share >= 1 - 1e-9 && share <= held);
+  }
+}
+
 static void no_rate_is_no_blow(void) {
   const struct hr_spot_spec specs[] = {{.model = HR_SPOT_EXPONENTIAL, .batch_mean = 4},
                                        {.model = HR_SPOT_NONE, .rate_per_h = 1, .batch_mean = 1},
@@ -264,7 +294,7 @@ static void a_records_mean_life_is_time_up_per_reclaim(void) {
 }
 
 TEST_MAIN("spot nodes taken away", TEST(each_node_is_hit_at_the_rate), TEST(blows_are_a_poisson_process),
-          TEST(batches_are_chosen_without_favour), TEST(no_rate_is_no_blow),
-          TEST(blows_are_those_of_the_zone_and_the_replication), TEST(lives_follow_the_bathtub),
-          TEST(each_launch_has_its_life), TEST(mean_lives_have_closed_forms),
+          TEST(batches_are_chosen_without_favour), TEST(gangs_are_hit_less_often_than_their_nodes),
+          TEST(no_rate_is_no_blow), TEST(blows_are_those_of_the_zone_and_the_replication),
+          TEST(lives_follow_the_bathtub), TEST(each_launch_has_its_life), TEST(mean_lives_have_closed_forms),
           TEST(a_records_mean_life_is_time_up_per_reclaim))
