@@ -54,14 +54,17 @@ static enum hr_status add_policy_parts(struct overrides *overrides, char *text, 
   struct hr_policy_choice choice = {0};
   char *pairs = strchr(text, ':');
   if (pairs) *pairs++ = '\0';
-  enum hr_status status = hr_policy_choice_init(&choice, text, error);
-  if (status == HR_OK) status = add_owned(overrides, "policy.name", text, error);
+  char *path = strchr(text, '/') ? realpath(text, NULL) : NULL; /* a scenario's paths begin in its folder */
+  const char *name = path ? path : text;
+  enum hr_status status = hr_policy_choice_init(&choice, name, error);
+  if (status == HR_OK) status = add_owned(overrides, "policy.name", name, error);
   for (char *pair = pairs, *next; status == HR_OK && pair; pair = next) {
     next = strchr(pair, ',');
     if (next) *next++ = '\0';
     status = add_param(overrides, &choice, pair, error);
   }
   hr_policy_choice_finish(&choice);
+  free(path);
   return status;
 }
 

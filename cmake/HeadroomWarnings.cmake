@@ -5,7 +5,7 @@ target_compile_options(headroom_flags INTERFACE
   -Wdouble-promotion -Wpointer-arith -Wwrite-strings -Wundef
   -ffp-contract=off # the same doubles from every compiler and level
   $<$<BOOL:${HEADROOM_WERROR}>:-Werror>)
-target_compile_definitions(headroom_flags INTERFACE _POSIX_C_SOURCE=200809L)
+target_compile_definitions(headroom_flags INTERFACE _XOPEN_SOURCE=700)
 target_include_directories(headroom_flags INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR})
 
 # headroom_folder(NAME folder USES targets): all sources of a folder as one object library.

@@ -283,12 +283,7 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
   return status;
 }
 
-const struct hr_policy_ops hr__policy_queue = {.abi = HR_POLICY_ABI,
-                                               .size = sizeof hr__policy_queue,
-                                               .name = "queue",
-                                               .summary = "a queue in some order, with backfill and a placement rule",
-                                               .params = params,
-                                               .create = create,
-                                               .observe = observe,
-                                               .decide = decide,
-                                               .abilities = abilities};
+HR_POLICY(queue) = {
+    HR_POLICY_HEAD,   .name = "queue",       .summary = "a queue in some order, with backfill and a placement rule",
+    .params = params, .create = create,      .observe = observe,
+    .decide = decide, .abilities = abilities};

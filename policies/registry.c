@@ -2,6 +2,7 @@
 /* The built-in policies, and parameters from text. A new policy is one line in the table. */
 
 #include "headroom/policies.h"
+#include "policies/loader.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -115,8 +116,13 @@ static size_t count_params(const struct hr_policy_ops *ops) {
 }
 
 enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error) {
-  *choice = (struct hr_policy_choice){.ops = hr_policy_find(name, error)};
-  if (!choice->ops) return HR_BAD_INPUT;
+  *choice = (struct hr_policy_choice){0};
+  if (hr__policy_is_path(name)) {
+    enum hr_status status = hr__policy_load(name, &choice->library, &choice->ops, error);
+    if (status != HR_OK) return status;
+  } else if (!(choice->ops = hr_policy_find(name, error))) {
+    return HR_BAD_INPUT;
+  }
   choice->n_params = count_params(choice->ops);
   choice->params = calloc(choice->n_params + 1, sizeof *choice->params);
   if (!choice->params) return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -162,5 +168,6 @@ const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t 
 
 void hr_policy_choice_finish(struct hr_policy_choice *choice) {
   free(choice->params);
+  hr__policy_unload(choice->library);
   *choice = (struct hr_policy_choice){0};
 }

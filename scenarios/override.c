@@ -93,6 +93,18 @@ static enum hr_status replace(struct walk *walk, cJSON *parent, cJSON *value) {
   return hr_fail(walk->error, HR_NO_MEMORY, "out of memory");
 }
 
+/* Another policy has parameters of its own: what the file says of those of its own policy is no more. */
+static void forget_params(const struct hr__source *source, const char *override) {
+  static const char path[] = "policy.name=";
+  cJSON *policy = cJSON_GetObjectItemCaseSensitive(source->file.tree, "policy");
+  const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(policy, "name"));
+  if (strncmp(override, path, sizeof path - 1) != 0 || !name || strcmp(name, override + sizeof path - 1) == 0) return;
+  for (cJSON *member = policy->child, *next; member; member = next) {
+    next = member->next;
+    if (strcmp(member->string, "name") != 0) cJSON_Delete(cJSON_DetachItemViaPointer(policy, member));
+  }
+}
+
 static enum hr_status apply(struct hr__source *source, const char *override, struct hr_error *error) {
   char path[LONGEST_PATH];
   size_t length = strcspn(override, "=");
@@ -115,6 +127,7 @@ static enum hr_status apply(struct hr__source *source, const char *override, str
 
 enum hr_status hr__source_override(struct hr__source *source, struct hr_error *error) {
   for (size_t i = 0; i < source->n_overrides; i++) {
+    forget_params(source, source->overrides[i]);
     enum hr_status status = apply(source, source->overrides[i], error);
     if (status != HR_OK) return status;
   }

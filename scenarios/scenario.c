@@ -94,7 +94,10 @@ static enum hr_status build_policy(struct hr__builder *builder) {
   const cJSON *policy = hr__build_enter(builder, builder->source.file.tree, "policy");
   const cJSON *name = hr__build_enter(builder, policy, "name");
   struct hr_error inner;
-  enum hr_status status = hr_policy_choice_init(&builder->scenario->policy, name->valuestring, &inner);
+  char *path = strchr(name->valuestring, '/') ? hr__resolve(builder, name->valuestring) : strdup(name->valuestring);
+  if (!path) return hr__build_no_memory(builder);
+  enum hr_status status = hr_policy_choice_init(&builder->scenario->policy, path, &inner);
+  free(path);
   if (status == HR_BAD_INPUT) return hr__build_fail(builder, false, "%s", inner.text);
   if (status != HR_OK) return hr__build_no_memory(builder);
   hr__build_leave(builder);

@@ -84,6 +84,7 @@ struct hr__resident {
 
 struct hr__engine {
   const struct hr_run_config *config;
+  struct hr_policy_ops ops; /* the policy's; what it was not built with is NULL */
   const struct hr_trace *trace;
   struct hr_arena arena;
   struct hr_cluster cluster;

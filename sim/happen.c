@@ -49,7 +49,7 @@ void hr__tell(struct hr__engine *engine, const struct hr_event *event) {
 }
 
 enum hr_status hr__tell_policy(struct hr__engine *engine, const struct hr_event *event) {
-  const struct hr_policy_ops *ops = engine->config->policy;
+  const struct hr_policy_ops *ops = &engine->ops;
   if (!ops->observe) return HR_OK;
   enum hr_status status = ops->observe(engine->policy, &engine->view, event);
   if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);

@@ -201,7 +201,7 @@ static enum hr_status run_pass(struct hr__engine *engine) {
   const struct hr_run_config *config = engine->config;
   hr__plan_clear(&engine->plan);
   engine->n_passes++;
-  enum hr_status status = config->policy->decide(engine->policy, &engine->view, &engine->plan);
+  enum hr_status status = engine->ops.decide(engine->policy, &engine->view, &engine->plan);
   if (engine->plan.status != HR_OK) return engine->plan.status;
   if (status == HR_NO_MEMORY) return hr__out_of_memory(engine);
   if (status != HR_OK)
@@ -278,11 +278,14 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
 
 static enum hr_status create_policy(struct hr__engine *engine) {
   const struct hr_run_config *config = engine->config;
-  const struct hr_policy_ops *ops = config->policy;
-  if (ops->abi != HR_POLICY_ABI || ops->size < sizeof *ops)
+  const struct hr_policy_ops *ops = &engine->ops;
+  size_t size = config->policy->size < sizeof *ops ? config->policy->size : sizeof *ops;
+  if (config->policy->abi != HR_POLICY_ABI || config->policy->size > sizeof *ops ||
+      size <= offsetof(struct hr_policy_ops, decide))
     return hr_fail(engine->error, HR_BAD_POLICY,
-                   "policy '%s' was built for interface %u of %u bytes; this is %u of %zu", ops->name,
-                   (unsigned)ops->abi, (unsigned)ops->size, HR_POLICY_ABI, sizeof *ops);
+                   "policy '%s' was built for interface %u of %u bytes; this is %u of %zu", config->policy->name,
+                   (unsigned)config->policy->abi, (unsigned)config->policy->size, HR_POLICY_ABI, sizeof *ops);
+  memcpy(&engine->ops, config->policy, size);
   struct hr_policy_env env = {.size = sizeof env,
                               .arena = &engine->arena,
                               .jobs = engine->trace,
@@ -360,7 +363,7 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
 }
 
 static void finish(struct hr__engine *engine) {
-  if (engine->policy && engine->config->policy->destroy) engine->config->policy->destroy(engine->policy);
+  if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
   hr__event_heap_finish(&engine->heap);
   hr__markets_finish(engine);
   hr__storage_finish(engine);

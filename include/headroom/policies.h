@@ -20,9 +20,10 @@ struct hr_policy_choice {
   const struct hr_policy_ops *ops;
   struct hr_param_value *params;
   size_t n_params;
+  void *library; /* that the policy is from; NULL: it is built in */
 };
 
-/* The policy with its defaults. */
+/* The policy with its defaults. A name with a slash is the path of a shared object that has one (HR_POLICY). */
 HR_API enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error);
 /* Sets one parameter from text; an unknown key or a bad value is an error that says what would be right. */
 HR_API enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char *key, const char *text,

@@ -236,7 +236,7 @@ enum { HR_POLICY_PREEMPTS = 1, HR_POLICY_MANAGES_CAPACITY = 2 };
 
 struct hr_policy_ops {
   uint32_t abi;  /* HR_POLICY_ABI */
-  uint32_t size; /* sizeof (struct hr_policy_ops); it only grows at its end */
+  uint32_t size; /* sizeof (struct hr_policy_ops); it only grows at its end, and what is beyond a policy's is NULL */
   const char *name, *summary;
   const struct hr_param *params; /* ended by a NULL key; may be NULL */
   /* Makes one policy for one run. */
@@ -252,6 +252,23 @@ struct hr_policy_ops {
      can be had. */
   uint32_t (*abilities)(void *self);
 };
+
+/*
+ * Defines the one policy of a file: HR_POLICY(name) = {HR_POLICY_HEAD, .name = ..., ...}; compiled as a shared object
+ * it is what Headroom finds in it; compiled with HR_POLICY_BUILT_IN it is the object hr__policy_NAME.
+ */
+#define HR_POLICY_HEAD .abi = HR_POLICY_ABI, .size = sizeof(struct hr_policy_ops)
+#ifdef HR_POLICY_BUILT_IN
+#define HR_POLICY(id) const struct hr_policy_ops hr__policy_##id
+#else
+#define HR_POLICY(id)                                                                                                  \
+  extern const struct hr_policy_ops hr__policy_##id;                                                                   \
+  HR_API const struct hr_policy_ops *headroom_policy(void);                                                            \
+  const struct hr_policy_ops *headroom_policy(void) {                                                                  \
+    return &hr__policy_##id;                                                                                           \
+  }                                                                                                                    \
+  const struct hr_policy_ops hr__policy_##id
+#endif
 
 #ifdef __cplusplus
 }

@@ -169,5 +169,5 @@ void replayed_policy_init(struct replayed_policy *policy) {
                  {.key = "share", .type = HR_PARAM_REAL},
                  {.key = "eager", .type = HR_PARAM_BOOLEAN}},
       .values = {{.integer = 1}, {.integer = -3}, {.real = 0.5}, {.integer = 1}}};
-  policy->choice = (struct hr_policy_choice){&policy->ops, policy->values, 4};
+  policy->choice = (struct hr_policy_choice){.ops = &policy->ops, .params = policy->values, .n_params = 4};
 }
