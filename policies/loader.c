@@ -26,7 +26,10 @@ enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct hr_error
                    sizeof *ops);
   if (!ops->name || !ops->summary || !ops->create || !ops->decide)
     return hr_fail(error, HR_BAD_INPUT, "it lacks its %s",
-                   !ops->name ? "name" : !ops->summary ? "summary" : !ops->create ? "'create'" : "'decide'");
+                   !ops->name      ? "name"
+                   : !ops->summary ? "summary"
+                   : !ops->create  ? "'create'"
+                                   : "'decide'");
   return HR_OK;
 }
 
@@ -49,7 +52,8 @@ enum hr_status hr__policy_load(const char *path, void **library, const struct hr
   *ops = symbol ? entry() : NULL;
   enum hr_status status = HR_OK;
   if (!*ops)
-    status = hr_fail(&inner, HR_BAD_INPUT, "it has no '" ENTRY "', which HR_POLICY(name) = {...} of headroom/policy.h makes");
+    status = hr_fail(&inner, HR_BAD_INPUT,
+                     "it has no '" ENTRY "', which HR_POLICY(name) = {...} of headroom/policy.h makes");
   if (status == HR_OK) status = hr__policy_check(*ops, &inner);
   if (status == HR_OK) return HR_OK;
   hr__policy_unload(*library);

@@ -9,7 +9,8 @@ struct patience {
 };
 
 static const struct hr_param params[] = {
-    {.key = "patience_s", .type = HR_PARAM_REAL, .fallback = "86400", .max = 1e9, .help = "the longest fair wait"}, {0}};
+    {.key = "patience_s", .type = HR_PARAM_REAL, .fallback = "86400", .max = 1e9, .help = "the longest fair wait"},
+    {0}};
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct patience *p = hr_arena_alloc(env->arena, sizeof *p);
@@ -53,5 +54,6 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   return HR_OK;
 }
 
-HR_POLICY(patience) = {HR_POLICY_HEAD, .name = "patience", .summary = "the shortest job first, within reason",
-                       .params = params, .create = create, .observe = observe, .decide = decide};
+HR_POLICY(patience) = {HR_POLICY_HEAD,   .name = "patience", .summary = "the shortest job first, within reason",
+                       .params = params, .create = create,   .observe = observe,
+                       .decide = decide};

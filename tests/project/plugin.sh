@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Policies of others: the example of docs/policies.md, copied from the page, is built outside the tree against what is
+# installed, loaded and run; built into another program it does the same; what is wrong with a file is told by its name.
+#
+#   plugin.sh SOURCE BUILD
+set -eu
+
+source_dir=$1
+build_dir=$2
+area=$(mktemp -d)
+trap 'rm -rf "$area"' EXIT
+cd "$area"
+
+fail() {
+  echo "FAILED: $*"
+  [ ! -s out ] || cat out
+  exit 1
+}
+
+cmake --install "$build_dir" --prefix "$area/prefix" >log || fail "install: $(cat log)"
+libdir=$(dirname "$(find prefix -name libheadroom.so)")
+PKG_CONFIG_PATH=$area/$libdir/pkgconfig
+export PKG_CONFIG_PATH
+headroom=$area/prefix/bin/headroom
+demo=$area/prefix/share/headroom/scenarios/demo.json
+
+# builds NAME: NAME.c as NAME.so.
+builds() {
+  # shellcheck disable=SC2046 # words
+  gcc -std=c17 -Wall -Wextra -Werror -O2 -fPIC -shared $(pkg-config --cflags headroom) "$1.c" -o "$1.so" || fail "$1.c"
+}
+
+# refused CODE TEXT ARGUMENT...: the run ends with the code and says the text.
+refused() {
+  expected=$1 text=$2 code=0
+  shift 2
+  "$headroom" run "$demo" --quiet "$@" >out 2>&1 || code=$?
+  [ "$code" -eq "$expected" ] || fail "exit code $code, not $expected: $*"
+  grep -qF -- "$text" out || fail "it does not say: $text"
+}
+
+echo "from the page"
+awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/docs/policies.md" >patience.c
+cmp patience.c "$source_dir/docs/examples/patience.c" || fail "the page shows another example than docs/examples"
+[ "$(wc -l <patience.c)" -lt 60 ] || fail "the example is no longer short"
+builds patience
+"$headroom" run "$demo" --policy ./patience.so:patience_s=7200 --check --quiet --json summary.json || fail "the run"
+grep -q '"name": "patience"' summary.json || fail "the summary does not name the policy"
+digest=$(sed -n 's/^  "digest": "\(.*\)".*/\1/p' summary.json)
+
+echo "named by a scenario"
+sed 's/"policy": {.*}/"policy": { "name": ".\/patience.so", "patience_s": 7200 }/; s/"\.\.\/traces/"prefix\/share\/headroom\/traces/' \
+  "$demo" >own.json
+"$headroom" run own.json --quiet --json own_summary.json || fail "a scenario that names a policy's file"
+grep -q "\"digest\": \"$digest\"" own_summary.json || fail "named by the scenario it does something else"
+
+echo "built in"
+# shellcheck disable=SC2046 # words
+gcc -std=c17 -Wall -Wextra -Werror -O2 -DHR_POLICY_BUILT_IN patience.c "$source_dir/tests/project/consumer/built_in.c" \
+  -o built_in $(pkg-config --cflags --libs headroom) "-Wl,-rpath,$area/$libdir" || fail "built in"
+[ "$(./built_in "$demo")" = "$digest" ] || fail "built in it does something else: $(./built_in "$demo"), not $digest"
+
+echo "refusals"
+refused 2 "policy 'patience' has no parameter 'patiens_s'; did you mean 'patience_s'?" --policy ./patience.so:patiens_s=1
+refused 2 "parameter 'patience_s': '-1' is not a number from 0 to 1e+09" --policy ./patience.so:patience_s=-1
+refused 2 'cannot open shared object file' --policy ./nowhere.so
+echo 'int nothing;' >none.c
+builds none
+refused 2 "it has no 'headroom_policy'" --policy ./none.so
+sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI + 1, .size = sizeof(struct hr_policy_ops)/' patience.c >abi.c
+builds abi
+refused 2 'it was built for interface 2; this is interface 1' --policy ./abi.so
+sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI, .size = 4096/' patience.c >later.c
+builds later
+refused 2 'as of a later Headroom' --policy ./later.so
+sed 's/, \.decide = decide/, .decide = NULL/' patience.c >idle.c
+gcc -std=c17 -O2 -fPIC -shared "-I$area/prefix/include" idle.c -o idle.so # without -Werror: a function is unused
+refused 2 "it lacks its 'decide'" --policy ./idle.so
+# As a policy that was built before `abilities` was there.
+sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI, .size = offsetof(struct hr_policy_ops, abilities)/' patience.c >early.c
+builds early
+"$headroom" run "$demo" --policy ./early.so:patience_s=7200 --quiet --json early.json || fail "a policy with fewer functions"
+grep -q "\"digest\": \"$digest\"" early.json || fail "with fewer functions it does something else"
+# One that starts the same job twice.
+sed 's/    p->waiting\[first\] = .*/    status = hr_plan_start(plan, job, \&placement, HR_REASON_IN_ORDER);/' patience.c >twice.c
+builds twice
+refused 3 "policy 'patience' at 0.000000 s, start of job 1: the job is not waiting" --policy ./twice.so
+echo "policies of others: loaded, built in, refused"
