@@ -27,6 +27,7 @@ struct dated {
   hr_node *nodes;         /* room for the most that it may hold */
   struct hr_slice *seats; /* likewise */
   bool committed;         /* on-demand to the end */
+  bool can_hurry;         /* there is an on-demand pool that could hold it */
   struct hr__itinerary itinerary;
   uint32_t next_step;
 };
@@ -55,9 +56,10 @@ static bool may_use(const struct hr__queue *queue, const struct dated *dated, ui
   return hr_cluster_accepts(queue->cluster, hr_cluster_accept_class(queue->cluster, dated->job), (hr_pool){pool});
 }
 
-static bool may_use_spot(const struct hr__queue *queue, const struct dated *dated) {
+/* Whether some pool of the market could hold the job, were all of its nodes there. */
+static bool has_room_in(const struct hr__queue *queue, const struct dated *dated, enum hr_market market) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
-    if (may_use(queue, dated, i, HR_MARKET_SPOT)) return true;
+    if (may_use(queue, dated, i, market) && nodes_for(queue, dated->job, i) <= spec_of(queue, i)->nodes) return true;
   return false;
 }
 
@@ -96,7 +98,8 @@ static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *vie
   dated.nodes = hr_arena_alloc(queue->arena, most * sizeof *dated.nodes);
   dated.seats = hr_arena_alloc(queue->arena, most * sizeof *dated.seats);
   if (!dated.nodes || !dated.seats) return HR_NO_MEMORY;
-  dated.committed = !may_use_spot(queue, &dated);
+  dated.committed = !has_room_in(queue, &dated, HR_MARKET_SPOT);
+  dated.can_hurry = has_room_in(queue, &dated, HR_MARKET_ON_DEMAND);
   if (self->rule == HR__MARKET_OMNISCIENT && dated.deadline_us != HR_NEVER_US) {
     enum hr_status status =
         hr__itinerary_make(queue, job, view->now_us, self->changeover_us, &dated.itinerary, self->error);
@@ -191,7 +194,7 @@ static int64_t lead_us(const struct hr__deadlines *self) {
 
 /* R < C + 2 d */
 static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view, const struct dated *dated) {
-  if (dated->deadline_us == HR_NEVER_US) return false;
+  if (dated->deadline_us == HR_NEVER_US || !dated->can_hurry) return false;
   return dated->deadline_us - view->now_us < left_us(view, dated) + reserve_us(self);
 }
 
@@ -309,7 +312,7 @@ static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view 
   wide span_us = dated->deadline_us - dated->from_us;
   bool works = view->state[dated->job.id] == HR_JOB_RUNNING;
   if (dated->pool == HR_NONE) next_us = dated->deadline_us - (work_us - done_us) - reserve_us(self) + 1;
-  if (self->rule == HR__MARKET_UNIFORM_PROGRESS && dated->pool == HR_NONE) {
+  if (self->rule == HR__MARKET_UNIFORM_PROGRESS && dated->pool == HR_NONE && work_us > 0) {
     int64_t behind_us = dated->from_us + (int64_t)(done_us * span_us / work_us) + 1;
     if (behind_us > now_us && (behind_us < next_us || next_us <= now_us)) next_us = behind_us;
   }
@@ -397,7 +400,7 @@ static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, 
 
 enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__deadlines *self = queue->deadlines;
-  enum hr_status status = HR_OK;
+  enum hr_status status = release_unowned(queue, plan); /* for others to have at once */
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
     struct dated *dated = &self->jobs[i];
     status = settle(queue, view, plan, dated);

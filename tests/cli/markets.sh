@@ -111,6 +111,20 @@ case_deadlines_use_what_is_there() {
   done
 }
 
+# A job without work is no work to be behind with; one that no on-demand pool could hold stays with spot capacity.
+case_deadlines_of_odd_jobs() {
+  # shellcheck disable=SC2046 # many words
+  record r.json 60 $(repeat 30 0) $(repeat 300 8)
+  for rule in deadline-greedy uniform-progress; do
+    scenario "\"market\": \"$rule\"" "$continuous" "\"name\": \"o\", \"boot_s\": 0, $on_demand" \
+      "\"name\": \"s\", \"nodes\": 8, \"boot_s\": 0, $spot, \"spot\": { \"model\": \"trace\", \"notice_s\": 0, \"file\": \"r.json\" }"
+    trace submit_s,duration_s,gpus,deadline_s 0,0,1,3600 0,3600,8,1200
+    replay
+    says summary.json '"unfinished": 0'
+    fate 2 1800 5400
+  done
+}
+
 # Of four nodes two may be spot: two jobs stay on demand.
 case_share_of_spot_is_kept_on_return() {
   record r.json 600 0 4 4 4 4 4 4 4

@@ -74,7 +74,7 @@ refused 2 'it was built for interface 2; this is interface 1' --policy ./abi.so
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI, .size = 4096/' patience.c >later.c
 builds later
 refused 2 'as of a later Headroom' --policy ./later.so
-sed 's/, \.decide = decide/, .decide = NULL/' patience.c >idle.c
+sed 's/\.decide = decide/.decide = NULL/' patience.c >idle.c
 gcc -std=c17 -O2 -fPIC -shared "-I$area/prefix/include" idle.c -o idle.so # without -Werror: a function is unused
 refused 2 "it lacks its 'decide'" --policy ./idle.so
 # As a policy that was built before `abilities` was there.

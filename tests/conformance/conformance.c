@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What every policy must do, whatever it is for: never over capacity, gangs whole, no job lost or started twice, the same
+ * run twice, nothing amiss when the queue is empty, when nodes go with notice or without, and when memory ends; and no
+ * starvation where a policy promises none. Each policy goes through all combinations of its main choices, and each of
+ * its other choices once.
+ *
+ *   conformance [POLICY[:key=value,...]...]     a name, or a shared object's path; default: all that are built in
+ */
+
+#include "scarce_memory.h"
+#include "tracker.h"
+
+#include "headroom/policies.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_JOBS = 80, N_CASES = 6, MOST_CHOICES = 16 };
+
+/* ---- Workloads -------------------------------------------------------------------------------------- */
+
+enum kind { STANDING, NOTICED, UNNOTICED, N_KINDS };
+
+struct workload {
+  enum kind kind;
+  int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], limit_us[MOST_JOBS], deadline_us[MOST_JOBS];
+  uint32_t gpus[MOST_JOBS];
+  struct hr_trace trace;
+  struct hr_level_step levels[6];
+  struct hr_pool_spec pools[2];
+  struct hr_cluster_spec cluster;
+  struct hr_class_spec classes[HR_N_CLASSES];
+};
+
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t below) {
+  random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((random_state >> 33) % below);
+}
+
+/* Bursts with pauses in which the queue runs empty; whole minutes, so that those who plan on a grid can. */
+static void draw_jobs(struct workload *workload) {
+  int64_t minute_us = 60 * HR_SECOND_US, at_us = 0;
+  uint32_t n_jobs = workload->kind == STANDING ? MOST_JOBS : MOST_JOBS / 4;
+  for (uint32_t i = 0; i < n_jobs; i++) {
+    at_us += minute_us * (i % 16 == 0 ? 600 : draw(3));
+    workload->submit_us[i] = at_us;
+    workload->work_us[i] = minute_us * (draw(12) ? 1 + draw(20) : 0);
+    workload->limit_us[i] = workload->work_us[i] * (1 + draw(2));
+    workload->deadline_us[i] = at_us + minute_us * 240;
+    workload->gpus[i] = draw(10) ? 1 + draw(draw(4) ? 4 : 10) : draw(2) * 40;
+  }
+  workload->trace = (struct hr_trace){.source = "random",
+                                      .n_jobs = n_jobs,
+                                      .submit_us = workload->submit_us,
+                                      .work_us = workload->work_us,
+                                      .limit_us = workload->limit_us,
+                                      .deadline_us = workload->deadline_us,
+                                      .gpus = workload->gpus};
+}
+
+/* Two pools; in the last two kinds one of them is spot capacity that comes and goes. */
+static void draw_cluster(struct workload *workload) {
+  static char names[2][8] = {"first", "second"}, gpu[] = "A100-40";
+  for (uint32_t i = 0; i < 2; i++) {
+    workload->pools[i] = (struct hr_pool_spec){
+        .name = names[i], .gpu = gpu, .nodes = 2 + draw(3), .gpus_per_node = workload->kind == STANDING && i == 0 ? 2 : 4};
+    workload->pools[i].market.to_us = HR_NEVER_US;
+    workload->pools[i].market.price_uusd_h = 1000000 * (2 - i);
+  }
+  if (workload->kind != STANDING) {
+    struct hr_market_spec *market = &workload->pools[1].market;
+    int64_t at_us = 0;
+    for (uint32_t i = 0; i < 6; i++) {
+      workload->levels[i] = (struct hr_level_step){at_us, i % 2 ? draw(2) : workload->pools[1].nodes};
+      at_us += 60 * HR_SECOND_US * (20 + draw(40));
+    }
+    workload->pools[0].market.market = HR_MARKET_ON_DEMAND;
+    market->market = HR_MARKET_SPOT;
+    market->spot = (struct hr_spot_spec){.model = HR_SPOT_TRACE,
+                                         .levels = workload->levels,
+                                         .n_levels = 6,
+                                         .period_us = at_us,
+                                         .notice_us = workload->kind == NOTICED ? 120 * HR_SECOND_US : 0};
+  }
+  workload->cluster = (struct hr_cluster_spec){workload->pools, 2};
+}
+
+/* Who never goes to spot capacity has room for all jobs all the same, but for those that nothing has room for. */
+static void fit_into_first_pool(struct workload *workload) {
+  uint32_t most = workload->pools[0].nodes * workload->pools[0].gpus_per_node;
+  for (uint32_t i = 0; i < workload->trace.n_jobs; i++)
+    if (workload->gpus[i] > most && workload->gpus[i] < 40) workload->gpus[i] = most;
+}
+
+static void draw_workload(struct workload *workload, enum kind kind, uint64_t seed) {
+  random_state = seed * 977 + kind;
+  *workload = (struct workload){.kind = kind};
+  draw_jobs(workload);
+  draw_cluster(workload);
+  if (kind != STANDING) fit_into_first_pool(workload);
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
+    workload->classes[i] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_ON_NOTICE, .write_us = HR_SECOND_US};
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------- */
+
+static unsigned n_runs, n_failed;
+
+/* With what differs from the defaults. */
+static void fail(const struct hr_policy_choice *choice, const char *property, const char *words) {
+  printf("FAILED: %s", choice->ops->name);
+  for (size_t i = 0; i < choice->n_params; i++) {
+    char buffer[32];
+    const char *value = hr_policy_choice_text(choice, i, buffer);
+    if (strcmp(value, choice->ops->params[i].fallback) != 0) printf(" %s=%s", choice->ops->params[i].key, value);
+  }
+  printf(": %s: %s\n", property, words);
+  n_failed++;
+}
+
+static enum hr_status run(const struct workload *workload, const struct hr_policy_choice *choice,
+                          const struct hr_fold *fold, struct hr_result **result, struct hr_error *error) {
+  struct hr_run_config config = {.trace = &workload->trace,
+                                 .cluster = &workload->cluster,
+                                 .policy = choice->ops,
+                                 .params = choice->params,
+                                 .seed = 1,
+                                 .horizon_us = HR_NEVER_US,
+                                 .check = fold != NULL, /* it takes most of the time */
+                                 .classes = workload->classes,
+                                 .folds = fold,
+                                 .n_folds = fold != NULL};
+  *result = NULL;
+  n_runs++;
+  return hr_sim_run(&config, result, error);
+}
+
+/* The rules of a run, and the same digest when it is done again. */
+static void check_run(const struct workload *workload, const struct hr_policy_choice *choice) {
+  static const char *const properties[N_KINDS] = {"standing nodes", "nodes that go with notice", "nodes that fail"};
+  struct hr_error error = {0};
+  struct hr_result *result, *again;
+  struct tracker tracker;
+  if (!tracker_init(&tracker, &workload->trace, &workload->cluster)) abort();
+  struct hr_fold fold = tracker_fold(&tracker);
+  enum hr_status status = run(workload, choice, &fold, &result, &error);
+  if (status != HR_OK)
+    fail(choice, properties[workload->kind], error.text);
+  else
+    tracker_check_end(&tracker, result);
+  if (tracker.fault[0]) fail(choice, properties[workload->kind], tracker.fault);
+  if (status == HR_OK && run(workload, choice, NULL, &again, &error) == HR_OK) {
+    if (again->digest != result->digest) fail(choice, "determinism", "a second run does something else");
+    hr_result_destroy(again);
+  }
+  hr_result_destroy(result);
+  tracker_finish(&tracker);
+}
+
+/* With ever more memory the run fails as it should until it has enough. */
+static void check_scarcity(const struct workload *workload, const struct hr_policy_choice *choice) {
+  struct hr_error error;
+  struct hr_result *result;
+  for (long allowed = 0;; allowed++) {
+    memory_ends_after(allowed, true);
+    enum hr_status status = run(workload, choice, NULL, &result, &error);
+    bool failed = memory_is_ample();
+    hr_result_destroy(result);
+    if (!failed && status == HR_OK) return;
+    if (status == HR_NO_MEMORY && failed) continue;
+    fail(choice, "out of memory", hr_status_meaning(status));
+    return;
+  }
+}
+
+/* Small jobs without end, more than there is room for, and one that needs all nodes. */
+static void check_starvation(const struct hr_policy_choice *choice) {
+  static struct workload workload;
+  enum { LARGE = 5 };
+  struct hr_error error;
+  struct hr_result *result;
+  draw_workload(&workload, STANDING, 1);
+  for (uint32_t i = 0; i < MOST_JOBS; i++) {
+    workload.submit_us[i] = 60 * HR_SECOND_US * i;
+    workload.work_us[i] = workload.limit_us[i] = 600 * HR_SECOND_US;
+    workload.gpus[i] = i == LARGE ? workload.pools[1].nodes * 4 : 2;
+  }
+  workload.cluster.pools = &workload.pools[1];
+  workload.cluster.n_pools = 1;
+  if (run(&workload, choice, NULL, &result, &error) != HR_OK) {
+    fail(choice, "starvation", error.text);
+    return;
+  }
+  uint32_t before = 0;
+  for (uint32_t i = 0; i < MOST_JOBS; i++) before += result->start_us[i] < result->start_us[LARGE];
+  if (before > MOST_JOBS / 2) fail(choice, "starvation", "a large job waits while half of all small ones that come after it start");
+  hr_result_destroy(result);
+}
+
+/* ---- Policies --------------------------------------------------------------------------------------- */
+
+static bool is_choice(const struct hr_param *param, const struct hr_policy_choice *choice, const char *key,
+                      const char *value) {
+  char buffer[32];
+  size_t place = (size_t)(param - choice->ops->params);
+  return strcmp(param->key, key) == 0 && strcmp(hr_policy_choice_text(choice, place, buffer), value) == 0;
+}
+
+/* Where nodes come and go, a placement must say which. */
+static bool counts_only(const struct hr_policy_choice *choice) {
+  for (size_t i = 0; i < choice->n_params; i++)
+    if (is_choice(&choice->ops->params[i], choice, "placement", "pool")) return true;
+  return false;
+}
+
+static bool promises_no_starvation(const struct hr_policy_choice *choice) {
+  for (size_t i = 0; i < choice->n_params; i++) {
+    const struct hr_param *param = &choice->ops->params[i];
+    if (strcmp(param->key, "order") == 0 && !is_choice(param, choice, "order", "fifo")) return false;
+    if (is_choice(param, choice, "backfill", "skip")) return false;
+  }
+  return strcmp(choice->ops->name, "queue") == 0;
+}
+
+static void check_settings(const struct hr_policy_choice *choice) {
+  static struct workload workload;
+  for (enum kind kind = STANDING; kind < N_KINDS; kind++)
+    for (uint64_t seed = 1; seed <= N_CASES && !(kind != STANDING && counts_only(choice)); seed++) {
+      draw_workload(&workload, kind, seed);
+      check_run(&workload, choice);
+      if (seed == 1) check_scarcity(&workload, choice);
+    }
+  if (promises_no_starvation(choice)) check_starvation(choice);
+}
+
+/* All values of the main choices from `place` on. */
+static void check_combinations(struct hr_policy_choice *choice, size_t place) {
+  while (place < choice->n_params &&
+         (choice->ops->params[place].type != HR_PARAM_CHOICE || choice->ops->params[place].aside))
+    place++;
+  if (place == choice->n_params) {
+    check_settings(choice);
+    return;
+  }
+  struct hr_param_value kept = choice->params[place];
+  for (int64_t i = 0; choice->ops->params[place].choices[i]; i++) {
+    choice->params[place].integer = i;
+    check_combinations(choice, place + 1);
+  }
+  choice->params[place] = kept;
+}
+
+static void check_asides(struct hr_policy_choice *choice) {
+  for (size_t place = 0; place < choice->n_params; place++) {
+    const struct hr_param *param = &choice->ops->params[place];
+    struct hr_param_value kept = choice->params[place];
+    if (param->type != HR_PARAM_CHOICE || !param->aside) continue;
+    for (int64_t i = 0; param->choices[i]; i++) {
+      choice->params[place].integer = i;
+      if (i != kept.integer) check_settings(choice);
+    }
+    choice->params[place] = kept;
+  }
+}
+
+static enum hr_status choose(struct hr_policy_choice *choice, char *text, struct hr_error *error) {
+  char *pairs = strchr(text, ':');
+  if (pairs) *pairs++ = '\0';
+  enum hr_status status = hr_policy_choice_init(choice, text, error);
+  for (char *pair = pairs ? strtok(pairs, ",") : NULL; pair && status == HR_OK; pair = strtok(NULL, ",")) {
+    char *value = strchr(pair, '=');
+    if (!value) return hr_fail(error, HR_BAD_INPUT, "'%s' is not key=value", pair);
+    *value++ = '\0';
+    status = hr_policy_choice_set(choice, pair, value, error);
+  }
+  return status;
+}
+
+static int check_policy(const char *name) {
+  struct hr_policy_choice choice = {0};
+  struct hr_error error;
+  char *text = strdup(name);
+  if (!text) return EXIT_FAILURE;
+  enum hr_status status = choose(&choice, text, &error);
+  n_runs = n_failed = 0;
+  if (status == HR_OK) {
+    check_combinations(&choice, 0);
+    check_asides(&choice);
+    printf("%s: %u runs, %u failed\n", name, n_runs, n_failed);
+  } else {
+    printf("FAILED: %s\n", error.text);
+  }
+  hr_policy_choice_finish(&choice);
+  free(text);
+  return status == HR_OK && n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv) {
+  int code = EXIT_SUCCESS;
+  hr_init();
+  for (int i = 1; i < argc; i++)
+    if (check_policy(argv[i]) != EXIT_SUCCESS) code = EXIT_FAILURE;
+  for (const struct hr_policy_ops *const *at = hr_policies(); argc == 1 && *at; at++)
+    if (check_policy((*at)->name) != EXIT_SUCCESS) code = EXIT_FAILURE;
+  return code;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tracker.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MILLI = 1000 };
+
+HR_PRINTF(2, 3) static void broken(struct tracker *tracker, const char *format, ...) {
+  if (tracker->fault[0]) return;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(tracker->fault, sizeof tracker->fault, format, args);
+  va_end(args);
+}
+
+bool tracker_init(struct tracker *tracker, const struct hr_trace *trace, const struct hr_cluster_spec *cluster) {
+  *tracker = (struct tracker){.cluster = cluster, .trace = trace};
+  for (uint32_t i = 0; i < cluster->n_pools; i++) tracker->n_nodes += cluster->pools[i].nodes;
+  tracker->state = calloc(trace->n_jobs + 1, sizeof *tracker->state);
+  tracker->node_used = calloc(tracker->n_nodes + 1, sizeof *tracker->node_used);
+  tracker->pool_used = calloc(cluster->n_pools + 1, sizeof *tracker->pool_used);
+  return tracker->state && tracker->node_used && tracker->pool_used;
+}
+
+void tracker_finish(struct tracker *tracker) {
+  free(tracker->state);
+  free(tracker->node_used);
+  free(tracker->pool_used);
+}
+
+static uint32_t first_node(const struct tracker *tracker, uint32_t pool) {
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < pool; i++) first += tracker->cluster->pools[i].nodes;
+  return first;
+}
+
+/* A job sits down: as a whole, on nodes of one pool, with no node or pool over what it has. */
+static void take(struct tracker *tracker, uint32_t job, const struct hr_placement *placement) {
+  uint64_t wanted = (uint64_t)tracker->trace->gpus[job] * MILLI, found = 0;
+  if (wanted == 0) return;
+  const struct hr_pool_spec *pool = &tracker->cluster->pools[placement->pool.id];
+  uint32_t first = first_node(tracker, placement->pool.id);
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct hr_slice slice = placement->slices[i];
+    if (slice.node.id < first || slice.node.id - first >= pool->nodes) {
+      broken(tracker, "job %" PRIu32 " has a node of another pool", job);
+      return;
+    }
+    found += slice.gpu_milli;
+    tracker->node_used[slice.node.id] += slice.gpu_milli;
+    if (tracker->node_used[slice.node.id] > pool->gpus_per_node * MILLI)
+      broken(tracker, "node %" PRIu32 " is over its capacity", slice.node.id);
+  }
+  if (placement->n_slices && found != wanted) broken(tracker, "job %" PRIu32 " does not run as a whole gang", job);
+  tracker->pool_used[placement->pool.id] += wanted;
+  if (tracker->pool_used[placement->pool.id] > (uint64_t)pool->nodes * pool->gpus_per_node * MILLI)
+    broken(tracker, "pool %" PRIu32 " is over its capacity", placement->pool.id);
+}
+
+static void give(struct tracker *tracker, uint32_t job, const struct hr_placement *placement) {
+  uint64_t held = (uint64_t)tracker->trace->gpus[job] * MILLI;
+  if (held == 0) return;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    tracker->node_used[placement->slices[i].node.id] -= placement->slices[i].gpu_milli;
+  tracker->pool_used[placement->pool.id] -= held;
+}
+
+static void change(struct tracker *tracker, uint32_t job, enum hr_job_state from, enum hr_job_state to,
+                   const char *what) {
+  if (tracker->state[job] != from) broken(tracker, "job %" PRIu32 ": %s out of turn", job, what);
+  tracker->state[job] = (uint8_t)to;
+}
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct tracker *tracker = self;
+  uint32_t job = event->job.id;
+  (void)view;
+  switch (event->kind) {
+  case HR_EVENT_SUBMIT:
+    tracker->n_submitted++;
+    change(tracker, job, HR_JOB_FUTURE, HR_JOB_WAITING, "submitted");
+    return;
+  case HR_EVENT_START:
+    change(tracker, job, HR_JOB_WAITING, HR_JOB_RUNNING, "started");
+    take(tracker, job, event->placement);
+    return;
+  case HR_EVENT_END:
+    tracker->n_ended++;
+    change(tracker, job, HR_JOB_RUNNING, HR_JOB_COMPLETED, "ended");
+    give(tracker, job, event->placement);
+    return;
+  case HR_EVENT_INTERRUPT:
+  case HR_EVENT_PREEMPT:
+    change(tracker, job, HR_JOB_RUNNING, HR_JOB_WAITING, "stopped");
+    give(tracker, job, event->placement);
+    return;
+  case HR_EVENT_REJECT:
+    change(tracker, job, tracker->state[job] == HR_JOB_FUTURE ? HR_JOB_FUTURE : HR_JOB_WAITING, HR_JOB_REJECTED,
+           "rejected");
+    return;
+  default:
+    return;
+  }
+}
+
+struct hr_fold tracker_fold(struct tracker *tracker) {
+  return (struct hr_fold){.self = tracker, .on_event = on_event};
+}
+
+static bool fits_somewhere(const struct tracker *tracker, uint32_t job) {
+  for (uint32_t i = 0; i < tracker->cluster->n_pools; i++) {
+    const struct hr_pool_spec *pool = &tracker->cluster->pools[i];
+    if ((uint64_t)pool->nodes * pool->gpus_per_node >= tracker->trace->gpus[job]) return true;
+  }
+  return tracker->trace->gpus[job] == 0;
+}
+
+void tracker_check_end(struct tracker *tracker, const struct hr_result *result) {
+  for (uint32_t job = 0; job < tracker->trace->n_jobs; job++) {
+    if (tracker->state[job] == HR_JOB_REJECTED && fits_somewhere(tracker, job) &&
+        result->reason[job] != HR_REASON_POLICY)
+      broken(tracker, "job %" PRIu32 " fits and was rejected", job);
+    if (tracker->state[job] != HR_JOB_REJECTED && tracker->state[job] != HR_JOB_COMPLETED)
+      broken(tracker, "job %" PRIu32 " is lost: it never ended", job);
+    if (tracker->state[job] != result->state[job]) broken(tracker, "job %" PRIu32 ": the result says otherwise", job);
+  }
+}
