@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What every policy must do, whatever it is for: never over capacity, gangs whole, no job lost or started twice, the same
- * run twice, nothing amiss when the queue is empty, when nodes go with notice or without, and when memory ends; and no
- * starvation where a policy promises none. Each policy goes through all combinations of its main choices, and each of
- * its other choices once.
+ * What every policy must do, whatever it is for: never over capacity, gangs whole, no job lost or started twice, the
+ * same run twice, nothing amiss when the queue is empty, when nodes go with notice or without, and when memory ends;
+ * and no starvation where a policy promises none. Each policy goes through all combinations of its main choices, and
+ * each of its other choices once.
  *
  *   conformance [POLICY[:key=value,...]...]     a name, or a shared object's path; default: all that are built in
  */
@@ -67,8 +67,10 @@ static void draw_jobs(struct workload *workload) {
 static void draw_cluster(struct workload *workload) {
   static char names[2][8] = {"first", "second"}, gpu[] = "A100-40";
   for (uint32_t i = 0; i < 2; i++) {
-    workload->pools[i] = (struct hr_pool_spec){
-        .name = names[i], .gpu = gpu, .nodes = 2 + draw(3), .gpus_per_node = workload->kind == STANDING && i == 0 ? 2 : 4};
+    workload->pools[i] = (struct hr_pool_spec){.name = names[i],
+                                               .gpu = gpu,
+                                               .nodes = 2 + draw(3),
+                                               .gpus_per_node = workload->kind == STANDING && i == 0 ? 2 : 4};
     workload->pools[i].market.to_us = HR_NEVER_US;
     workload->pools[i].market.price_uusd_h = 1000000 * (2 - i);
   }
@@ -198,7 +200,8 @@ static void check_starvation(const struct hr_policy_choice *choice) {
   }
   uint32_t before = 0;
   for (uint32_t i = 0; i < MOST_JOBS; i++) before += result->start_us[i] < result->start_us[LARGE];
-  if (before > MOST_JOBS / 2) fail(choice, "starvation", "a large job waits while half of all small ones that come after it start");
+  if (before > MOST_JOBS / 2)
+    fail(choice, "starvation", "a large job waits while half of all small ones that come after it start");
   hr_result_destroy(result);
 }
 
