@@ -211,40 +211,17 @@ static bool is_standing(const struct hr__queue *queue, uint32_t pool) {
   return pool != HR_NONE && !hr_market_is_elastic(spec_of(queue, pool)->market.market);
 }
 
-/* Whole nodes with the lowest numbers, and the fullest one that takes the rest; 0 slices: it does not fit. */
-static uint32_t seats_in(const struct hr__queue *queue, uint32_t pool, uint32_t gpus, struct hr_slice *slices) {
-  const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, (hr_pool){pool});
-  uint32_t size = spec_of(queue, pool)->gpus_per_node, whole = gpus / size, rest = gpus % size, count = 0, next = 0;
-  uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
-  if (hr_free_index_count(index, size) < whole) return 0;
-  for (; count < whole; count++) {
-    uint32_t node = hr_free_index_node(index, size, next);
-    slices[count] = (struct hr_slice){{first + node}, size * 1000};
-    next = node + 1;
-  }
-  if (rest == 0) return count;
-  for (uint32_t free = hr_free_index_lowest(index, rest); free != HR_NONE;
-       free = hr_free_index_lowest(index, free + 1)) {
-    uint32_t node = hr_free_index_node(index, free, free == size ? next : 0);
-    if (node == HR_NONE) continue;
-    slices[count++] = (struct hr_slice){{first + node}, rest * 1000};
-    return count;
-  }
-  return 0;
-}
-
 /* Starts a job that holds nothing on the first owned or reserved pool where it fits. */
 static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                              struct dated *dated) {
   if (dated->pool != HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
-  uint32_t accept_class = hr_cluster_accept_class(queue->cluster, dated->job), gpus = hr__gpus(queue, dated->job);
+  uint32_t accept_class = hr_cluster_accept_class(queue->cluster, dated->job);
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
+    struct hr_placement placement;
     if (!is_standing(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
-    uint32_t n_slices = seats_in(queue, i, gpus, dated->seats);
-    if (n_slices == 0 && gpus > 0) continue;
+    if (!hr_placer_find_on(queue->placer, (hr_pool){i}, hr__gpus(queue, dated->job), &placement)) continue;
     dated->pool = i;
     dated->itinerary.n_steps = 0;
-    struct hr_placement placement = {{i}, n_slices, dated->seats};
     return hr_plan_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
   }
   return HR_OK;

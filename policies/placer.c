@@ -166,6 +166,10 @@ bool hr_placer_find_in(struct hr_placer *placer, const struct hr_capacity *capac
   return false;
 }
 
+bool hr_placer_find_on(struct hr_placer *placer, hr_pool pool, uint32_t gpus, struct hr_placement *placement) {
+  return placer->rule != HR_PLACE_POOL && place_on_nodes(placer, &placer->present, pool, gpus, placement);
+}
+
 bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t accept_class, struct hr_placement *placement) {
   if (placer->rule == HR_PLACE_POOL)
     for (uint32_t i = 0; i < placer->n_pools; i++)

@@ -231,19 +231,27 @@ static void stop_at_horizon(struct hr__engine *engine) {
   tell_instant(engine);
 }
 
-/* Markets go on for ever; a run with them ends with its last job, or when it stands still. */
-static bool is_over(struct hr__engine *engine, int64_t at_us) {
+static bool all_have_come(const struct hr__engine *engine) {
+  return engine->cursor == engine->trace->n_jobs;
+}
+
+/* Markets go on for ever; a run with them ends with its last job. */
+static bool is_over(const struct hr__engine *engine, int64_t at_us) {
   if (at_us == HR_NEVER_US) return true;
-  if (!engine->markets || engine->cursor < engine->trace->n_jobs) return false;
-  if (engine->view.n_waiting + engine->view.n_running == 0) return true;
-  engine->stood_still = at_us - engine->stirred_us - engine->longest_us > STANDSTILL_US;
-  return engine->stood_still;
+  return engine->markets && all_have_come(engine) && engine->view.n_waiting + engine->view.n_running == 0;
+}
+
+/* A run that has a horizon goes on to it, whatever comes of it: what it costs until then is asked for. */
+static bool stands_still(const struct hr__engine *engine, int64_t at_us) {
+  if (!engine->markets || !all_have_come(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
+  return at_us - engine->stirred_us - engine->longest_us > STANDSTILL_US;
 }
 
 static enum hr_status run_loop(struct hr__engine *engine) {
   for (;;) {
     int64_t at_us = next_instant(engine);
-    if (is_over(engine, at_us)) return HR_OK;
+    engine->stood_still = stands_still(engine, at_us);
+    if (engine->stood_still || is_over(engine, at_us)) return HR_OK;
     if (at_us > engine->config->horizon_us) {
       stop_at_horizon(engine);
       return HR_OK;

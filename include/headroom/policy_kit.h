@@ -83,6 +83,8 @@ HR_API bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t acc
 /* Likewise on another state of the same cluster. */
 HR_API bool hr_placer_find_in(struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
                               uint32_t accept_class, struct hr_placement *placement);
+/* Likewise on the nodes of one pool as it is now, by a rule that chooses nodes. */
+HR_API bool hr_placer_find_on(struct hr_placer *placer, hr_pool pool, uint32_t gpus, struct hr_placement *placement);
 /* Whether the job would sit on one node (or is placed by count): then n_slices is at most 1. */
 HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t accept_class);
 

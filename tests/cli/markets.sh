@@ -65,6 +65,15 @@ case_what_never_ends_is_given_up() {
   replay
   says stderr 'the run was given up after 365 days, 1 job unfinished'
   says summary.json 'the run was given up after 365 days, 1 job unfinished'
+  # A horizon is gone on to: two years of a reserved GPU are paid for.
+  scenario '"market": "static"' '"horizon_s": 63072000' \
+    "\"name\": \"s\", \"nodes\": 1, \"boot_s\": 0, $spot, \"spot\": { \"model\": \"on-off\",
+    \"notice_s\": 0, \"up\": { \"distribution\": \"fixed\", \"mean_s\": 600 }, \"down\": { \"distribution\": \"fixed\", \"mean_s\": 600 } }" \
+    '"name": "r", "nodes": 1, "gpus_per_node": 1, "gpu": "L4", "market": "reserved", "usd_per_gpu_hour": 1'
+  trace submit_s,duration_s,gpus,gpu_type 0,600.000001,1,A100-40
+  replay
+  matches summary.json '^      "reserved": 17520\.000000,$'
+  if grep -q 'given up' stderr; then fail "given up before its horizon"; fi
 }
 
 # Spot from 3000 s on; a change takes 60 s. On-demand is asked for when the job is behind, at 1 us, and left at the first
