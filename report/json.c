@@ -309,8 +309,9 @@ static void put_markets(struct json *json, cJSON *root, const struct hr_summary 
     put_cost(json, root, summary->costs);
     put_budgets(json, root, summary->costs);
   }
-  if (summary->stoppable) put_goodput(json, root, summary);
-  if (summary->stoppable) put_spot(json, root, &summary->spot);
+  if (!summary->costs && !summary->stoppable) return;
+  put_goodput(json, root, summary);
+  put_spot(json, root, &summary->spot);
 }
 
 static void put_evidence(struct json *json, cJSON *root, const struct hr_summary *summary) {

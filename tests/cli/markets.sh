@@ -189,6 +189,17 @@ case_rejected_jobs_miss_their_deadlines() {
   costs_in_all 11.000000
 }
 
+# Whoever reads costs finds what they bought, with markets that come and go or without.
+case_goodput_stands_beside_costs() {
+  scenario '"market": "static"' '' '"name": "r", "nodes": 1, "gpus_per_node": 2, "gpu": "L4", "market": "reserved", "usd_per_gpu_hour": 1'
+  trace submit_s,duration_s,gpus 0,3600,1
+  replay
+  matches summary.json '^    "useful_gpu_hours": 1,$'
+  matches summary.json '^    "fraction": 1$'
+  matches summary.json '^    "reclaims": 0,$'
+  matches summary.json '^  "budgets": \[\],?$'
+}
+
 case_names_of_lines_are_taken() {
   scenario '"market": "static"' '' '"name": "(idle)", "nodes": 1, "gpus_per_node": 1, "gpu": "L4"'
   trace submit_s,duration_s,gpus,tenant '0,60,1,(idle)'
