@@ -24,8 +24,7 @@ enum { LENGTH_CLASSES = 4 * 64 };
  * such bounds by length class; they never decrease with length.
  */
 struct walker {
-  struct hr__shape *shape;
-  struct hr_job_entry next;
+  struct hr__walk walk;
   int64_t not_before_us[LENGTH_CLASSES];
 };
 
@@ -238,12 +237,9 @@ static int64_t longest_window(const struct hr__queue *queue, struct planner *pla
 }
 
 static bool walker_may_start(const struct hr__queue *queue, struct planner *planner, const struct walker *walker) {
-  if (walker->shape->gpus == 0) return true;
-  int64_t window = longest_window(queue, planner, walker->shape);
-  if (window == 0) return false;
-  struct hr_job_entry unused;
-  return walker->next.value <= window ||
-         hr_job_tree_next(&walker->shape->jobs, walker->next.key, walker->next.job, window, &unused);
+  if (walker->walk.shape->gpus == 0) return true;
+  int64_t window = longest_window(queue, planner, walker->walk.shape);
+  return window > 0 && hr__walk_has(&queue->waiting, &walker->walk, window);
 }
 
 static bool some_may_start(const struct hr__queue *queue, struct planner *planner) {
@@ -254,16 +250,16 @@ static bool some_may_start(const struct hr__queue *queue, struct planner *planne
 
 /* ---- The pass --------------------------------------------------------------------------------------- */
 
-static bool begin_walk(const struct hr__queue *queue, struct planner *planner) {
-  if (queue->n_active > planner->walkers_capacity) {
-    planner->walkers_capacity = 2 * queue->n_active;
+static bool begin_walk(struct hr__queue *queue, struct planner *planner) {
+  if (queue->waiting.n_active > planner->walkers_capacity) {
+    planner->walkers_capacity = 2 * queue->waiting.n_active;
     planner->walkers = hr_arena_alloc(queue->arena, planner->walkers_capacity * sizeof *planner->walkers);
     if (!planner->walkers) return false;
   }
-  planner->n_walkers = queue->n_active;
-  for (uint32_t i = 0; i < queue->n_active; i++) {
-    struct hr__shape *shape = hr__active_shape(queue, i);
-    planner->walkers[i] = (struct walker){.shape = shape, .next = shape->head};
+  planner->n_walkers = queue->waiting.n_active;
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
+    planner->walkers[i] = (struct walker){.not_before_us = {0}};
+    hr__walk_begin(&queue->waiting, hr__active_shape(&queue->waiting, i), &planner->walkers[i].walk);
   }
   return true;
 }
@@ -272,14 +268,12 @@ static bool begin_walk(const struct hr__queue *queue, struct planner *planner) {
 static struct walker *first_walker(struct planner *planner) {
   struct walker *first = &planner->walkers[0];
   for (uint32_t i = 1; i < planner->n_walkers; i++)
-    if (hr__entry_before(planner->walkers[i].next, first->next)) first = &planner->walkers[i];
+    if (hr__entry_before(planner->walkers[i].walk.entry, first->walk.entry)) first = &planner->walkers[i];
   return first;
 }
 
-static void advance(struct planner *planner, struct walker *walker) {
-  struct hr_job_entry last = walker->next;
-  if (hr_job_tree_next(&walker->shape->jobs, last.key, last.job, INT64_MAX, &walker->next)) return;
-  *walker = planner->walkers[--planner->n_walkers];
+static void advance(struct hr__queue *queue, struct planner *planner, struct walker *walker) {
+  if (!hr__walk_on(&queue->waiting, &walker->walk)) *walker = planner->walkers[--planner->n_walkers];
 }
 
 static uint32_t length_class(int64_t length_us) {
@@ -297,8 +291,9 @@ static void learn(struct walker *walker, int64_t length_us, int64_t start_us) {
 static enum hr_status reserve(struct hr__queue *queue, struct walker *walker, const struct hr_view *view,
                               struct hr_plan *plan, bool *started) {
   struct planner *planner = queue->backfill_state;
-  struct hr_job_entry job = walker->next;
-  struct request request = {walker->shape->gpus, walker->shape->accept_class, job.value > 0 ? job.value : 1};
+  struct hr_job_entry job = walker->walk.entry;
+  struct hr__shape *shape = walker->walk.shape;
+  struct request request = {shape->gpus, shape->accept_class, job.value > 0 ? job.value : 1};
   struct hr_placement placement = {0};
   *started = true;
   if (request.gpus > 0) {
@@ -312,15 +307,13 @@ static enum hr_status reserve(struct hr__queue *queue, struct walker *walker, co
     learn(walker, request.length_us, start_us);
     *started = start_us == view->now_us;
   }
-  return *started ? hr__queue_start(queue, view, plan, walker->shape, job, &placement, HR_REASON_BACKFILL) : HR_OK;
+  return *started ? hr__queue_start(queue, view, plan, shape, job, &placement, HR_REASON_BACKFILL) : HR_OK;
 }
 
-/* Until a job does not fit nothing is reserved: what is free now is free from now on, and no plan is needed. */
-static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+/* Reservations go down the queue as it stands: what starts in between changes no key until all are made. */
+static enum hr_status plan_all(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct planner *planner = queue->backfill_state;
-  struct hr__shape *blocked;
-  enum hr_status status = hr__queue_start_in_order(queue, view, plan, &blocked);
-  if (status != HR_OK || !blocked) return status;
+  enum hr_status status = HR_OK;
   if (!begin_walk(queue, planner) || begin_plan(queue, planner, view->now_us) != HR_OK) return HR_NO_MEMORY;
   for (uint32_t wait = 0, until_asked = 0; status == HR_OK && planner->n_walkers > 0; until_asked--) {
     if (until_asked == 0) {
@@ -331,10 +324,21 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
     struct walker *walker = first_walker(planner);
     bool started;
     status = reserve(queue, walker, view, plan, &started);
-    advance(planner, walker);
+    advance(queue, planner, walker);
     if (started) wait = 0, until_asked = 1;
   }
   return status;
+}
+
+/* Until a job does not fit nothing is reserved: what is free now is free from now on, and no plan is needed. */
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  struct hr__shape *blocked;
+  enum hr_status status = hr__queue_start_in_order(queue, view, plan, &blocked);
+  if (status != HR_OK || !blocked) return status;
+  queue->frozen = true;
+  status = plan_all(queue, view, plan);
+  queue->frozen = false;
+  return status == HR_OK && queue->order->refresh ? queue->order->refresh(queue, view) : status;
 }
 
 const struct hr__backfill hr__backfill_conservative = {

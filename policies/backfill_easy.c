@@ -24,20 +24,20 @@ static bool next_in_shape(const struct hr__queue *queue, const struct hr__shape 
   struct hr_job_entry first;
   struct hr_placement placement;
   int64_t window_us = reserved_us - now_us;
-  if (!hr_job_tree_next(&shape->jobs, last.key, last.job, INT64_MAX, &first)) return false;
+  if (!hr__waiting_next(&queue->waiting, shape, last, INT64_MAX, &first)) return false;
   if (!hr__shape_fits(queue, shape->gpus, shape->accept_class, &placement)) return false;
   *entry = first;
   if (first.value <= window_us) return true;
   if (hr_releases_allow(queue->releases, &placement, shape->gpus, head->gpus, head->accept_class, reserved_us, now_us))
     return true;
-  return hr_job_tree_next(&shape->jobs, last.key, last.job, window_us, entry);
+  return hr__waiting_next(&queue->waiting, shape, last, window_us, entry);
 }
 
 static struct candidate next_candidate(const struct hr__queue *queue, const struct hr__shape *head,
                                        struct hr_job_entry last, int64_t reserved_us, int64_t now_us) {
   struct candidate best = {0};
-  for (uint32_t i = 0; i < queue->n_active; i++) {
-    struct hr__shape *shape = hr__active_shape(queue, i);
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
     struct hr_job_entry entry;
     if (shape == head) continue; /* what does not fit for the head does not fit for its like */
     if (!next_in_shape(queue, shape, head, last, reserved_us, now_us, &entry)) continue;
@@ -49,7 +49,7 @@ static struct candidate next_candidate(const struct hr__queue *queue, const stru
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__shape *head;
   enum hr_status status = hr__queue_start_in_order(queue, view, plan, &head);
-  if (status != HR_OK || !head || queue->n_active == 1) return status;
+  if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
   int64_t reserved_us = hr_releases_earliest(queue->releases, head->gpus, head->accept_class, view->now_us);
   struct hr_job_entry last = head->head;
   while (status == HR_OK) {

@@ -9,8 +9,8 @@
 /* The fitting shape whose head comes first, and its placement; NULL when none fits. */
 static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_placement *placement) {
   struct hr__shape *first = NULL;
-  for (uint32_t i = 0; i < queue->n_active; i++) {
-    struct hr__shape *shape = hr__active_shape(queue, i);
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
     if (first && !hr__entry_before(shape->head, first->head)) continue;
     struct hr_placement unused;
     if (hr__shape_fits(queue, shape->gpus, shape->accept_class, &unused)) first = shape;
@@ -24,7 +24,7 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   struct hr_placement placement;
   struct hr__shape *shape;
   while (status == HR_OK && (shape = first_fitting(queue, &placement))) {
-    bool in_order = hr__waiting_first(queue) == shape;
+    bool in_order = hr__waiting_first(&queue->waiting) == shape;
     status = hr__queue_start(queue, view, plan, shape, shape->head, &placement,
                              in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
   }

@@ -7,7 +7,7 @@
 #include "policies/queue.h"
 
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  struct hr__shape *waiting = hr__active_shape(queue, 0);
+  struct hr__shape *waiting = hr__active_shape(&queue->waiting, 0);
   if (!queue->freed && queue->blocked.id == waiting->head.job.id) return HR_OK;
   enum hr_status status = hr__queue_start_in_order(queue, view, plan, &waiting);
   queue->blocked = waiting ? waiting->head.job : (hr_job){HR_NONE};

@@ -14,6 +14,8 @@
  * from the beginning.
  */
 
+#include "policies/deadlines.h"
+#include "policies/omniscient.h"
 #include "policies/queue.h"
 
 __extension__ typedef __int128 wide;

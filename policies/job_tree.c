@@ -434,6 +434,16 @@ bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entr
   return true;
 }
 
+int64_t hr_job_tree_least(const struct hr_job_tree *tree) {
+  if (!tree->root) return INT64_MAX;
+  if (tree->depth == 0) {
+    const struct leaf *leaf = leaf_at(tree->store, tree->root);
+    return least_of(leaf_values(leaf), leaf->count);
+  }
+  const struct inner *root = inner_at(tree->store, tree->root);
+  return least_of(root->least, root->count);
+}
+
 static bool leaf_next(const struct leaf *leaf, uint32_t from, int64_t bound, struct hr_job_entry *entry) {
   const int64_t *values = leaf_values(leaf);
   for (uint32_t rank = from; rank < leaf->count; rank++) {
@@ -494,7 +504,7 @@ bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void 
   return !tree->root || visit_below(tree->store, tree->root, tree->depth, visit, self);
 }
 
-bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key) {
+bool hr_job_tree_reach_entry(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry) {
   if (!tree->root || tree->sum < sum) return false;
   uint32_t place = tree->root;
   for (uint32_t level = 0; level < tree->depth; level++) {
@@ -507,7 +517,14 @@ bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key
   const int64_t *values = leaf_values(leaf);
   uint32_t rank = 0;
   while (values[rank] < sum && rank + 1 < leaf->count) sum -= values[rank++];
-  *key = leaf->key[leaf->begin + rank];
+  *entry = entry_at(leaf, rank);
+  return true;
+}
+
+bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key) {
+  struct hr_job_entry entry;
+  if (!hr_job_tree_reach_entry(tree, sum, &entry)) return false;
+  *key = entry.key;
   return true;
 }
 

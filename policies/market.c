@@ -9,6 +9,7 @@
  * given back.
  */
 
+#include "policies/market.h"
 #include "policies/queue.h"
 
 #include <math.h>
@@ -95,45 +96,6 @@ static int64_t first_due_us(const struct dues *dues) {
   return dues->count ? dues->ring[dues->first].at_us : HR_NEVER_US;
 }
 
-/* ---- Making one ------------------------------------------------------------------------------------- */
-
-static bool make_levels(struct hr__queue *queue) {
-  struct hr__market_plan *market = queue->market;
-  for (uint32_t i = 0; i < market->n_pools; i++) {
-    market->gpus_per_node[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->gpus_per_node;
-    market->levels[i] = hr_arena_alloc(queue->arena, (market->gpus_per_node[i] + 1) * sizeof **market->levels);
-    if (!market->levels[i]) return false;
-  }
-  return true;
-}
-
-static uint32_t n_nodes(const struct hr_cluster *cluster) {
-  hr_pool last = {hr_cluster_pools(cluster) - 1};
-  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
-}
-
-bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits) {
-  struct hr__market_plan *market = hr_arena_alloc(queue->arena, sizeof *market);
-  if (!market) return false;
-  size_t n_jobs = queue->trace->n_jobs, n_pools = hr_cluster_pools(queue->cluster);
-  *market = (struct hr__market_plan){.limits = *limits, .n_pools = (uint32_t)n_pools};
-  market->gpus_per_node = hr_arena_alloc(queue->arena, n_pools * sizeof *market->gpus_per_node);
-  market->demand_of = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->demand_of);
-  market->patience_us = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->patience_us);
-  market->calm_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->calm_us);
-  market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
-  market->levels = hr_arena_alloc(queue->arena, n_pools * sizeof(*market->levels));
-  market->guest_at = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->guest_at);
-  bool all = market->guest_at && market->gpus_per_node && market->demand_of && market->patience_us && market->calm_us &&
-             market->idle_us && market->levels;
-  if (!all) return false;
-  /* What is on offer at the beginning is taken to have been so for long. */
-  for (uint32_t i = 0; i < n_pools; i++)
-    market->calm_us[i] = hr_cluster_offer(queue->cluster, (hr_pool){i}) ? -limits->spot_hold_us : HR_NEVER_US;
-  queue->market = market;
-  return make_levels(queue);
-}
-
 /* ---- Who waits -------------------------------------------------------------------------------------- */
 
 static bool may_use_spot(const struct hr__queue *queue, uint32_t accept_class) {
@@ -160,16 +122,17 @@ static uint32_t find_demand(struct hr__queue *queue, hr_job job) {
   return market->n_demands++;
 }
 
-bool hr__market_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__market_plan *market = queue->market;
-  if (hr__gpus(queue, job) == 0) return true;
+  if (hr__gpus(queue, job) == 0) return HR_OK;
   uint32_t at = find_demand(queue, job);
-  if (at == HR_NONE) return false;
+  if (at == HR_NONE) return HR_NO_MEMORY;
   market->demand_of[job.id] = at;
   market->demands[at].count++;
   market->patience_us[job.id] = view->now_us + market->limits.spot_wait_us;
-  if (market->limits.rule != HR__MARKET_SPOT_FIRST || !market->demands[at].may_use_spot) return true;
-  return add_due(queue->arena, &market->patience, (struct due){market->patience_us[job.id], job.id});
+  if (market->limits.rule != HR__MARKET_SPOT_FIRST || !market->demands[at].may_use_spot) return HR_OK;
+  struct due due = {market->patience_us[job.id], job.id};
+  return add_due(queue->arena, &market->patience, due) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* Gangs over nodes stay where they are. */
@@ -185,7 +148,7 @@ static bool add_guest(struct hr__queue *queue, hr_job job, const struct hr_place
   return true;
 }
 
-void hr__market_job_stops(struct hr__queue *queue, hr_job job) {
+static void drop_guest(struct hr__queue *queue, hr_job job) {
   struct hr__market_plan *market = queue->market;
   uint32_t at = market->guest_at[job.id];
   if (!at) return;
@@ -196,16 +159,18 @@ void hr__market_job_stops(struct hr__queue *queue, hr_job job) {
   market->guest_at[last.job.id] = at;
 }
 
-bool hr__market_job_starts(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  (void)view;
   struct hr__market_plan *market = queue->market;
-  if (hr__gpus(queue, job) == 0) return true;
+  if (hr__gpus(queue, job) == 0) return HR_OK;
   struct demand *demand = &market->demands[market->demand_of[job.id]];
   demand->count--;
   demand->impatient -= market->patience_us[job.id] == IMPATIENT;
   market->patience_us[job.id] = HR_NEVER_US;
   bool would_return = market->limits.returns && demand->may_use_spot && placement->n_slices == 1;
-  if (!would_return || !is_elastic(queue, placement->pool.id) || is_spot(queue, placement->pool.id)) return true;
-  return add_guest(queue, job, placement);
+  if (!would_return || !is_elastic(queue, placement->pool.id) || is_spot(queue, placement->pool.id)) return HR_OK;
+  return add_guest(queue, job, placement) ? HR_OK : HR_NO_MEMORY;
 }
 
 static void lose_patience(struct hr__market_plan *market, int64_t now_us) {
@@ -225,24 +190,25 @@ static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
   return add_due(queue->arena, &market->idle, (struct due){now_us + market->limits.idle_release_us, node.id});
 }
 
-bool hr__market_node_changes(struct hr__queue *queue, const struct hr_event *event) {
+static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  (void)view;
   struct hr__market_plan *market = queue->market;
   hr_pool pool = event->pool;
-  if (!is_elastic(queue, pool.id)) return true;
+  if (!is_elastic(queue, pool.id)) return HR_OK;
   if (event->kind == HR_EVENT_OFFER) {
     bool offered = hr_cluster_offer(queue->cluster, pool) > 0;
     if (!offered) market->calm_us[pool.id] = HR_NEVER_US;
     if (offered && market->calm_us[pool.id] == HR_NEVER_US) market->calm_us[pool.id] = event->at_us;
-    return true;
+    return HR_OK;
   }
   if (event->kind == HR_EVENT_NODE_DOWN) {
     if (market->calm_us[pool.id] != HR_NEVER_US) market->calm_us[pool.id] = event->at_us;
-    return true;
+    return HR_OK;
   }
-  return event->kind != HR_EVENT_NODE_UP || node_idles(queue, event->node, event->at_us);
+  return event->kind != HR_EVENT_NODE_UP || node_idles(queue, event->node, event->at_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-bool hr__market_place_is_left(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
+static bool leave_place(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
   if (!is_elastic(queue, placement->pool.id)) return true;
   uint32_t first = hr_cluster_first_node(queue->cluster, placement->pool).id;
   const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, placement->pool);
@@ -252,6 +218,18 @@ bool hr__market_place_is_left(struct hr__queue *queue, const struct hr_placement
     if (!node_idles(queue, node, now_us)) return false;
   }
   return true;
+}
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  drop_guest(queue, event->job);
+  return leave_place(queue, event->placement, view->now_us) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                const struct hr_placement *from, const struct hr_placement *to) {
+  (void)to;
+  drop_guest(queue, job);
+  return leave_place(queue, from, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t n_active(const struct hr__queue *queue, uint32_t pool) {
@@ -520,12 +498,7 @@ static enum hr_status move_guest(struct hr__queue *queue, const struct hr_view *
                                  struct guest guest, const struct hr_placement *to) {
   struct hr_slice slice = {{guest.node}, hr__gpus(queue, guest.job) * 1000};
   struct hr_placement from = {{guest.pool}, 1, &slice};
-  enum hr_status status = hr_plan_preempt(plan, guest.job, HR_REASON_POLICY);
-  if (status == HR_OK) status = hr_plan_start(plan, guest.job, to, HR_REASON_IN_ORDER);
-  if (status != HR_OK) return status;
-  hr__market_job_stops(queue, guest.job);
-  if (!hr__market_place_is_left(queue, &from, view->now_us)) return HR_NO_MEMORY;
-  return hr__queue_note_move(queue, view, guest.job, &from, to);
+  return hr__queue_move(queue, view, plan, guest.job, &from, to);
 }
 
 /* Guests go to spot nodes that have room; `*leaving`: how many. Who goes is taken from the list, and the last one takes
@@ -604,4 +577,50 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
     status = bring_back(queue, view, plan);
   }
   return status == HR_OK ? wake_for_next(market, view, plan) : status;
+}
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static bool make_levels(struct hr__queue *queue) {
+  struct hr__market_plan *market = queue->market;
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    market->gpus_per_node[i] = hr_cluster_pool_spec(queue->cluster, (hr_pool){i})->gpus_per_node;
+    market->levels[i] = hr_arena_alloc(queue->arena, (market->gpus_per_node[i] + 1) * sizeof **market->levels);
+    if (!market->levels[i]) return false;
+  }
+  return true;
+}
+
+static uint32_t n_nodes(const struct hr_cluster *cluster) {
+  hr_pool last = {hr_cluster_pools(cluster) - 1};
+  return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
+}
+
+static const struct hr__listener listener = {.job_waits = job_waits,
+                                             .job_starts = job_starts,
+                                             .job_stops = job_stops,
+                                             .job_moves = job_moves,
+                                             .node_changes = node_changes};
+
+bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits) {
+  struct hr__market_plan *market = hr_arena_alloc(queue->arena, sizeof *market);
+  if (!market) return false;
+  size_t n_jobs = queue->trace->n_jobs, n_pools = hr_cluster_pools(queue->cluster);
+  *market = (struct hr__market_plan){.limits = *limits, .n_pools = (uint32_t)n_pools};
+  market->gpus_per_node = hr_arena_alloc(queue->arena, n_pools * sizeof *market->gpus_per_node);
+  market->demand_of = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->demand_of);
+  market->patience_us = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->patience_us);
+  market->calm_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->calm_us);
+  market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
+  market->levels = hr_arena_alloc(queue->arena, n_pools * sizeof(*market->levels));
+  market->guest_at = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->guest_at);
+  bool all = market->guest_at && market->gpus_per_node && market->demand_of && market->patience_us && market->calm_us &&
+             market->idle_us && market->levels;
+  if (!all) return false;
+  /* What is on offer at the beginning is taken to have been so for long. */
+  for (uint32_t i = 0; i < n_pools; i++)
+    market->calm_us[i] = hr_cluster_offer(queue->cluster, (hr_pool){i}) ? -limits->spot_hold_us : HR_NEVER_US;
+  queue->market = market;
+  hr__queue_listen(queue, &listener);
+  return make_levels(queue);
 }

@@ -8,6 +8,7 @@
  * kept at all times and that no other job wants the nodes.
  */
 
+#include "policies/omniscient.h"
 #include "policies/queue.h"
 
 #include <stdlib.h>

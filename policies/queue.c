@@ -2,6 +2,8 @@
 /* The composed policy: order x backfill x placement x market. */
 
 #include "policies/queue.h"
+#include "policies/deadlines.h"
+#include "policies/expectations.h"
 
 /* What a scenario may choose from: text, object. A value is a place in its table. */
 #define ORDERS(X)                                                                                                      \
@@ -150,30 +152,32 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_par
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
 }
 
+static enum hr_status create_queue(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+  queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
+  if (!queue->placer) return HR_NO_MEMORY;
+  enum hr_status status =
+      hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, queue->order->full_key, queue);
+  if (status == HR_OK && queue->order->create) status = queue->order->create(queue, env, error);
+  if (status != HR_OK) return status;
+  if (queue->order->listener) hr__queue_listen(queue, queue->order->listener);
+  if (queue->backfill->needs_releases && !hr__expectations_create(queue)) return HR_NO_MEMORY;
+  return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
+}
+
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct hr__queue *queue = hr_arena_alloc(env->arena, sizeof *queue);
   if (!queue) return HR_NO_MEMORY;
-  queue->arena = env->arena;
-  queue->trace = env->jobs;
-  queue->blocked = (hr_job){HR_NONE};
-  queue->cluster = env->cluster;
-  queue->order = orders[env->params[PARAM_ORDER].integer];
-  queue->backfill = backfills[env->params[PARAM_BACKFILL].integer];
-  queue->rule = rules[env->params[PARAM_PLACEMENT].integer];
-  queue->store = hr_tree_store_create(env->arena);
-  queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
-  if (!queue->store || !queue->placer || hr__waiting_init(queue) != HR_OK) return HR_NO_MEMORY;
-  if (queue->backfill->needs_releases) {
-    queue->releases = hr_releases_create(env->arena, env->cluster, queue->rule, env->jobs->n_jobs);
-    if (!queue->releases) return HR_NO_MEMORY;
-    if (hr_cluster_changes(env->cluster) &&
-        !(queue->expected_us = hr_arena_alloc(env->arena, env->jobs->n_jobs * sizeof *queue->expected_us)))
-      return HR_NO_MEMORY;
-  }
-  enum hr_status status = create_market(queue, env->params, error);
-  if (status != HR_OK) return status;
+  *queue = (struct hr__queue){.arena = env->arena,
+                              .trace = env->jobs,
+                              .cluster = env->cluster,
+                              .order = orders[env->params[PARAM_ORDER].integer],
+                              .backfill = backfills[env->params[PARAM_BACKFILL].integer],
+                              .rule = rules[env->params[PARAM_PLACEMENT].integer],
+                              .stops = hr_cluster_changes(env->cluster),
+                              .blocked = {HR_NONE}};
   *self = queue;
-  return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
+  enum hr_status status = create_queue(queue, env, error);
+  return status == HR_OK ? create_market(queue, env->params, error) : status;
 }
 
 static uint32_t abilities(void *self) {
@@ -182,72 +186,23 @@ static uint32_t abilities(void *self) {
   return queue->market ? HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS : 0;
 }
 
-/* Work that was kept need not be done again. */
-static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  int64_t left_us = hr_trace_limit_us(queue->trace, job);
-  if (!view->kept_us) return view->attempt_us[job.id] + left_us;
-  left_us -= view->kept_us[job.id];
-  return view->attempt_us[job.id] + (left_us > 0 ? left_us : 0);
-}
-
-static bool note_start(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                       const struct hr_placement *placement) {
-  int64_t end_us = expected_end_us(queue, view, job);
-  if (queue->expected_us) queue->expected_us[job.id] = end_us;
-  return hr_releases_add(queue->releases, job, hr__gpus(queue, job), placement, end_us);
-}
-
-static enum hr_status note_stop(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
-  queue->freed = true;
-  if (queue->market) {
-    hr__market_job_stops(queue, event->job);
-    if (!hr__market_place_is_left(queue, event->placement, view->now_us)) return HR_NO_MEMORY;
-  }
-  if (!queue->releases) return HR_OK;
-  int64_t end_us = queue->expected_us ? queue->expected_us[event->job.id] : expected_end_us(queue, view, event->job);
-  bool known = hr_releases_remove(queue->releases, event->job, hr__gpus(queue, event->job), event->placement, end_us);
-  return known ? HR_OK : HR_INTERNAL;
-}
-
-enum hr_status hr__queue_note_move(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                   const struct hr_placement *from, const struct hr_placement *to) {
-  queue->freed = true;
-  if (!queue->releases) return HR_OK;
-  if (!hr_releases_remove(queue->releases, job, hr__gpus(queue, job), from, queue->expected_us[job.id]))
-    return HR_INTERNAL;
-  return note_start(queue, view, job, to) ? HR_OK : HR_NO_MEMORY;
-}
-
-static enum hr_status note_wait(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  if (queue->market && !hr__market_job_waits(queue, view, job)) return HR_NO_MEMORY;
-  return hr__waiting_add(queue, job);
-}
-
-static enum hr_status note_node(struct hr__queue *queue, const struct hr_event *event) {
-  bool up = event->kind == HR_EVENT_NODE_UP;
-  queue->freed = queue->freed || up;
-  if (queue->releases && event->kind != HR_EVENT_OFFER)
-    hr_releases_set_usable(queue->releases, event->pool, event->node, up);
-  return !queue->market || hr__market_node_changes(queue, event) ? HR_OK : HR_NO_MEMORY;
-}
-
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr__queue *queue = self;
   enum hr_status status;
   if (queue->deadlines) return hr__deadlines_observe(queue, view, event);
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
-    return note_wait(queue, view, event->job);
+    return hr__queue_job_waits(queue, view, event->job);
   case HR_EVENT_END:
-    return note_stop(queue, view, event);
+    return hr__queue_job_stops(queue, view, event);
   case HR_EVENT_INTERRUPT:
-    status = note_stop(queue, view, event);
-    return status == HR_OK ? note_wait(queue, view, event->job) : status;
+    status = hr__queue_job_stops(queue, view, event);
+    return status == HR_OK ? hr__queue_job_waits(queue, view, event->job) : status;
   case HR_EVENT_NODE_UP:
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
   case HR_EVENT_OFFER:
-    return note_node(queue, event);
+    return hr__queue_node_changes(queue, view, event);
   default:
     return HR_OK;
   }
@@ -256,31 +211,11 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__queue *queue = self;
   if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
-  enum hr_status status = queue->n_active ? queue->backfill->pass(queue, view, plan) : HR_OK;
-  return status == HR_OK && queue->market ? hr__market_pass(queue, view, plan) : status;
-}
-
-enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                               struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
-                               enum hr_reason reason) {
-  enum hr_status status = hr_plan_start(plan, entry.job, placement, reason);
-  if (status != HR_OK) return status;
-  if (queue->releases && !note_start(queue, view, entry.job, placement)) return HR_NO_MEMORY;
-  if (queue->market && !hr__market_job_starts(queue, entry.job, placement)) return HR_NO_MEMORY;
-  return hr__waiting_remove(queue, shape, entry);
-}
-
-enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                                        struct hr__shape **blocked) {
   enum hr_status status = HR_OK;
-  while (status == HR_OK && (*blocked = hr__waiting_first(queue))) {
-    struct hr_job_entry head = (*blocked)->head;
-    struct hr_placement placement;
-    uint32_t accept_class = hr_cluster_accept_class(queue->cluster, head.job);
-    if (!hr__shape_fits(queue, hr__gpus(queue, head.job), accept_class, &placement)) return HR_OK;
-    status = hr__queue_start(queue, view, plan, *blocked, head, &placement, HR_REASON_IN_ORDER);
-  }
-  return status;
+  if (queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
+  if (status == HR_OK && queue->waiting.n_active) status = queue->backfill->pass(queue, view, plan);
+  if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, plan);
+  return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, plan) : status;
 }
 
 HR_POLICY(queue) = {

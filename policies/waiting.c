@@ -1,110 +1,262 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Waiting jobs by shape. A shape is found through a hash of what it asks for; those with waiting jobs are listed, in
- * no order, each with its first job at hand, so that a pass looks at one job per shape.
+ * Waiting jobs by shape and lane: see policies/waiting.h. A shape is found through a hash of what it asks for; those
+ * with waiting jobs are listed, in no order, each with its first job at hand, so that a pass looks at one job per
+ * shape. A shape's lanes are themselves a tree, whose keys are those of the lanes' first jobs and whose values are
+ * the least of the lanes': so a bounded search goes straight to the lane, and then to the job.
  */
 
-#include "policies/queue.h"
+#include "policies/waiting.h"
 
-#include <string.h>
+/* Before all entries that there are. */
+#define BEFORE_ALL INT64_MIN
 
-enum { FIRST_SLOTS = 64 };
-
-static uint32_t hash_shape(uint32_t gpus, uint32_t accept_class) {
-  uint64_t hash = ((uint64_t)accept_class << 32 | gpus) * UINT64_C(0x9e3779b97f4a7c15);
-  return (uint32_t)(hash >> 32);
+static bool has_lanes(const struct hr__waiting *waiting) {
+  return waiting->full_key != NULL;
 }
 
-static uint32_t find_slot(const struct hr__queue *queue, uint32_t gpus, uint32_t accept_class) {
-  uint32_t at = hash_shape(gpus, accept_class) & (queue->n_slots - 1);
-  while (queue->slot[at]) {
-    const struct hr__shape *shape = queue->shapes[queue->slot[at] - 1];
-    if (shape->gpus == gpus && shape->accept_class == accept_class) break;
-    at = (at + 1) & (queue->n_slots - 1);
-  }
-  return at;
+enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
+                                hr__full_key *full_key, void *self) {
+  *waiting = (struct hr__waiting){.arena = arena, .full_key = full_key, .self = self};
+  waiting->store = hr_tree_store_create(arena);
+  if (!waiting->store) return HR_NO_MEMORY;
+  if (!has_lanes(waiting)) return HR_OK;
+  waiting->lane_of = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *waiting->lane_of);
+  waiting->key_of = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *waiting->key_of);
+  return waiting->lane_of && waiting->key_of ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Tables for twice as many shapes; the old ones stay in the arena. */
-static enum hr_status grow(struct hr__queue *queue, uint32_t n_slots) {
-  struct hr__shape **shapes = hr_arena_alloc(queue->arena, n_slots / 2 * sizeof(*shapes));
-  uint32_t *active = hr_arena_alloc(queue->arena, n_slots / 2 * sizeof *active);
-  uint32_t *slot = hr_arena_alloc(queue->arena, n_slots * sizeof *slot);
-  if (!shapes || !active || !slot) return HR_NO_MEMORY;
-  if (queue->n_shapes) memcpy(shapes, queue->shapes, queue->n_shapes * sizeof(*shapes));
-  if (queue->n_active) memcpy(active, queue->active, queue->n_active * sizeof *active);
-  queue->shapes = shapes;
-  queue->active = active;
-  queue->slot = slot;
-  queue->n_slots = n_slots;
-  for (uint32_t i = 0; i < queue->n_shapes; i++)
-    slot[find_slot(queue, shapes[i]->gpus, shapes[i]->accept_class)] = i + 1;
-  return HR_OK;
+/* ---- Shapes and lanes ------------------------------------------------------------------------------- */
+
+/* The list itself while it has room for one more, else a larger copy; NULL: out of memory. */
+static void *roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
+  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
 }
 
-enum hr_status hr__waiting_init(struct hr__queue *queue) {
-  return grow(queue, FIRST_SLOTS);
+static struct hr__lane *make_lane(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name) {
+  struct hr__lane *lane = hr_arena_alloc(waiting->arena, sizeof *lane);
+  if (lane) *lane = (struct hr__lane){.name = name, .shape = shape, .jobs.store = waiting->store};
+  return lane;
 }
 
-static uint32_t make_shape(struct hr__queue *queue, uint32_t gpus, uint32_t accept_class) {
-  if (queue->n_shapes == queue->n_slots / 2 && grow(queue, 2 * queue->n_slots) != HR_OK) return HR_NONE;
-  struct hr__shape *shape = hr_arena_alloc(queue->arena, sizeof *shape);
-  if (!shape) return HR_NONE;
-  *shape =
-      (struct hr__shape){.gpus = gpus, .accept_class = accept_class, .jobs.store = queue->store, .active_at = HR_NONE};
-  queue->slot[find_slot(queue, gpus, accept_class)] = queue->n_shapes + 1;
-  queue->shapes[queue->n_shapes] = shape;
-  return queue->n_shapes++;
+static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, uint32_t accept_class) {
+  struct hr_arena *arena = waiting->arena;
+  waiting->shapes =
+      roomy(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
+  waiting->active =
+      roomy(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
+  struct hr__shape *shape = hr_arena_alloc(arena, sizeof *shape);
+  if (!waiting->shapes || !waiting->active || !shape) return NULL;
+  *shape = (struct hr__shape){
+      .gpus = gpus, .accept_class = accept_class, .lanes.store = waiting->store, .active_at = HR_NONE};
+  if (!has_lanes(waiting) && !(shape->only = make_lane(waiting, shape, 0))) return NULL;
+  if (!hr__pair_map_add(&waiting->shape_numbers, arena, (struct hr__pair){gpus, accept_class}, waiting->n_shapes))
+    return NULL;
+  return waiting->shapes[waiting->n_shapes++] = shape;
 }
 
-static uint32_t shape_of(struct hr__queue *queue, hr_job job) {
-  uint32_t gpus = 0, accept_class = 0;
-  if (queue->backfill->by_shape) {
-    gpus = hr__gpus(queue, job);
-    accept_class = hr_cluster_accept_class(queue->cluster, job);
-  }
-  uint32_t number = queue->slot[find_slot(queue, gpus, accept_class)];
-  return number ? number - 1 : make_shape(queue, gpus, accept_class);
+static struct hr__shape *shape_for(struct hr__waiting *waiting, uint32_t gpus, uint32_t accept_class) {
+  uint32_t number = hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, accept_class});
+  return number == HR_NONE ? make_shape(waiting, gpus, accept_class) : waiting->shapes[number];
 }
 
-enum hr_status hr__waiting_add(struct hr__queue *queue, hr_job job) {
-  uint32_t number = shape_of(queue, job);
-  if (number == HR_NONE) return HR_NO_MEMORY;
-  struct hr__shape *shape = queue->shapes[number];
-  int64_t value = queue->backfill->value ? queue->backfill->value(queue->trace, job) : 0;
-  struct hr_job_entry entry = {queue->order->key(queue->trace, job), job, value};
-  if (!hr_job_tree_insert(&shape->jobs, entry)) return HR_NO_MEMORY;
-  if (shape->active_at == HR_NONE) {
-    shape->active_at = queue->n_active;
-    queue->active[queue->n_active++] = number;
-    shape->head = entry;
-  } else if (hr__entry_before(entry, shape->head)) {
-    shape->head = entry;
-  }
-  return HR_OK;
+/* A new lane goes behind the first of its name. */
+static bool link_namesake(struct hr__waiting *waiting, uint32_t number) {
+  struct hr__lane *lane = waiting->lanes[number];
+  struct hr__pair name = {lane->name, 0};
+  uint32_t first = hr__pair_map_find(&waiting->first_of_name, name);
+  if (first == HR_NONE) return hr__pair_map_add(&waiting->first_of_name, waiting->arena, name, number);
+  lane->namesake = waiting->lanes[first]->namesake;
+  waiting->lanes[first]->namesake = lane;
+  return true;
 }
 
-static void deactivate(struct hr__queue *queue, struct hr__shape *shape) {
-  uint32_t last = queue->active[--queue->n_active];
-  queue->active[shape->active_at] = last;
-  queue->shapes[last]->active_at = shape->active_at;
+/* The number of the lane in the shape; HR_NONE: out of memory. */
+static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name) {
+  struct hr__pair pair = {name, (uint64_t)shape->gpus << 32 | shape->accept_class};
+  uint32_t number = hr__pair_map_find(&waiting->lane_numbers, pair);
+  if (number != HR_NONE) return number;
+  waiting->lanes =
+      roomy(waiting->arena, waiting->lanes, waiting->n_lanes, &waiting->lanes_capacity, sizeof(*waiting->lanes));
+  struct hr__lane *lane = make_lane(waiting, shape, name);
+  if (!waiting->lanes || !lane || !hr__pair_map_add(&waiting->lane_numbers, waiting->arena, pair, waiting->n_lanes))
+    return HR_NONE;
+  waiting->lanes[waiting->n_lanes] = lane;
+  return link_namesake(waiting, waiting->n_lanes) ? waiting->n_lanes++ : HR_NONE;
+}
+
+/* ---- Who is first ----------------------------------------------------------------------------------- */
+
+static void activate(struct hr__waiting *waiting, struct hr__shape *shape) {
+  if (shape->active_at != HR_NONE) return;
+  shape->active_at = waiting->n_active;
+  waiting->active[waiting->n_active++] =
+      hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){shape->gpus, shape->accept_class});
+}
+
+static void deactivate(struct hr__waiting *waiting, struct hr__shape *shape) {
+  uint32_t last = waiting->active[--waiting->n_active];
+  waiting->active[shape->active_at] = last;
+  waiting->shapes[last]->active_at = shape->active_at;
   shape->active_at = HR_NONE;
 }
 
-enum hr_status hr__waiting_remove(struct hr__queue *queue, struct hr__shape *shape, struct hr_job_entry entry) {
-  if (!hr_job_tree_remove(&shape->jobs, entry.key, entry.job)) return HR_INTERNAL;
-  if (shape->jobs.count == 0)
-    deactivate(queue, shape);
-  else if (shape->head.job.id == entry.job.id)
-    hr_job_tree_first(&shape->jobs, &shape->head);
+/* The lane as it should be listed now. */
+static struct hr_job_entry listing(const struct hr__waiting *waiting, const struct hr__lane *lane) {
+  int64_t least = hr_job_tree_least(&lane->jobs);
+  return (struct hr_job_entry){waiting->full_key(waiting->self, lane, lane->head), lane->head.job, least};
+}
+
+static void find_head(const struct hr__waiting *waiting, struct hr__shape *shape) {
+  if (!hr_job_tree_first(&shape->lanes, &shape->head)) return;
+  shape->head.value = waiting->lanes[waiting->lane_of[shape->head.job.id]]->head.value;
+}
+
+/* Lists the lane anew, or not at all once it is empty. `was`: whether it is listed. */
+static enum hr_status relist(struct hr__waiting *waiting, struct hr__lane *lane, bool was) {
+  struct hr__shape *shape = lane->shape;
+  struct hr_job_entry now = lane->jobs.count ? listing(waiting, lane) : (struct hr_job_entry){0};
+  bool same = was && lane->jobs.count && now.key == lane->listed.key && now.job.id == lane->listed.job.id &&
+              now.value == lane->listed.value;
+  if (same) return HR_OK;
+  if (was && !hr_job_tree_remove(&shape->lanes, lane->listed.key, lane->listed.job)) return HR_INTERNAL;
+  lane->listed = now;
+  if (lane->jobs.count && !hr_job_tree_insert(&shape->lanes, now)) return HR_NO_MEMORY;
+  if (shape->lanes.count)
+    activate(waiting, shape);
+  else
+    deactivate(waiting, shape);
+  find_head(waiting, shape);
   return HR_OK;
 }
 
-struct hr__shape *hr__waiting_first(const struct hr__queue *queue) {
+/* ---- Coming and going ------------------------------------------------------------------------------- */
+
+static enum hr_status add_to_lane(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__ticket *ticket,
+                                  struct hr_job_entry entry) {
+  uint32_t number = lane_for(waiting, shape, ticket->lane);
+  if (number == HR_NONE) return HR_NO_MEMORY;
+  struct hr__lane *lane = waiting->lanes[number];
+  bool was = lane->jobs.count > 0;
+  if (!hr_job_tree_insert(&lane->jobs, entry)) return HR_NO_MEMORY;
+  waiting->lane_of[entry.job.id] = number;
+  waiting->key_of[entry.job.id] = entry.key;
+  if (!was || hr__entry_before(entry, lane->head)) lane->head = entry;
+  return relist(waiting, lane, was);
+}
+
+enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket) {
+  struct hr__shape *shape = shape_for(waiting, ticket->gpus, ticket->accept_class);
+  if (!shape) return HR_NO_MEMORY;
+  struct hr_job_entry entry = {ticket->key, ticket->job, ticket->value};
+  if (has_lanes(waiting)) return add_to_lane(waiting, shape, ticket, entry);
+  if (!hr_job_tree_insert(&shape->only->jobs, entry)) return HR_NO_MEMORY;
+  if (shape->active_at == HR_NONE || hr__entry_before(entry, shape->head)) shape->head = entry;
+  activate(waiting, shape);
+  return HR_OK;
+}
+
+static enum hr_status remove_from_lane(struct hr__waiting *waiting, hr_job job) {
+  struct hr__lane *lane = waiting->lanes[waiting->lane_of[job.id]];
+  if (!hr_job_tree_remove(&lane->jobs, waiting->key_of[job.id], job)) return HR_INTERNAL;
+  if (lane->jobs.count) hr_job_tree_first(&lane->jobs, &lane->head);
+  return relist(waiting, lane, true);
+}
+
+enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry) {
+  if (has_lanes(waiting)) return remove_from_lane(waiting, entry.job);
+  struct hr_job_tree *jobs = &shape->only->jobs;
+  if (!hr_job_tree_remove(jobs, entry.key, entry.job)) return HR_INTERNAL;
+  if (jobs->count == 0)
+    deactivate(waiting, shape);
+  else if (shape->head.job.id == entry.job.id)
+    hr_job_tree_first(jobs, &shape->head);
+  return HR_OK;
+}
+
+enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
+  uint32_t first = hr__pair_map_find(&waiting->first_of_name, (struct hr__pair){name, 0});
+  enum hr_status status = HR_OK;
+  for (struct hr__lane *lane = first == HR_NONE ? NULL : waiting->lanes[first]; lane && status == HR_OK;
+       lane = lane->namesake)
+    if (lane->jobs.count) status = relist(waiting, lane, true);
+  return status;
+}
+
+enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < waiting->n_lanes && status == HR_OK; i++)
+    if (waiting->lanes[i]->jobs.count) status = relist(waiting, waiting->lanes[i], true);
+  return status;
+}
+
+/* ---- Asking ----------------------------------------------------------------------------------------- */
+
+struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
   struct hr__shape *first = NULL;
-  for (uint32_t i = 0; i < queue->n_active; i++) {
-    struct hr__shape *shape = hr__active_shape(queue, i);
+  for (uint32_t i = 0; i < waiting->n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
     if (!first || hr__entry_before(shape->head, first->head)) first = shape;
   }
   return first;
+}
+
+static void make_full(const struct hr__waiting *waiting, const struct hr__lane *lane, struct hr_job_entry *entry) {
+  if (has_lanes(waiting)) entry->key = waiting->full_key(waiting->self, lane, *entry);
+}
+
+bool hr__waiting_next(const struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
+                      int64_t bound, struct hr_job_entry *entry) {
+  if (!has_lanes(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
+  struct hr_job_entry listed;
+  if (!hr_job_tree_next(&shape->lanes, BEFORE_ALL, (hr_job){0}, bound, &listed)) return false;
+  const struct hr__lane *lane = waiting->lanes[waiting->lane_of[listed.job.id]];
+  if (!hr_job_tree_next(&lane->jobs, BEFORE_ALL, (hr_job){0}, bound, entry)) return false;
+  make_full(waiting, lane, entry);
+  return true;
+}
+
+/* ---- Walking ---------------------------------------------------------------------------------------- */
+
+static void stand_at(const struct hr__waiting *waiting, struct hr__walk *walk, struct hr_job_entry at) {
+  walk->at = walk->entry = at;
+  make_full(waiting, walk->lane, &walk->entry);
+}
+
+void hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk) {
+  *walk = (struct hr__walk){.shape = shape, .lane = shape->only, .number = ++waiting->n_walks};
+  if (!has_lanes(waiting)) {
+    stand_at(waiting, walk, shape->head);
+    return;
+  }
+  walk->lane = waiting->lanes[waiting->lane_of[shape->head.job.id]];
+  walk->came = walk->lane->listed;
+  stand_at(waiting, walk, walk->lane->head);
+}
+
+/* The next lane that this walk has not been through: removals move lanes backward in the list. */
+static bool next_lane(struct hr__waiting *waiting, struct hr__walk *walk) {
+  walk->lane->walk = walk->number;
+  do {
+    if (!hr_job_tree_next(&walk->shape->lanes, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) return false;
+    walk->lane = waiting->lanes[waiting->lane_of[walk->came.job.id]];
+  } while (walk->lane->walk == walk->number);
+  return true;
+}
+
+bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk) {
+  struct hr_job_entry next;
+  if (!hr_job_tree_next(&walk->lane->jobs, walk->at.key, walk->at.job, INT64_MAX, &next)) {
+    if (!has_lanes(waiting) || !next_lane(waiting, walk)) return false;
+    next = walk->lane->head;
+  }
+  stand_at(waiting, walk, next);
+  return true;
+}
+
+bool hr__walk_has(const struct hr__waiting *waiting, const struct hr__walk *walk, int64_t bound) {
+  struct hr_job_entry unused;
+  if (walk->at.value <= bound || hr_job_tree_next(&walk->lane->jobs, walk->at.key, walk->at.job, bound, &unused))
+    return true;
+  return has_lanes(waiting) && hr_job_tree_next(&walk->shape->lanes, walk->came.key, walk->came.job, bound, &unused);
 }

@@ -45,6 +45,8 @@ HR_API bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry ent
 HR_API bool hr_job_tree_remove(struct hr_job_tree *tree, int64_t key, hr_job job);
 /* The first entry; false when the tree is empty. */
 HR_API bool hr_job_tree_first(const struct hr_job_tree *tree, struct hr_job_entry *entry);
+/* The least of all values; INT64_MAX when the tree is empty. */
+HR_API int64_t hr_job_tree_least(const struct hr_job_tree *tree);
 /* The first entry after (key, job) whose value is at most `bound`. `entry` may be where (key, job) came from. */
 HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job job, int64_t bound,
                              struct hr_job_entry *entry);
@@ -53,6 +55,8 @@ typedef bool hr_job_visit(void *self, struct hr_job_entry entry);
 HR_API bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void *self);
 /* The least key such that the values of all entries up to it sum to at least `sum`; values must not be negative. */
 HR_API bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key);
+/* Likewise the first entry up to which they do. */
+HR_API bool hr_job_tree_reach_entry(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry);
 /* The sum of the values of all entries with a key of at most `key`. */
 HR_API int64_t hr_job_tree_sum_to(const struct hr_job_tree *tree, int64_t key);
 

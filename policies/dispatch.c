@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What happens to jobs and nodes, told to the parts of the queue policy; and the moves that all of them use. */
+
+#include "policies/queue.h"
+
+void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener) {
+  queue->listeners[queue->n_listeners++] = listener;
+}
+
+/* Calls a function of each listener that has it, in the order in which they began to listen. */
+#define TELL(queue, status, function, ...)                                                                             \
+  for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
+    if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
+
+static enum hr_status refresh(struct hr__queue *queue, const struct hr_view *view) {
+  return queue->order->refresh && !queue->frozen ? queue->order->refresh(queue, view) : HR_OK;
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+static struct hr__ticket ticket_for(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr__ticket ticket = {.job = job, .key = queue->order->key(queue, view, job)};
+  if (queue->order->lane) ticket.lane = queue->order->lane(queue, job);
+  if (queue->backfill->value) ticket.value = queue->backfill->value(queue->trace, job);
+  if (!queue->backfill->by_shape) return ticket;
+  ticket.gpus = hr__gpus(queue, job);
+  ticket.accept_class = hr_cluster_accept_class(queue->cluster, job);
+  return ticket;
+}
+
+enum hr_status hr__queue_job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  enum hr_status status = HR_OK;
+  TELL(queue, status, job_waits, view, job);
+  if (status != HR_OK) return status;
+  struct hr__ticket ticket = ticket_for(queue, view, job);
+  return hr__waiting_add(&queue->waiting, &ticket);
+}
+
+enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  enum hr_status status = HR_OK;
+  queue->freed = true;
+  TELL(queue, status, job_stops, view, event);
+  return status == HR_OK ? refresh(queue, view) : status;
+}
+
+enum hr_status hr__queue_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                      const struct hr_event *event) {
+  enum hr_status status = HR_OK;
+  queue->freed = queue->freed || event->kind == HR_EVENT_NODE_UP;
+  TELL(queue, status, node_changes, view, event);
+  return status;
+}
+
+/* ---- What is done ----------------------------------------------------------------------------------- */
+
+enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                               struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
+                               enum hr_reason reason) {
+  enum hr_status status = hr_plan_start(plan, entry.job, placement, reason);
+  TELL(queue, status, job_starts, view, entry.job, placement);
+  if (status == HR_OK) status = hr__waiting_remove(&queue->waiting, shape, entry);
+  return status == HR_OK ? refresh(queue, view) : status;
+}
+
+enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                        struct hr__shape **blocked) {
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && (*blocked = hr__waiting_first(&queue->waiting))) {
+    struct hr_job_entry head = (*blocked)->head;
+    struct hr_placement placement;
+    uint32_t accept_class = hr_cluster_accept_class(queue->cluster, head.job);
+    if (!hr__shape_fits(queue, hr__gpus(queue, head.job), accept_class, &placement)) return HR_OK;
+    status = hr__queue_start(queue, view, plan, *blocked, head, &placement, HR_REASON_IN_ORDER);
+  }
+  return status;
+}
+
+enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
+                              const struct hr_placement *from, const struct hr_placement *to) {
+  enum hr_status status = hr_plan_preempt(plan, job, HR_REASON_POLICY);
+  if (status == HR_OK) status = hr_plan_start(plan, job, to, HR_REASON_IN_ORDER);
+  queue->freed = true;
+  TELL(queue, status, job_moves, view, job, from, to);
+  return status;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_EXPECTATIONS_H
+#define HR_POLICIES_EXPECTATIONS_H
+
+/* When running jobs are expected to end: keeps queue->releases, for backfills that look ahead. */
+
+#include "headroom/policy.h"
+
+struct hr__queue;
+
+/* Makes queue->releases, and listens. False: out of memory. */
+bool hr__expectations_create(struct hr__queue *queue);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_WAITING_H
+#define HR_POLICIES_WAITING_H
+
+/*
+ * The waiting jobs, by what they ask for. Jobs that ask for the same are of one shape: if the first in order does not
+ * fit, none does. Under an order in which ranks move (of tenants, of queues), a shape's jobs stand in lanes: within a
+ * lane the order never changes, and the lanes are ordered by their first jobs.
+ *
+ * Entries that are handed out have the key by which jobs of all lanes and shapes compare; ties go by id, which is the
+ * order of (submit, row).
+ */
+
+#include "policies/pair_map.h"
+
+struct hr__lane {
+  uint64_t name; /* what the order calls it */
+  struct hr__shape *shape;
+  struct hr_job_tree jobs;  /* by the key that they came with */
+  struct hr_job_entry head; /* the first of them, likewise */
+  struct hr_job_entry
+      listed;                /* as it stands in the shape's list: key of its head, head, least value; while not empty */
+  struct hr__lane *namesake; /* the next lane of this name, in another shape */
+  uint32_t walk;             /* the last walk that came by */
+};
+
+struct hr__shape {
+  uint32_t gpus, accept_class;
+  struct hr__lane *only;    /* where there are no lanes: the one that holds all */
+  struct hr_job_tree lanes; /* those that are not empty, as listed */
+  struct hr_job_entry head; /* the first job of all, while there is one */
+  uint32_t active_at;       /* its place in waiting->active, HR_NONE while empty */
+  uint32_t refused;         /* for passes: the last one that found that nothing of it can start */
+};
+
+/* The key by which a job of a lane compares with those of other lanes, from the one it came with. */
+typedef int64_t hr__full_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry);
+
+struct hr__waiting {
+  struct hr_arena *arena;
+  struct hr_tree_store *store;
+  hr__full_key *full_key;    /* NULL: there are no lanes, and keys are as they came */
+  void *self;                /* of full_key */
+  struct hr__shape **shapes; /* every shape seen */
+  uint32_t *active;          /* those with waiting jobs, in no order */
+  uint32_t n_shapes, n_active, shapes_capacity, active_capacity;
+  struct hr__pair_map shape_numbers; /* (gpus, accept class) */
+  struct hr__lane **lanes;           /* every lane seen */
+  uint32_t n_lanes, lanes_capacity;
+  struct hr__pair_map lane_numbers, first_of_name; /* (name, shape); (name, 0) */
+  uint32_t *lane_of;                               /* by job, while it waits; NULL without lanes */
+  int64_t *key_of;                                 /* by job: the key it came with; likewise */
+  uint32_t n_walks;
+};
+
+/* What a job waits with. */
+struct hr__ticket {
+  hr_job job;
+  uint32_t gpus, accept_class;
+  uint64_t lane; /* 0 where there are no lanes */
+  int64_t key, value;
+};
+
+/* `full_key` NULL: no lanes. */
+enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
+                                hr__full_key *full_key, void *self);
+enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket);
+enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
+/* Lanes of a name, or all lanes, have other keys now. */
+enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
+enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
+
+/* The shape of the first waiting job of all; NULL when none waits. */
+struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting);
+/* The shape's first job after `last` with a value of at most `bound`. With lanes: the first of all. */
+bool hr__waiting_next(const struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
+                      int64_t bound, struct hr_job_entry *entry);
+
+/* A walk down all jobs of a shape in order, some of which may be removed while it goes. */
+struct hr__walk {
+  struct hr__shape *shape;
+  struct hr__lane *lane;
+  struct hr_job_entry came;  /* where the walk came into the lane */
+  struct hr_job_entry at;    /* the job it is at, with the key that it came with */
+  struct hr_job_entry entry; /* likewise, as handed out */
+  uint32_t number;
+};
+void hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk);
+/* False at the end of it. */
+bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk);
+/* Whether a job from where it is on has a value of at most `bound`. */
+bool hr__walk_has(const struct hr__waiting *waiting, const struct hr__walk *walk, int64_t bound);
+
+static inline struct hr__shape *hr__active_shape(const struct hr__waiting *waiting, uint32_t i) {
+  return waiting->shapes[waiting->active[i]];
+}
+static inline bool hr__entry_before(struct hr_job_entry a, struct hr_job_entry b) {
+  return a.key != b.key ? a.key < b.key : a.job.id < b.job.id;
+}
+
+#endif
