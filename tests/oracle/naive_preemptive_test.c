@@ -57,9 +57,11 @@ static void srtf_the_shorter_rest_goes_first(void) {
   check_by_hand(&(struct by_hand){SRTF(2, 1), {{0, 10, 1}, {2, 3, 1}}, {{0, 13, 2, 1}, {2, 5, 1, 0}}});
 }
 
-/* One GPU. At 4, job 0 has 10 - 4 = 6 left, as job 1 has: who runs stays, to 10; then job 1, to 16. */
+/* Two GPUs. At 0, in order: job 0 (3 left) takes one; job 1 (5 left) wants 2 of 1; job 2 (8 left) takes the other. At 3
+   job 0 ends; job 2 has 8 - 3 = 5 left, as job 1 has, which is of the earlier row: but job 2 runs, and stays, to 8. */
 static void srtf_of_equals_the_running_one_stays(void) {
-  check_by_hand(&(struct by_hand){SRTF(2, 1), {{0, 10, 1}, {4, 6, 1}}, {{0, 10, 1, 0}, {10, 16, 1, 0}}});
+  check_by_hand(
+      &(struct by_hand){SRTF(3, 2), {{0, 3, 1}, {0, 5, 2}, {0, 8, 1}}, {{0, 3, 1, 0}, {8, 13, 1, 0}, {0, 8, 1, 0}}});
 }
 
 /* One GPU. At 2, job 0 has 6 - 2 = 4 left; job 1, with 1, stops it. At 3, job 0 and job 2 both wait with 4 left: job 0
