@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* All that is known of a job stands in its own record and is brought up to date at each instant; nothing is foreseen
+   but the next instant itself, found by asking every running job. */
+
+#include "naive_preemptive.h"
+
+#include <stdlib.h>
+
+struct job {
+  bool running;
+  int64_t attained; /* run time so far */
+  int64_t entered;  /* when it came into its queue */
+  uint32_t queue;
+};
+
+struct state {
+  const struct naive_preemptive_input *in;
+  struct job *job;
+  struct naive_fate *fate;
+  uint32_t *present, n_present; /* who waits or runs, as the last pass ordered them, arrivals after them */
+  uint32_t next_job;
+  int64_t now;
+};
+
+static void *grab(size_t count, size_t size) {
+  void *memory = calloc(count ? count : 1, size);
+  if (!memory) abort();
+  return memory;
+}
+
+/* ---- Time ----------------------------------------------------------------------------------------------- */
+
+/* The run time at which a job has had `threshold`. */
+static int64_t crossing(int64_t threshold, uint32_t gpus) {
+  return threshold / gpus + (threshold % gpus != 0);
+}
+
+/* How long the running job goes on until something happens to it. */
+static int64_t time_to_next(const struct state *s, uint32_t job) {
+  int64_t attained = s->job[job].attained, wait = s->in->work[job] - attained;
+  for (uint32_t k = 0; k < NAIVE_THRESHOLDS && s->in->order == NAIVE_LAS && s->in->gpus[job] > 0; k++) {
+    int64_t until = crossing(s->in->thresholds[k], s->in->gpus[job]) - attained;
+    if (until > 0 && until < wait) wait = until;
+  }
+  return wait;
+}
+
+/* The next instant at which a job arrives, ends or crosses a threshold, INT64_MAX when there is none. */
+static int64_t next_instant(const struct state *s) {
+  int64_t next = s->next_job < s->in->n_jobs ? s->in->submit[s->next_job] : INT64_MAX;
+  for (uint32_t i = 0; i < s->n_present; i++) {
+    uint32_t job = s->present[i];
+    if (s->job[job].running && s->now + time_to_next(s, job) < next) next = s->now + time_to_next(s, job);
+  }
+  return next;
+}
+
+static void advance_to(struct state *s, int64_t instant) {
+  for (uint32_t i = 0; i < s->n_present; i++)
+    if (s->job[s->present[i]].running) s->job[s->present[i]].attained += instant - s->now;
+  s->now = instant;
+}
+
+/* ---- What happens --------------------------------------------------------------------------------------- */
+
+static void end_all_due(struct state *s) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < s->n_present; i++) {
+    uint32_t job = s->present[i];
+    if (s->job[job].running && s->job[job].attained == s->in->work[job])
+      s->fate[job].end = s->now;
+    else
+      s->present[kept++] = job;
+  }
+  s->n_present = kept;
+}
+
+static void cross_all_due(struct state *s) {
+  for (uint32_t i = 0; i < s->n_present; i++) {
+    struct job *job = &s->job[s->present[i]];
+    uint32_t queue = 0;
+    while (queue < NAIVE_THRESHOLDS && s->in->gpus[s->present[i]] * job->attained >= s->in->thresholds[queue]) queue++;
+    if (queue != job->queue) job->entered = s->now;
+    job->queue = queue;
+  }
+}
+
+static void arrive(struct state *s, uint32_t job) {
+  if (s->in->gpus[job] > s->in->capacity) return;
+  s->job[job].entered = s->now;
+  s->present[s->n_present++] = job;
+}
+
+/* ---- The pass ------------------------------------------------------------------------------------------- */
+
+static bool goes_before(const struct state *s, uint32_t a, uint32_t b) {
+  const struct naive_preemptive_input *in = s->in;
+  const struct job *x = &s->job[a], *y = &s->job[b];
+  int64_t left_a = in->work[a] - x->attained, left_b = in->work[b] - y->attained;
+  if (!in->preempts && x->running != y->running) return x->running;
+  if (in->order == NAIVE_SRTF && left_a != left_b) return left_a < left_b;
+  if (in->order == NAIVE_LAS && x->queue != y->queue) return x->queue < y->queue;
+  if (x->running != y->running) return x->running;
+  if (in->order == NAIVE_SRTF && in->submit[a] != in->submit[b]) return in->submit[a] < in->submit[b];
+  if (in->order == NAIVE_LAS && x->entered != y->entered) return x->entered < y->entered;
+  return a < b;
+}
+
+static void sort_present(struct state *s) {
+  for (uint32_t i = 1; i < s->n_present; i++) {
+    uint32_t job = s->present[i], place = i;
+    for (; place > 0 && goes_before(s, job, s->present[place - 1]); place--) s->present[place] = s->present[place - 1];
+    s->present[place] = job;
+  }
+}
+
+static void start(struct state *s, uint32_t job) {
+  if (s->fate[job].starts++ == 0) s->fate[job].start = s->now;
+}
+
+static void pass(struct state *s) {
+  uint32_t left = s->in->capacity;
+  sort_present(s);
+  for (uint32_t i = 0; i < s->n_present; i++) {
+    uint32_t job = s->present[i];
+    bool fits = s->in->gpus[job] <= left;
+    if (fits) left -= s->in->gpus[job];
+    if (fits && !s->job[job].running) start(s, job);
+    if (!fits && s->job[job].running) s->fate[job].preemptions++;
+    s->job[job].running = fits;
+  }
+}
+
+struct naive_fate *naive_preemptive_run(const struct naive_preemptive_input *input) {
+  uint32_t n = input->n_jobs;
+  struct state s = {.in = input,
+                    .job = grab(n, sizeof *s.job),
+                    .fate = grab(n, sizeof *s.fate),
+                    .present = grab(n, sizeof *s.present)};
+  for (uint32_t job = 0; job < n; job++) s.fate[job].start = s.fate[job].end = -1;
+  for (int64_t instant; (instant = next_instant(&s)) < INT64_MAX;) {
+    advance_to(&s, instant);
+    end_all_due(&s);
+    cross_all_due(&s);
+    while (s.next_job < n && input->submit[s.next_job] == s.now) arrive(&s, s.next_job++);
+    pass(&s);
+  }
+  free(s.job);
+  free(s.present);
+  return s.fate;
+}

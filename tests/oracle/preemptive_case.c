@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "preemptive_case.h"
+
+#include "sim/philox.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const order_names[] = {"srtf", "las"};
+
+static void *grab(size_t count, size_t size) {
+  void *memory = calloc(count ? count : 1, size);
+  if (!memory) abort();
+  return memory;
+}
+
+static void must(enum hr_status status, const struct hr_error *error) {
+  if (status == HR_OK) return;
+  fprintf(stderr, "the test itself failed: %s\n", error->text);
+  abort();
+}
+
+/* "12.000003" */
+static const char *seconds(int64_t us, char *buffer) {
+  snprintf(buffer, 32, "%" PRId64 ".%06" PRId64, us / HR_SECOND_US, us % HR_SECOND_US);
+  return buffer;
+}
+
+void preemptive_outcome_finish(struct preemptive_outcome *outcome) {
+  free(outcome->fate);
+}
+
+/* ---- Random cases --------------------------------------------------------------------------------------- */
+
+static uint32_t below(struct hr__stream *stream, uint32_t bound) {
+  return hr__stream_next(stream) % bound;
+}
+
+static bool chance(struct hr__stream *stream, uint32_t percent) {
+  return below(stream, 100) < percent;
+}
+
+/* Mostly small, sometimes a gang of up to all there is, sometimes more than that, sometimes none. */
+static uint32_t random_gpus(struct hr__stream *stream, uint32_t capacity) {
+  if (chance(stream, 8)) return 0;
+  if (chance(stream, 50)) return 1 + below(stream, 3);
+  if (chance(stream, 90)) return 1 + below(stream, capacity);
+  return 1 + below(stream, 2 * capacity);
+}
+
+/* Up to `range` units, by the microsecond where the grain is fine. */
+static int64_t random_time(struct hr__stream *stream, enum preemptive_grain grain, uint32_t range) {
+  static const int64_t units_us[] = {1, HR_SECOND_US, HR_SECOND_US, 150 * HR_SECOND_US};
+  if (grain != PREEMPTIVE_FINE) return below(stream, range + 1) * units_us[grain];
+  return below(stream, range * (uint32_t)units_us[grain] + 1);
+}
+
+static void random_thresholds(struct hr__stream *stream, enum preemptive_grain grain, struct preemptive_rules *rules) {
+  static const int64_t defaults[] = PREEMPTIVE_DEFAULTS;
+  int64_t least_us = grain == PREEMPTIVE_SECONDS ? HR_SECOND_US : 1;
+  rules->defaults = grain == PREEMPTIVE_LONG ? chance(stream, 80) : chance(stream, 10);
+  rules->thresholds_us[0] = least_us + random_time(stream, grain, 20);
+  rules->thresholds_us[1] = rules->thresholds_us[0] + least_us + random_time(stream, grain, 40);
+  for (uint32_t k = 0; k < NAIVE_THRESHOLDS && rules->defaults; k++) rules->thresholds_us[k] = defaults[k];
+}
+
+void preemptive_random(uint32_t number, enum preemptive_grain grain, struct replay_case *workload,
+                       struct preemptive_rules *rules) {
+  static const uint32_t works[] = {2, 5, 20}, gaps[] = {0, 1, 1, 3};
+  struct hr__stream stream;
+  hr__stream_init(&stream, 2, HR__PURPOSE_ARRIVAL, number, grain);
+  uint32_t longest = works[below(&stream, 3)], gap = gaps[below(&stream, 4)], capacity = 1 + below(&stream, 16);
+  bool one_node = chance(&stream, 50);
+  int64_t at_us = random_time(&stream, grain, 10);
+  workload->pools[0] =
+      (struct replay_pool){.shape = {one_node ? 1 : capacity, one_node ? capacity : 1}, .type = 0, .region = 0};
+  workload->n_pools = 1;
+  workload->n_jobs = 1 + below(&stream, PREEMPTIVE_MAX_JOBS);
+  for (uint32_t i = 0; i < workload->n_jobs; i++) {
+    int64_t work_us = chance(&stream, 5) ? 0 : random_time(&stream, grain, longest);
+    workload->jobs[i] = (struct replay_job){
+        .submit = at_us, .work = work_us, .limit = -1, .estimate = -1, .gpus = random_gpus(&stream, capacity)};
+    if (chance(&stream, 60)) at_us += random_time(&stream, grain, gap);
+  }
+  random_thresholds(&stream, grain, rules);
+}
+
+/* ---- The product's side --------------------------------------------------------------------------------- */
+
+static void set(struct hr_policy_choice *choice, const char *key, const char *text,
+                struct preemptive_outcome *outcome) {
+  if (!outcome->failed) outcome->failed = hr_policy_choice_set(choice, key, text, &outcome->error) != HR_OK;
+}
+
+static void set_rules(struct hr_policy_choice *choice, const struct preemptive_rules *rules,
+                      struct preemptive_outcome *outcome) {
+  char text[32];
+  set(choice, "order", order_names[rules->order], outcome);
+  set(choice, "backfill", "skip", outcome);
+  set(choice, "placement", "pool", outcome);
+  if (!rules->preempts) set(choice, "preemption", "none", outcome);
+  if (rules->order != NAIVE_LAS || rules->defaults) return;
+  set(choice, "las_threshold_1_s", seconds(rules->thresholds_us[0], text), outcome);
+  set(choice, "las_threshold_2_s", seconds(rules->thresholds_us[1], text), outcome);
+}
+
+/* A fold that counts each job's starts and preemptions. */
+static void count_stops_and_starts(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct naive_fate *fates = self;
+  (void)view;
+  if (event->kind == HR_EVENT_START) fates[event->job.id].starts++;
+  if (event->kind == HR_EVENT_PREEMPT) fates[event->job.id].preemptions++;
+}
+
+static void take_fates(const struct hr_result *result, struct preemptive_outcome *outcome) {
+  for (uint32_t i = 0; i < result->n_jobs; i++) {
+    struct naive_fate *fate = &outcome->fate[i];
+    int64_t end_us = hr_result_end_us(result, (hr_job){i});
+    fate->start = result->start_us[i] == HR_NEVER_US ? -1 : result->start_us[i];
+    fate->end = end_us == HR_NEVER_US ? -1 : end_us;
+    if (result->fate) fate->starts = result->fate[i].attempts;
+  }
+}
+
+static void run(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                const struct hr_policy_choice *policy, bool check, struct preemptive_outcome *outcome) {
+  struct hr_fold fold = {.self = outcome->fate, .on_event = count_stops_and_starts};
+  struct hr_run_config config = {.trace = trace,
+                                 .cluster = cluster,
+                                 .policy = policy->ops,
+                                 .params = policy->params,
+                                 .horizon_us = HR_NEVER_US,
+                                 .check = check,
+                                 .folds = &fold,
+                                 .n_folds = 1};
+  struct hr_result *result = NULL;
+  outcome->failed = hr_sim_run(&config, &result, &outcome->error) != HR_OK;
+  if (!outcome->failed) take_fates(result, outcome);
+  hr_result_destroy(result);
+}
+
+struct preemptive_outcome preemptive_product(const struct replay_case *workload, const struct preemptive_rules *rules,
+                                             bool check) {
+  struct preemptive_outcome outcome = {.n_jobs = workload->n_jobs,
+                                       .fate = grab(workload->n_jobs, sizeof *outcome.fate)};
+  char name[] = "pool", gpu[] = "G";
+  struct hr_pool_spec pool = {.name = name,
+                              .gpu = gpu,
+                              .nodes = workload->pools[0].shape.nodes,
+                              .gpus_per_node = workload->pools[0].shape.gpus_per_node};
+  struct hr_cluster_spec cluster = {0};
+  struct hr_policy_choice policy;
+  struct hr_error error;
+  must(hr_cluster_spec_add(&cluster, &pool, &error), &error);
+  must(hr_policy_choice_init(&policy, "queue", &error), &error);
+  set_rules(&policy, rules, &outcome);
+  struct hr_trace *trace = replay_trace(workload);
+  if (!outcome.failed) run(trace, &cluster, &policy, check, &outcome);
+  hr_trace_destroy(trace);
+  hr_policy_choice_finish(&policy);
+  hr_cluster_spec_finish(&cluster);
+  return outcome;
+}
+
+/* ---- The naive side ------------------------------------------------------------------------------------- */
+
+struct preemptive_outcome preemptive_naive(const struct replay_case *workload, const struct preemptive_rules *rules) {
+  uint32_t n = workload->n_jobs;
+  int64_t *submit = grab(n, sizeof *submit), *work = grab(n, sizeof *work);
+  uint32_t *gpus = grab(n, sizeof *gpus);
+  for (uint32_t i = 0; i < n; i++) {
+    submit[i] = workload->jobs[i].submit - workload->jobs[0].submit;
+    work[i] = workload->jobs[i].work;
+    gpus[i] = workload->jobs[i].gpus;
+  }
+  struct naive_preemptive_input input = {
+      .n_jobs = n,
+      .capacity = workload->pools[0].shape.nodes * workload->pools[0].shape.gpus_per_node,
+      .submit = submit,
+      .work = work,
+      .gpus = gpus,
+      .order = rules->order,
+      .preempts = rules->preempts,
+      .thresholds = {rules->thresholds_us[0], rules->thresholds_us[1]},
+  };
+  struct preemptive_outcome outcome = {.n_jobs = n, .fate = naive_preemptive_run(&input)};
+  free(submit);
+  free(work);
+  free(gpus);
+  return outcome;
+}
+
+/* ---- Side by side --------------------------------------------------------------------------------------- */
+
+static bool same_fate(const struct naive_fate *a, const struct naive_fate *b) {
+  return a->start == b->start && a->end == b->end && a->starts == b->starts && a->preemptions == b->preemptions;
+}
+
+uint32_t preemptive_first_difference(const struct preemptive_outcome *a, const struct preemptive_outcome *b) {
+  for (uint32_t i = 0; i < a->n_jobs; i++)
+    if (a->failed || b->failed || !same_fate(&a->fate[i], &b->fate[i])) return i;
+  return HR_NONE;
+}
+
+static void print_command(const struct replay_case *workload, const struct preemptive_rules *rules) {
+  char first[32], second[32];
+  printf("\nheadroom run scenarios/demo.json --trace case.csv --check --jobs - -q \\\n"
+         "  --set cluster.pools.0.nodes=%" PRIu32 " --set cluster.pools.0.gpus_per_node=%" PRIu32 " \\\n"
+         "  --policy queue:order=%s,backfill=skip,placement=pool%s",
+         workload->pools[0].shape.nodes, workload->pools[0].shape.gpus_per_node, order_names[rules->order],
+         rules->preempts ? "" : ",preemption=none");
+  if (rules->order == NAIVE_LAS && !rules->defaults)
+    printf(",las_threshold_1_s=%s,las_threshold_2_s=%s", seconds(rules->thresholds_us[0], first),
+           seconds(rules->thresholds_us[1], second));
+  printf("\n");
+}
+
+static void print_fate(const struct naive_fate *fate) {
+  printf(" %" PRId64 " to %" PRId64 ", %" PRIu32 " starts, %" PRIu32 " preemptions", fate->start, fate->end,
+         fate->starts, fate->preemptions);
+}
+
+void preemptive_print(const struct replay_case *workload, const struct preemptive_rules *rules,
+                      const struct preemptive_outcome *naive, const struct preemptive_outcome *other) {
+  print_command(workload, rules);
+  printf("case.csv:\njob_id,submit_s,duration_s,gpus\n");
+  for (uint32_t i = 0; i < workload->n_jobs; i++) {
+    char submit[32], work[32];
+    printf("%" PRIu32 ",%s,%s,%" PRIu32 "\n", i, seconds(workload->jobs[i].submit - workload->jobs[0].submit, submit),
+           seconds(workload->jobs[i].work, work), workload->jobs[i].gpus);
+  }
+  if (other->failed) {
+    printf("the product failed: %s\n", other->error.text);
+    return;
+  }
+  printf("job: naive, in microseconds | the other's\n");
+  for (uint32_t i = 0; i < workload->n_jobs; i++) {
+    printf("%" PRIu32 ":", i);
+    print_fate(&naive->fate[i]);
+    printf(" |");
+    print_fate(&other->fate[i]);
+    printf("%s\n", same_fate(&naive->fate[i], &other->fate[i]) ? "" : "  <- differs");
+  }
+}
