@@ -9,22 +9,11 @@
  * given back.
  */
 
+#include "policies/dues.h"
 #include "policies/market.h"
 #include "policies/queue.h"
 
 #include <math.h>
-
-/* A time at which something of a job or of a node becomes due; what has changed since is found out then. */
-struct due {
-  int64_t at_us;
-  uint32_t id;
-};
-
-/* First in, first out: all dues of one list are equally far ahead, so they are in order of time. */
-struct dues {
-  struct due *ring;
-  uint32_t first, count, capacity; /* a power of two */
-};
 
 /* Waiting jobs that ask for the same. */
 struct demand {
@@ -43,7 +32,7 @@ struct hr__market_plan {
   int64_t *calm_us;           /* by pool: since when spot capacity is on offer and nothing was reclaimed */
   int64_t *idle_us;           /* by node: since when it has no job */
   uint32_t **levels;          /* by pool and free GPUs: nodes that waiting jobs may be laid on */
-  struct dues idle, patience; /* nodes; jobs */
+  struct hr__dues idle, patience; /* nodes; jobs */
   int64_t wake_us;            /* the next wake-up that was asked for */
   struct guest *guests;       /* spot-first with return: in no order */
   uint32_t n_guests, guests_capacity;
@@ -66,34 +55,6 @@ static bool is_elastic(const struct hr__queue *queue, uint32_t i) {
 static bool is_spot(const struct hr__queue *queue, uint32_t i) {
   hr_pool pool = {i};
   return hr_cluster_pool_spec(queue->cluster, pool)->market.market == HR_MARKET_SPOT;
-}
-
-/* ---- Dues ------------------------------------------------------------------------------------------- */
-
-static bool add_due(struct hr_arena *arena, struct dues *dues, struct due due) {
-  if (dues->count == dues->capacity) {
-    uint32_t capacity = dues->capacity ? 2 * dues->capacity : 64;
-    struct due *ring = hr_arena_alloc(arena, capacity * sizeof *ring);
-    if (!ring) return false;
-    for (uint32_t i = 0; i < dues->count; i++) ring[i] = dues->ring[(dues->first + i) & (dues->capacity - 1)];
-    dues->ring = ring;
-    dues->first = 0;
-    dues->capacity = capacity;
-  }
-  dues->ring[(dues->first + dues->count++) & (dues->capacity - 1)] = due;
-  return true;
-}
-
-static bool next_due(struct dues *dues, int64_t now_us, struct due *due) {
-  if (!dues->count || dues->ring[dues->first].at_us > now_us) return false;
-  *due = dues->ring[dues->first];
-  dues->first = (dues->first + 1) & (dues->capacity - 1);
-  dues->count--;
-  return true;
-}
-
-static int64_t first_due_us(const struct dues *dues) {
-  return dues->count ? dues->ring[dues->first].at_us : HR_NEVER_US;
 }
 
 /* ---- Who waits -------------------------------------------------------------------------------------- */
@@ -131,8 +92,8 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   market->demands[at].count++;
   market->patience_us[job.id] = view->now_us + market->limits.spot_wait_us;
   if (market->limits.rule != HR__MARKET_SPOT_FIRST || !market->demands[at].may_use_spot) return HR_OK;
-  struct due due = {market->patience_us[job.id], job.id};
-  return add_due(queue->arena, &market->patience, due) ? HR_OK : HR_NO_MEMORY;
+  struct hr__due due = {market->patience_us[job.id], job.id};
+  return hr__dues_add(&market->patience, queue->arena, due) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* Gangs over nodes stay where they are. */
@@ -174,8 +135,8 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
 }
 
 static void lose_patience(struct hr__market_plan *market, int64_t now_us) {
-  struct due due;
-  while (next_due(&market->patience, now_us, &due)) {
+  struct hr__due due;
+  while (hr__dues_take(&market->patience, now_us, &due)) {
     if (market->patience_us[due.id] != due.at_us) continue; /* it has started since */
     market->patience_us[due.id] = IMPATIENT;
     market->demands[market->demand_of[due.id]].impatient++;
@@ -187,7 +148,7 @@ static void lose_patience(struct hr__market_plan *market, int64_t now_us) {
 static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
   struct hr__market_plan *market = queue->market;
   market->idle_us[node.id] = now_us;
-  return add_due(queue->arena, &market->idle, (struct due){now_us + market->limits.idle_release_us, node.id});
+  return hr__dues_add(&market->idle, queue->arena, (struct hr__due){now_us + market->limits.idle_release_us, node.id});
 }
 
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
@@ -245,7 +206,7 @@ static uint32_t n_active_in(const struct hr__queue *queue, bool spot, bool on_de
   return sum;
 }
 
-static bool is_still_idle(const struct hr__queue *queue, struct due due, hr_pool pool) {
+static bool is_still_idle(const struct hr__queue *queue, struct hr__due due, hr_pool pool) {
   if (queue->market->idle_us[due.id] + queue->market->limits.idle_release_us != due.at_us) return false;
   if (hr_cluster_node_state(queue->cluster, (hr_node){due.id}) != HR_NODE_UP) return false;
   const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, pool);
@@ -338,9 +299,9 @@ static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
 static enum hr_status release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__market_plan *market = queue->market;
   enum hr_status status = HR_OK;
-  struct due due;
-  if (first_due_us(&market->idle) <= view->now_us) lay_all(queue);
-  while (status == HR_OK && next_due(&market->idle, view->now_us, &due)) {
+  struct hr__due due;
+  if (hr__dues_first_us(&market->idle) <= view->now_us) lay_all(queue);
+  while (status == HR_OK && hr__dues_take(&market->idle, view->now_us, &due)) {
     hr_pool pool = pool_of(queue, due.id);
     if (!is_still_idle(queue, due, pool)) continue;
     if (!is_spare(queue, pool)) { /* looked at again in a while */
@@ -554,7 +515,7 @@ static int64_t next_calm_us(const struct hr__market_plan *market, int64_t now_us
 }
 
 static enum hr_status wake_for_next(struct hr__market_plan *market, const struct hr_view *view, struct hr_plan *plan) {
-  int64_t next_us = first_due_us(&market->idle), patience_us = first_due_us(&market->patience);
+  int64_t next_us = hr__dues_first_us(&market->idle), patience_us = hr__dues_first_us(&market->patience);
   int64_t calm_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_calm_us(market, view->now_us) : HR_NEVER_US;
   if (patience_us < next_us) next_us = patience_us;
   if (calm_us < next_us) next_us = calm_us;

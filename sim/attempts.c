@@ -94,12 +94,12 @@ static int64_t interval_us(const struct hr__engine *engine, hr_job job) {
   return HR_NEVER_US;
 }
 
-static bool keeps_all(const struct hr__engine *engine, hr_job job) {
+bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job) {
   return class_of(engine, job)->checkpoint == HR_CHECKPOINT_CONTINUOUS;
 }
 
 static bool can_save(const struct hr__engine *engine, hr_job job) {
-  if (keeps_all(engine, job)) return false; /* need not */
+  if (hr__attempt_keeps_all(engine, job)) return false; /* need not */
   return class_of(engine, job)->checkpoint != HR_CHECKPOINT_NONE || engine->attempt[job.id].interval_us != HR_NEVER_US;
 }
 
@@ -220,7 +220,7 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
                                   .progress_us = engine->kept_us[job.id],
                                   .interval_us = interval_us(engine, job),
                                   .phase = restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING};
-  if (keeps_all(engine, job)) note_saved(engine, job);
+  if (hr__attempt_keeps_all(engine, job)) note_saved(engine, job);
   if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
   return work_on(engine, job);
 }
@@ -263,7 +263,7 @@ void hr__attempts_settle(struct hr__engine *engine) {
 
 enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
   struct hr_slice one;
-  enum hr_status status = hr__attempt_stop(engine, job, keeps_all(engine, job));
+  enum hr_status status = hr__attempt_stop(engine, job, hr__attempt_keeps_all(engine, job));
   if (status != HR_OK) return status;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
@@ -321,7 +321,7 @@ enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t
 
 int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
   if (view->state[job.id] == HR_JOB_COMPLETED) return view->jobs->work_us[job.id];
-  const struct hr__engine *engine = (const void *)((const char *)view - offsetof(struct hr__engine, view));
+  const struct hr__engine *engine = hr__engine_of(view);
   if (view->state[job.id] != HR_JOB_RUNNING) return engine->attempt ? engine->kept_us[job.id] : 0;
   if (!engine->attempt) return view->now_us - view->start_us[job.id];
   const struct hr__attempt *attempt = &engine->attempt[job.id];

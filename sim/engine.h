@@ -36,6 +36,7 @@ enum hr__move_kind {
 struct hr__move {
   enum hr__move_kind kind;
   enum hr_reason reason;
+  bool keeps;           /* of a preemption: all work is kept */
   hr_job job;
   hr_node node;         /* asked for or given back */
   int64_t at_us;        /* of a wake-up */
@@ -145,6 +146,8 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job);
 enum hr_status hr__attempt_turn(struct hr__engine *engine, hr_job job);
 /* The running job's work is done; the books of its attempt are closed. */
 void hr__attempt_end(struct hr__engine *engine, hr_job job);
+/* Whether its work is safe at all times. */
+bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job);
 /* Likewise for one that stops: what is not kept is lost. */
 enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep);
 /* A running job is told that it will be stopped at `down_us`. */
@@ -197,6 +200,11 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job);
 static inline struct hr_event hr__node_event(const struct hr__engine *engine, enum hr_event_kind kind,
                                              enum hr_reason reason, hr_pool pool, hr_node node) {
   return (struct hr_event){engine->view.now_us, kind, reason, {HR_NONE}, NULL, pool, node};
+}
+
+/* The engine whose view a policy has. */
+static inline const struct hr__engine *hr__engine_of(const struct hr_view *view) {
+  return (const void *)((const char *)view - offsetof(struct hr__engine, view));
 }
 
 static inline uint64_t hr__job_gpu_milli(const struct hr_trace *trace, hr_job job) {

@@ -97,7 +97,7 @@ static bool is_starting(const struct hr_plan *plan, hr_job job) {
   return false;
 }
 
-enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason reason) {
+static enum hr_status stop(struct hr_plan *plan, hr_job job, enum hr_reason reason, bool keeps) {
   struct hr__engine *engine = plan->engine;
   if (!(engine->abilities & HR_POLICY_PREEMPTS))
     return refuse(plan, job, "preemption", "the policy did not say that it preempts");
@@ -109,15 +109,24 @@ enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason 
   uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
   struct hr__move move = {.kind = HR__MOVE_PREEMPT,
                           .reason = reason,
+                          .keeps = keeps || hr__attempt_keeps_all(engine, job),
                           .job = job,
                           .attempt_us = engine->attempt_us[job.id],
                           .kept_us = engine->kept_us[job.id],
                           .seat = engine->seat[job.id]};
-  engine->kept_us[job.id] = hr_view_done_us(&engine->view, job);
+  if (move.keeps) engine->kept_us[job.id] = hr_view_done_us(&engine->view, job);
   hr__cluster_give(&engine->cluster, &placement, gpu_milli);
   engine->view.allocated_milli -= gpu_milli;
   set_state(engine, job, HR_JOB_WAITING, reason);
   return add_move(plan, move);
+}
+
+enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason reason) {
+  return stop(plan, job, reason, true);
+}
+
+enum hr_status hr_plan_requeue(struct hr_plan *plan, hr_job job, enum hr_reason reason) {
+  return stop(plan, job, reason, false);
 }
 
 enum hr_status hr_plan_acquire(struct hr_plan *plan, hr_pool pool, uint32_t nodes) {

@@ -159,7 +159,7 @@ static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr_
   engine->seat[move->job.id] = move->seat;
   engine->attempt_us[move->job.id] = move->attempt_us;
   struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
-  enum hr_status status = hr__attempt_stop(engine, move->job, true);
+  enum hr_status status = hr__attempt_stop(engine, move->job, move->keeps);
   if (engine->residents.first) hr__residents_remove(engine, move->job, &placement);
   struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
                            &placement,          {HR_NONE},        {HR_NONE}};
@@ -299,7 +299,8 @@ static enum hr_status create_policy(struct hr__engine *engine) {
                               .jobs = engine->trace,
                               .cluster = &engine->cluster,
                               .params = config->params,
-                              .seed = config->seed};
+                              .seed = config->seed,
+                              .classes = config->classes};
   enum hr_status status = ops->create(&env, &engine->policy, engine->error);
   if (status == HR_OK && ops->abilities) engine->abilities = ops->abilities(engine->policy);
   return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;

@@ -64,3 +64,7 @@ void hr__seat_drop(struct hr__engine *engine, hr_job job) {
   store->slices[seat.first].node.id = store->free_block[class_];
   store->free_block[class_] = seat.first + 1;
 }
+
+struct hr_placement hr_view_placement(const struct hr_view *view, hr_job job, struct hr_slice *one) {
+  return hr__seat_placement(hr__engine_of(view), job, one);
+}

@@ -61,7 +61,9 @@ enum hr_event_kind {
   X(HR_REASON_RECLAIMED, "reclaimed")             /* the market took the node */                                       \
   X(HR_REASON_SAVED, "saved")                     /* the job left a node that is to be reclaimed, its work saved */    \
   X(HR_REASON_RESERVATION_END, "reservation-end") /* the time that the node was reserved for is over */                \
-  X(HR_REASON_NO_REGION, "no-such-region")        /* no pool with an acceptable GPU type is in an acceptable region */
+  X(HR_REASON_NO_REGION, "no-such-region")        /* no pool with an acceptable GPU type is in an acceptable region */   \
+  X(HR_REASON_PREEMPTED, "preempted")             /* the policy stopped it for another job */                          \
+  X(HR_REASON_KILLED, "killed")                   /* likewise, for good */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,
@@ -183,6 +185,9 @@ struct hr_view {
    it restarts or saves. */
 HR_API int64_t hr_view_done_us(const struct hr_view *view, hr_job job);
 
+/* Where a running job sits; `one` is where a single slice is written. Valid until the next move. */
+HR_API struct hr_placement hr_view_placement(const struct hr_view *view, hr_job job, struct hr_slice *one);
+
 struct hr_plan;
 /* Starts a waiting job now. The placement is copied. */
 HR_API enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_placement *placement,
@@ -194,6 +199,8 @@ HR_API enum hr_status hr_plan_wake_at(struct hr_plan *plan, int64_t at_us);
 /* Stops a running job, which waits again with its work kept; what it takes to save and load it is its class's restart
    time. Its capacity is free at once. */
 HR_API enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason reason);
+/* Likewise, but as if its nodes had been reclaimed without notice: what is not safe in a checkpoint is lost. */
+HR_API enum hr_status hr_plan_requeue(struct hr_plan *plan, hr_job job, enum hr_reason reason);
 /* Asks for `nodes` more nodes of an elastic pool, at most hr_cluster_offer. Those that boot in no time are up at once.
  */
 HR_API enum hr_status hr_plan_acquire(struct hr_plan *plan, hr_pool pool, uint32_t nodes);
@@ -230,6 +237,7 @@ struct hr_policy_env {
   const struct hr_cluster *cluster;
   const struct hr_param_value *params; /* one for each entry of the policy's table */
   uint64_t seed;
+  const struct hr_class_spec *classes; /* [HR_N_CLASSES]; NULL: nothing is said of any */
 };
 
 enum { HR_POLICY_PREEMPTS = 1, HR_POLICY_MANAGES_CAPACITY = 2 };
