@@ -11,6 +11,8 @@ struct hr__queue;
 struct hr__backfill {
   /* Jobs of equal request share a queue; otherwise all wait in one. */
   bool by_shape;
+  /* A job that does not fit holds nobody back. */
+  bool passes_over;
   /* It looks at when running jobs are expected to end. */
   bool needs_releases;
   /* What a queue's bounded search is about (struct hr_job_entry's value); NULL where none is made. */

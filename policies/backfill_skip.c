@@ -31,4 +31,4 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   return status;
 }
 
-const struct hr__backfill hr__backfill_skip = {.by_shape = true, .pass = pass};
+const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = true, .pass = pass};

@@ -75,6 +75,21 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
   return status;
 }
 
+enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key) {
+  struct hr__ticket ticket = ticket_for(queue, view, job);
+  struct hr__shape *shape = hr__waiting_shape(&queue->waiting, ticket.gpus, ticket.accept_class);
+  enum hr_status status = hr__waiting_remove(&queue->waiting, shape, (struct hr_job_entry){old_key, job, ticket.value});
+  return status == HR_OK ? hr__waiting_add(&queue->waiting, &ticket) : status;
+}
+
+enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                              int64_t at_us) {
+  bool pending = queue->wake_us > view->now_us && queue->wake_us <= at_us;
+  if (at_us == HR_NEVER_US || pending) return HR_OK;
+  queue->wake_us = at_us;
+  return hr_plan_wake_at(plan, at_us);
+}
+
 enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to) {
   enum hr_status status = hr_plan_preempt(plan, job, HR_REASON_POLICY);

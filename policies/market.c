@@ -9,8 +9,8 @@
  * given back.
  */
 
-#include "policies/dues.h"
 #include "policies/market.h"
+#include "policies/dues.h"
 #include "policies/queue.h"
 
 #include <math.h>
@@ -27,14 +27,14 @@ struct hr__market_plan {
   uint32_t n_pools, *gpus_per_node; /* by pool */
   struct demand *demands;           /* all that were ever seen */
   uint32_t n_demands, demands_capacity;
-  uint32_t *demand_of;        /* by job, while it waits */
-  int64_t *patience_us;       /* by job: until when it waits for spot capacity; IMPATIENT after that */
-  int64_t *calm_us;           /* by pool: since when spot capacity is on offer and nothing was reclaimed */
-  int64_t *idle_us;           /* by node: since when it has no job */
-  uint32_t **levels;          /* by pool and free GPUs: nodes that waiting jobs may be laid on */
+  uint32_t *demand_of;            /* by job, while it waits */
+  int64_t *patience_us;           /* by job: until when it waits for spot capacity; IMPATIENT after that */
+  int64_t *calm_us;               /* by pool: since when spot capacity is on offer and nothing was reclaimed */
+  int64_t *idle_us;               /* by node: since when it has no job */
+  uint32_t **levels;              /* by pool and free GPUs: nodes that waiting jobs may be laid on */
   struct hr__dues idle, patience; /* nodes; jobs */
-  int64_t wake_us;            /* the next wake-up that was asked for */
-  struct guest *guests;       /* spot-first with return: in no order */
+  int64_t wake_us;                /* the next wake-up that was asked for */
+  struct guest *guests;           /* spot-first with return: in no order */
   uint32_t n_guests, guests_capacity;
   uint32_t *guest_at; /* by job: its place + 1, 0 for none */
 };

@@ -18,6 +18,11 @@ struct hr__order {
   uint64_t (*lane)(const struct hr__queue *queue, hr_job job);
   hr__full_key *full_key; /* `self`: the queue */
 
+  /* Where it can preempt, NULL in other orders: a running job's key, and the one above which running jobs come after a
+     waiting one. */
+  int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+  int64_t (*running_bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting);
+
   /* An order with a memory; each may be NULL. */
   enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error);
   const struct hr__listener *listener;
@@ -30,5 +35,6 @@ struct hr__order {
 };
 
 extern const struct hr__order hr__order_fifo, hr__order_sjf, hr__order_smallest, hr__order_largest, hr__order_priority;
+extern const struct hr__order hr__order_srtf, hr__order_las;
 
 #endif

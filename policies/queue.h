@@ -42,11 +42,13 @@ struct hr__queue {
   struct hr__waiting waiting;
   const struct hr__listener *listeners[HR__MOST_LISTENERS];
   uint32_t n_listeners;
-  bool stops;     /* jobs may be stopped before their end */
-  bool freed;     /* capacity came free since this was last set to false */
-  bool frozen;    /* keys are not to change until the pass is over */
-  hr_job blocked; /* the job that stopped the last pass, HR_NONE for none */
+  bool stops;      /* jobs may be stopped before their end */
+  bool freed;      /* capacity came free since this was last set to false */
+  bool frozen;     /* keys are not to change until the pass is over */
+  hr_job blocked;  /* the job that stopped the last pass, HR_NONE for none */
+  int64_t wake_us; /* the next wake-up that hr__queue_wake asked for */
   void *order_state, *backfill_state;
+  struct hr__preemptor *preemptor; /* NULL where no job is stopped for another */
   struct hr__market_plan *market;  /* NULL where no nodes are asked for */
   struct hr__deadlines *deadlines; /* NULL unless the market rule goes by deadlines */
 };
@@ -79,6 +81,10 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
 /* Starts jobs in order until one does not fit, and returns its shape in `blocked`, NULL when none waits. */
 enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                         struct hr__shape **blocked);
+/* Puts a waiting job where its order has it now. */
+enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
+/* Asks to be woken at a time, unless that was done already; HR_NEVER_US: not at all. */
+enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, int64_t at_us);
 /* Moves a running job to another place, its work kept, and tells all parts. */
 enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to);

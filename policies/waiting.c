@@ -60,6 +60,10 @@ static struct hr__shape *shape_for(struct hr__waiting *waiting, uint32_t gpus, u
   return number == HR_NONE ? make_shape(waiting, gpus, accept_class) : waiting->shapes[number];
 }
 
+struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t accept_class) {
+  return waiting->shapes[hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, accept_class})];
+}
+
 /* A new lane goes behind the first of its name. */
 static bool link_namesake(struct hr__waiting *waiting, uint32_t number) {
   struct hr__lane *lane = waiting->lanes[number];

@@ -66,6 +66,8 @@ enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *ar
                                 hr__full_key *full_key, void *self);
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket);
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
+/* The shape of jobs that ask for this, which has been seen. */
+struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t accept_class);
 /* Lanes of a name, or all lanes, have other keys now. */
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);

@@ -36,7 +36,7 @@ enum hr__move_kind {
 struct hr__move {
   enum hr__move_kind kind;
   enum hr_reason reason;
-  bool keeps;           /* of a preemption: all work is kept */
+  bool keeps; /* of a preemption: all work is kept */
   hr_job job;
   hr_node node;         /* asked for or given back */
   int64_t at_us;        /* of a wake-up */

@@ -61,7 +61,7 @@ enum hr_event_kind {
   X(HR_REASON_RECLAIMED, "reclaimed")             /* the market took the node */                                       \
   X(HR_REASON_SAVED, "saved")                     /* the job left a node that is to be reclaimed, its work saved */    \
   X(HR_REASON_RESERVATION_END, "reservation-end") /* the time that the node was reserved for is over */                \
-  X(HR_REASON_NO_REGION, "no-such-region")        /* no pool with an acceptable GPU type is in an acceptable region */   \
+  X(HR_REASON_NO_REGION, "no-such-region")        /* no pool with an acceptable GPU type is in an acceptable region */ \
   X(HR_REASON_PREEMPTED, "preempted")             /* the policy stopped it for another job */                          \
   X(HR_REASON_KILLED, "killed")                   /* likewise, for good */
 

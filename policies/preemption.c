@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The running jobs that may be stopped, and the moves. They are kept by pool in trees by their key, with their GPUs as
+ * values, so that what could come free for a waiting job is one sum.
+ */
+
+#include "policies/preemption.h"
+
+#define NOT_LISTED INT64_MIN
+
+/* ---- Who may be stopped for whom -------------------------------------------------------------------- */
+
+static int64_t order_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  return queue->order->running_key(queue, view, job);
+}
+
+static int64_t order_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry head) {
+  return queue->order->running_bound(queue, view, head);
+}
+
+static int64_t priority_of(const struct hr__queue *queue, hr_job job) {
+  return queue->trace->priority ? queue->trace->priority[job.id] : 0;
+}
+
+static int64_t priority_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  return -priority_of(queue, job);
+}
+
+static int64_t priority_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry head) {
+  (void)view;
+  return -priority_of(queue, head.job);
+}
+
+const struct hr__preemption hr__preemption_order = {order_key, order_bound, true};
+const struct hr__preemption hr__preemption_priority = {priority_key, priority_bound, false};
+
+/* ---- What runs -------------------------------------------------------------------------------------- */
+
+static bool may_be_stopped(const struct hr__queue *queue, hr_job job) {
+  return !queue->trace->flags || !(queue->trace->flags[job.id] & HR_JOB_NOT_INTERRUPTIBLE);
+}
+
+static enum hr_status list(struct hr__queue *queue, hr_job job, hr_pool pool, int64_t key) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  preemptor->key_of[job.id] = key;
+  struct hr_job_entry entry = {key, job, hr__gpus(queue, job)};
+  return hr_job_tree_insert(&preemptor->running[pool.id], entry) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status unlist(struct hr__queue *queue, hr_job job, hr_pool pool) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  int64_t key = preemptor->key_of[job.id];
+  if (key == NOT_LISTED) return HR_OK;
+  preemptor->key_of[job.id] = NOT_LISTED;
+  return hr_job_tree_remove(&preemptor->running[pool.id], key, job) ? HR_OK : HR_INTERNAL;
+}
+
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  if (hr__gpus(queue, job) == 0 || !may_be_stopped(queue, job)) return HR_OK;
+  int64_t key = preemptor->terms.rule->running_key(queue, view, job), min_run_us = preemptor->terms.min_run_us;
+  if (min_run_us == 0) return list(queue, job, placement->pool, key);
+  struct hr__due due = {view->now_us + min_run_us, job.id};
+  return hr__dues_add(&preemptor->spared, queue->arena, due) ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  (void)view;
+  return unlist(queue, event->job, event->placement->pool);
+}
+
+static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                const struct hr_placement *from, const struct hr_placement *to) {
+  enum hr_status status = unlist(queue, job, from->pool);
+  return status == HR_OK ? job_starts(queue, view, job, to) : status;
+}
+
+static const struct hr__listener listener = {.job_starts = job_starts, .job_stops = job_stops, .job_moves = job_moves};
+
+bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *env,
+                           const struct hr__preemption_terms *terms) {
+  struct hr__preemptor *preemptor = hr_arena_alloc(env->arena, sizeof *preemptor);
+  if (!preemptor) return false;
+  size_t n_jobs = env->jobs->n_jobs, n_pools = hr_cluster_pools(env->cluster);
+  *preemptor = (struct hr__preemptor){.terms = *terms, .classes = env->classes};
+  preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);
+  preemptor->key_of = hr_arena_alloc(env->arena, (n_jobs + 1) * sizeof *preemptor->key_of);
+  if (!preemptor->running || !preemptor->key_of) return false;
+  for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
+  for (size_t i = 0; i < n_jobs; i++) preemptor->key_of[i] = NOT_LISTED;
+  queue->preemptor = preemptor;
+  hr__queue_listen(queue, &listener);
+  return true;
+}
+
+enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key) {
+  struct hr_slice one;
+  if (!queue->preemptor || queue->preemptor->key_of[job.id] == NOT_LISTED) return HR_OK;
+  hr_pool pool = hr_view_placement(view, job, &one).pool;
+  enum hr_status status = unlist(queue, job, pool);
+  return status == HR_OK ? list(queue, job, pool, key) : status;
+}
+
+/* Jobs that have run for long enough may be stopped from now on. */
+static enum hr_status end_sparing(struct hr__queue *queue, const struct hr_view *view) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  struct hr__due due;
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && hr__dues_take(&preemptor->spared, view->now_us, &due)) {
+    hr_job job = {due.id};
+    struct hr_slice one;
+    if (view->state[due.id] != HR_JOB_RUNNING || view->attempt_us[due.id] + preemptor->terms.min_run_us != due.at_us)
+      continue;
+    if (preemptor->key_of[due.id] != NOT_LISTED) continue;
+    status =
+        list(queue, job, hr_view_placement(view, job, &one).pool, preemptor->terms.rule->running_key(queue, view, job));
+  }
+  return status;
+}
+
+/* ---- The moves -------------------------------------------------------------------------------------- */
+
+static bool has_checkpoints(const struct hr__queue *queue, hr_job job) {
+  const struct hr_trace *trace = queue->trace;
+  if (trace->checkpoint_interval_us && trace->checkpoint_interval_us[job.id] > 0) return true;
+  const struct hr_class_spec *classes = queue->preemptor->classes;
+  return classes && classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN].checkpoint != HR_CHECKPOINT_NONE;
+}
+
+bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job) {
+  const struct hr__preemption_terms *terms = &queue->preemptor->terms;
+  if (terms->stopped == HR__STOPPED_AUTO) return terms->rule->by_order && !has_checkpoints(queue, job);
+  return terms->stopped == HR__STOPPED_KEEPS;
+}
+
+enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                   hr_job job) {
+  struct hr_slice one;
+  struct hr_placement placement = hr_view_placement(view, job, &one);
+  struct hr_event event = {view->now_us, HR_EVENT_PREEMPT, HR_REASON_PREEMPTED, job, &placement, {HR_NONE}, {HR_NONE}};
+  bool killed = queue->preemptor->terms.stopped == HR__STOPPED_KILLED;
+  enum hr_status status = hr__preemption_keeps(queue, job) ? hr_plan_preempt(plan, job, HR_REASON_PREEMPTED)
+                                                           : hr_plan_requeue(plan, job, HR_REASON_PREEMPTED);
+  if (status == HR_OK) status = hr__queue_job_stops(queue, view, &event);
+  if (status != HR_OK) return status;
+  return killed ? hr_plan_reject(plan, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
+}
+
+/* ---- The pass --------------------------------------------------------------------------------------- */
+
+/* The first job in order of those shapes that this pass has not given up; NULL when there is none. */
+static struct hr__shape *next_shape(const struct hr__queue *queue) {
+  struct hr__shape *first = NULL;
+  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
+    if (shape->refused == queue->preemptor->n_passes) continue;
+    if (!first || hr__entry_before(shape->head, first->head)) first = shape;
+  }
+  return first;
+}
+
+static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  enum hr_status status = HR_OK;
+  struct hr__shape *shape;
+  preemptor->n_passes++;
+  while (status == HR_OK && (shape = next_shape(queue))) {
+    struct hr_placement placement;
+    bool started = true;
+    hr_job job = shape->head.job;
+    if (hr__shape_fits(queue, hr__gpus(queue, job), hr_cluster_accept_class(queue->cluster, job), &placement))
+      status = hr__queue_start(queue, view, plan, shape, shape->head, &placement, HR_REASON_IN_ORDER);
+    else
+      status = hr__preempt_victims(queue, view, plan, shape, &started);
+    if (started) continue;
+    shape->refused = preemptor->n_passes;
+    if (!queue->backfill->passes_over) break;
+  }
+  return status;
+}
+
+enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  bool by_count = queue->preemptor->terms.rule->by_order && queue->rule == HR_PLACE_POOL;
+  enum hr_status status = end_sparing(queue, view);
+  if (status != HR_OK || !queue->waiting.n_active) return status;
+  return by_count ? hr__preempt_by_count(queue, view, plan) : pass_on_nodes(queue, view, plan);
+}
+
+enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  int64_t next_us = hr__dues_first_us(&queue->preemptor->spared);
+  return queue->waiting.n_active ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
+}
