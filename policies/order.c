@@ -3,6 +3,8 @@
 
 #include "policies/queue.h"
 
+#include <math.h>
+
 static int64_t fifo_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   (void)queue;
@@ -31,8 +33,28 @@ static int64_t priority_key(struct hr__queue *queue, const struct hr_view *view,
   return priority ? -(int64_t)priority[job.id] : 0;
 }
 
+/* The earliest deadline first; jobs without one come last. */
+static int64_t edf_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  int64_t deadline_us = queue->trace->deadline_us ? queue->trace->deadline_us[job.id] : HR_UNKNOWN_US;
+  return deadline_us == HR_UNKNOWN_US ? INT64_MAX : deadline_us;
+}
+
+/* F1 of Carastan-Santos and de Camargo, "Obtaining Dynamic Scheduling Policies with Simulation and Machine Learning",
+   SC'17: log10(r) n + 870 log10(s) of run time r, processors n and arrival s, in seconds; the least goes first. Times
+   below a second count as one. */
+static int64_t f1_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  double run_s = (double)hr_trace_estimate_us(queue->trace, job) / (double)HR_SECOND_US;
+  double submit_s = (double)queue->trace->submit_us[job.id] / (double)HR_SECOND_US;
+  double value = log10(fmax(run_s, 1)) * hr__gpus(queue, job) + 870 * log10(fmax(submit_s, 1));
+  return llround(value * 1e6);
+}
+
 const struct hr__order hr__order_fifo = {.key = fifo_key};
 const struct hr__order hr__order_sjf = {.key = sjf_key};
 const struct hr__order hr__order_smallest = {.key = smallest_key};
 const struct hr__order hr__order_largest = {.key = largest_key};
 const struct hr__order hr__order_priority = {.key = priority_key};
+const struct hr__order hr__order_edf = {.key = edf_key};
+const struct hr__order hr__order_f1 = {.key = f1_key};

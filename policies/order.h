@@ -35,6 +35,6 @@ struct hr__order {
 };
 
 extern const struct hr__order hr__order_fifo, hr__order_sjf, hr__order_smallest, hr__order_largest, hr__order_priority;
-extern const struct hr__order hr__order_srtf, hr__order_las;
+extern const struct hr__order hr__order_srtf, hr__order_las, hr__order_gittins, hr__order_edf, hr__order_f1;
 
 #endif

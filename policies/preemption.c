@@ -103,6 +103,34 @@ enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_vie
   return status == HR_OK ? list(queue, job, pool, key) : status;
 }
 
+/* Empties a pool's tree into a list of jobs, and fills it again. */
+static enum hr_status rekey_pool(struct hr__queue *queue, const struct hr_view *view, uint32_t pool) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  struct hr_job_tree *running = &preemptor->running[pool];
+  struct hr_job_entry entry;
+  uint32_t count = 0;
+  while (hr_job_tree_first(running, &entry)) {
+    if (count == preemptor->jobs_capacity) {
+      preemptor->jobs = hr_arena_grown(queue->arena, preemptor->jobs, &preemptor->jobs_capacity, sizeof(hr_job));
+      if (!preemptor->jobs) return HR_NO_MEMORY;
+    }
+    hr_job_tree_remove(running, entry.key, entry.job);
+    preemptor->jobs[count++] = entry.job;
+  }
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < count && status == HR_OK; i++)
+    status = list(queue, preemptor->jobs[i], (hr_pool){pool},
+                  preemptor->terms.rule->running_key(queue, view, preemptor->jobs[i]));
+  return status;
+}
+
+enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr_view *view) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster) && status == HR_OK; i++)
+    status = rekey_pool(queue, view, i);
+  return status;
+}
+
 /* Jobs that have run for long enough may be stopped from now on. */
 static enum hr_status end_sparing(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemptor *preemptor = queue->preemptor;

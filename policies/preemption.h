@@ -63,6 +63,8 @@ struct hr__preemptor {
   struct hr__victim *victims;
   struct hr_slice *slices;
   uint32_t n_victims, victims_capacity, slices_capacity, n_slices;
+  hr_job *jobs; /* likewise for a change of keys */
+  uint32_t jobs_capacity;
 };
 
 /* Makes queue->preemptor, which listens. False: out of memory. */
@@ -75,6 +77,8 @@ enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 /* A running job has another key now. */
 enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key);
+/* All running jobs have other keys now: by the rule. */
+enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr_view *view);
 
 /* Whether a job that is stopped would keep its work. */
 bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job);

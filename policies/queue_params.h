@@ -14,7 +14,10 @@
   X("largest", &hr__order_largest)                                                                                     \
   X("priority", &hr__order_priority)                                                                                   \
   X("srtf", &hr__order_srtf)                                                                                           \
-  X("las", &hr__order_las)
+  X("las", &hr__order_las)                                                                                             \
+  X("gittins", &hr__order_gittins)                                                                                     \
+  X("edf", &hr__order_edf)                                                                                             \
+  X("f1", &hr__order_f1)
 #define HR__BACKFILLS(X)                                                                                               \
   X("strict", &hr__backfill_strict)                                                                                    \
   X("skip", &hr__backfill_skip)                                                                                        \
