@@ -16,6 +16,7 @@
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
+#include "headroom/quota.h"
 #include "headroom/trace.h"
 
 #ifdef __cplusplus
@@ -238,6 +239,7 @@ struct hr_policy_env {
   const struct hr_param_value *params; /* one for each entry of the policy's table */
   uint64_t seed;
   const struct hr_class_spec *classes; /* [HR_N_CLASSES]; NULL: nothing is said of any */
+  const struct hr_quota_spec *quotas; /* NULL where the scenario has none */
 };
 
 enum { HR_POLICY_PREEMPTS = 1, HR_POLICY_MANAGES_CAPACITY = 2 };
