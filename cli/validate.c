@@ -137,6 +137,32 @@ static void print_cluster(const struct hr_scenario *scenario) {
   }
 }
 
+static void print_limit(const char *name, uint64_t milli) {
+  if (milli != HR_NO_LIMIT) printf(", %s %.10g", name, (double)milli / 1000);
+}
+
+static void print_quota(const struct hr_quota_spec *quotas, const struct hr_quota_node *node) {
+  const char *cohort = node->parent == HR_NONE ? NULL : quotas->nodes[node->parent].name;
+  printf("          %s%s%s", node->name ? (node->is_tenant ? "tenant " : "cohort ") : "all other tenants",
+         node->name ? node->name : "", cohort ? " in " : "");
+  printf("%s: %.10g GPUs guaranteed", cohort ? cohort : "", (double)node->guaranteed_milli / 1000);
+  print_limit("borrows", node->borrow_milli);
+  print_limit("lends", node->lend_milli);
+  print_limit("at most", node->max_milli);
+  if (node->weight != 1) printf(", weight %.10g", node->weight);
+  putchar('\n');
+}
+
+static void print_quotas(const struct hr_quota_spec *quotas) {
+  uint32_t n_tenants = 0;
+  for (uint32_t i = 0; i < quotas->n_nodes; i++) n_tenants += quotas->nodes[i].is_tenant;
+  uint32_t n_cohorts = quotas->n_nodes - n_tenants;
+  printf("quotas    %" PRIu32 " cohort%s, %" PRIu32 " tenant%s\n", n_cohorts, n_cohorts == 1 ? "" : "s", n_tenants,
+         n_tenants == 1 ? "" : "s");
+  for (uint32_t i = 0; i < quotas->n_nodes; i++) print_quota(quotas, &quotas->nodes[i]);
+  print_quota(quotas, &quotas->fallback);
+}
+
 static void write_policy(FILE *out, const void *what) {
   const struct hr_policy_choice *policy = what;
   const char *separator = ":";
@@ -158,6 +184,7 @@ static void print_scenario(const struct hr_scenario *scenario) {
     print_wrapped(stdout, scenario->description, 10, 10);
   }
   print_cluster(scenario);
+  if (scenario->quotas) print_quotas(scenario->quotas);
   printf("policy    ");
   print_wrapped_from(stdout, write_policy, &scenario->policy, 10, 10);
   printf("seed      %" PRIu64 "\n", scenario->seed);

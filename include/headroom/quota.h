@@ -38,6 +38,9 @@ struct hr_quota_spec {
   struct hr_quota_node fallback; /* of each tenant that is not named, and of jobs without one; its name is NULL */
 };
 
+/* Frees a spec that came from malloc, its nodes and their names too; takes NULL. */
+HR_API void hr_quota_spec_destroy(struct hr_quota_spec *spec);
+
 #ifdef __cplusplus
 }
 #endif
