@@ -274,6 +274,13 @@ static bool make_room(struct quotas *quotas, size_t n_cohorts, size_t n_tenants)
   return quotas->spec->nodes && quotas->names && quotas->parents && quotas->places;
 }
 
+static enum hr_status build_all(struct quotas *quotas) {
+  enum hr_status status = build_cohorts(quotas);
+  if (status == HR_OK) status = build_tenants(quotas);
+  if (status == HR_OK) status = build_default(quotas);
+  return status == HR_OK ? check_sums(quotas) : status;
+}
+
 enum hr_status hr__build_quotas(struct hr__builder *builder) {
   const cJSON *object = hr__build_enter(builder, builder->source.file.tree, "quotas");
   if (!object) return HR_OK;
@@ -281,11 +288,8 @@ enum hr_status hr__build_quotas(struct hr__builder *builder) {
       .builder = builder, .object = object, .total_milli = hr_cluster_spec_gpus(&builder->scenario->cluster) * 1000};
   size_t n_cohorts = (size_t)cJSON_GetArraySize(list_of(&quotas, "cohorts"));
   size_t n_tenants = (size_t)cJSON_GetArraySize(list_of(&quotas, "tenants"));
-  enum hr_status status = make_room(&quotas, n_cohorts, n_tenants) ? HR_OK : hr__build_no_memory(builder);
-  if (status == HR_OK) status = build_cohorts(&quotas);
-  if (status == HR_OK) status = build_tenants(&quotas);
-  if (status == HR_OK) status = build_default(&quotas);
-  if (status == HR_OK) status = check_sums(&quotas);
+  bool has_room = make_room(&quotas, n_cohorts, n_tenants);
+  enum hr_status status = has_room ? build_all(&quotas) : hr__build_no_memory(builder);
   free(quotas.names);
   free(quotas.parents);
   free(quotas.places);
