@@ -120,6 +120,15 @@ static void print_market(const struct hr_market_spec *market, const struct hr_po
   }
 }
 
+static void print_classes(uint32_t classes) {
+  const char *before = ", only for ";
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) {
+    if (!(classes >> i & 1)) continue;
+    printf("%s%s", before, hr_job_class_name((enum hr_job_class)i));
+    before = ", ";
+  }
+}
+
 static void print_cluster(const struct hr_scenario *scenario) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   uint64_t nodes = 0;
@@ -132,6 +141,7 @@ static void print_cluster(const struct hr_scenario *scenario) {
     if (pool->cpu_milli_per_node) printf(", %.10g CPUs", pool->cpu_milli_per_node / 1000.0);
     if (pool->mem_mib_per_node) printf(", %.10g GB", (double)pool->mem_mib_per_node / 1024);
     if (pool->cpu_milli_per_node || pool->mem_mib_per_node) printf(" a node");
+    print_classes(pool->classes);
     putchar('\n');
     if (pool->market.market != HR_MARKET_NONE) print_market(&pool->market, &scenario->pool_sources[i]);
   }

@@ -34,6 +34,9 @@ static const char *const checkpoints[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
 static const char *const idle_splits[] = {HR_IDLE_SPLIT_TABLE(WORD) NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
+#define CLASS_WORD(name, text) text,
+static const char *const job_classes[] = {HR_JOB_CLASS_TABLE(CLASS_WORD) NULL};
+
 #define OBJECT(path)                                                                                                   \
   { path, HR__KEY_OBJECT, false, 0, MAX_MEMBERS, NULL }
 #define LIST(path, least, most)                                                                                        \
@@ -102,6 +105,8 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REAL(POOL(".cpu_per_node"), 0, MAX_CPUS),
                                       REAL(POOL(".mem_gb_per_node"), 0, 1e9),
                                       REAL(POOL(".storage_gb_s"), 0, 1e9),
+                                      LIST(POOL(".classes"), 1, HR_N_CLASSES - 1),
+                                      CHOICE(POOL(".classes.*"), job_classes + 1),
                                       CHOICE(POOL(".market"), every_market + 1),
                                       TEXT(POOL(".provider"), 1, MAX_NAME),
                                       TEXT(POOL(".instance"), 1, MAX_NAME),

@@ -292,6 +292,35 @@ END
   says stderr 'rejected: large (too-large'
 }
 
+case_classes_of_pools() {
+  cat >s.json <<'END'
+{ "policy": { "name": "queue", "backfill": "skip" }, "cluster": { "pools": [
+  { "name": "serving", "gpu": "L4", "nodes": 1, "gpus_per_node": 8, "classes": ["inference", "interactive"] },
+  { "name": "batch", "gpu": "H100", "nodes": 1, "gpus_per_node": 4, "classes": ["training"] } ] } }
+END
+  cat >t.csv <<'END'
+job_id,submit_s,duration_s,gpus,class
+served,0,9,4,inference
+asked,0,9,4,interactive
+first,0,9,4,training
+second,0,9,4,training
+large,0,9,8,training
+unnamed,0,9,1,
+huge,0,9,16,training
+END
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv
+  matches jobs.csv '^served,0,0,9,.*,completed,.*,serving,'
+  matches jobs.csv '^asked,0,0,9,.*,completed,.*,serving,'
+  matches jobs.csv '^second,0,9,18,.*,completed,.*,batch,'
+  says stderr 'rejected: large, unnamed (no-pool-for-class: the pools that would do are for jobs of other classes)'
+  says stderr 'rejected: huge (too-large'
+  try 0 validate s.json --trace t.csv
+  says stdout 'serving: 1 nodes x 8 L4, only for inference, interactive'
+  try 2 validate s.json --set 'cluster.pools.0.classes=["infernce"]'
+  says stderr "did you mean 'inference'?"
+  try 2 validate s.json --set 'cluster.pools.0.classes=[]'
+}
+
 case_quotas() {
   cat >s.json <<'END'
 { "policy": { "name": "queue" }, "cluster": { "pools": [
