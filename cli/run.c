@@ -151,7 +151,8 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
                                  .classes = scenario->classes,
                                  .folds = folds,
                                  .n_folds = n_folds,
-                                 .progress = progress_bar_start(&bar, !run->args->quiet)};
+                                 .progress = progress_bar_start(&bar, !run->args->quiet),
+                                 .quotas = scenario->quotas};
   double begin_s = clock_s();
   status = hr_sim_run(&config, &run->result, error);
   run->perf.sim_s = clock_s() - begin_s;
@@ -166,6 +167,7 @@ static const char *rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_TOO_LARGE) return "more GPUs asked for than any pool they accept has";
   if (reason == HR_REASON_NO_GPU_TYPE) return "no pool has a GPU type they accept";
   if (reason == HR_REASON_NO_REGION) return "no pool with such GPUs is in a region they accept";
+  if (reason == HR_REASON_NO_CLASS_POOL) return "the pools that would do are for jobs of other classes";
   if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would do, and they may not go there";
   return "refused by the policy";
 }
@@ -219,9 +221,20 @@ static enum hr_status note_budgets(struct run *run, struct hr_error *error) {
   return HR_OK;
 }
 
+static enum hr_status note_quotas(struct run *run, struct hr_error *error) {
+  const struct hr_quota_spec *quotas = run->input.scenario->quotas;
+  for (uint32_t i = 0; quotas && i < quotas->n_nodes; i++) {
+    const struct hr_quota_node *node = &quotas->nodes[i];
+    if (!node->is_tenant || has_tenant(run->input.trace, node->name)) continue;
+    if (hr_notes_add(&run->notes, "the quota of tenant '%s': no job of the trace is theirs", node->name) != HR_OK)
+      return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  return HR_OK;
+}
+
 static void print_notes(const struct run *run) {
-  static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE, HR_REASON_NO_GPU_TYPE, HR_REASON_NO_REGION,
-                                           HR_REASON_SPOT_ONLY, HR_REASON_POLICY};
+  static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,     HR_REASON_NO_GPU_TYPE, HR_REASON_NO_REGION,
+                                           HR_REASON_NO_CLASS_POOL, HR_REASON_SPOT_ONLY,   HR_REASON_POLICY};
   if (run->args->quiet) return;
   input_print_notes(stderr, &run->input);
   for (size_t i = 0; i < run->notes.count; i++) fprintf(stderr, "note: %s\n", run->notes.text[i]);
@@ -268,6 +281,7 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = note_standstill(run, error);
   if (status == HR_OK) status = note_budgets(run, error);
+  if (status == HR_OK) status = note_quotas(run, error);
   if (status == HR_OK) status = write_files(run, &label, error);
   if (status != HR_OK) return status;
   print_notes(run);

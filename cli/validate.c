@@ -120,6 +120,15 @@ static void print_market(const struct hr_market_spec *market, const struct hr_po
   }
 }
 
+static void print_classes(uint32_t classes) {
+  const char *before = ", only for ";
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) {
+    if (!(classes >> i & 1)) continue;
+    printf("%s%s", before, hr_job_class_name((enum hr_job_class)i));
+    before = ", ";
+  }
+}
+
 static void print_cluster(const struct hr_scenario *scenario) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   uint64_t nodes = 0;
@@ -132,9 +141,36 @@ static void print_cluster(const struct hr_scenario *scenario) {
     if (pool->cpu_milli_per_node) printf(", %.10g CPUs", pool->cpu_milli_per_node / 1000.0);
     if (pool->mem_mib_per_node) printf(", %.10g GB", (double)pool->mem_mib_per_node / 1024);
     if (pool->cpu_milli_per_node || pool->mem_mib_per_node) printf(" a node");
+    print_classes(pool->classes);
     putchar('\n');
     if (pool->market.market != HR_MARKET_NONE) print_market(&pool->market, &scenario->pool_sources[i]);
   }
+}
+
+static void print_limit(const char *name, uint64_t milli) {
+  if (milli != HR_NO_LIMIT) printf(", %s %.10g", name, (double)milli / 1000);
+}
+
+static void print_quota(const struct hr_quota_spec *quotas, const struct hr_quota_node *node) {
+  const char *cohort = node->parent == HR_NONE ? NULL : quotas->nodes[node->parent].name;
+  printf("          %s%s%s", node->name ? (node->is_tenant ? "tenant " : "cohort ") : "all other tenants",
+         node->name ? node->name : "", cohort ? " in " : "");
+  printf("%s: %.10g GPUs guaranteed", cohort ? cohort : "", (double)node->guaranteed_milli / 1000);
+  print_limit("borrows", node->borrow_milli);
+  print_limit("lends", node->lend_milli);
+  print_limit("at most", node->max_milli);
+  if (node->weight != 1) printf(", weight %.10g", node->weight);
+  putchar('\n');
+}
+
+static void print_quotas(const struct hr_quota_spec *quotas) {
+  uint32_t n_tenants = 0;
+  for (uint32_t i = 0; i < quotas->n_nodes; i++) n_tenants += quotas->nodes[i].is_tenant;
+  uint32_t n_cohorts = quotas->n_nodes - n_tenants;
+  printf("quotas    %" PRIu32 " cohort%s, %" PRIu32 " tenant%s\n", n_cohorts, n_cohorts == 1 ? "" : "s", n_tenants,
+         n_tenants == 1 ? "" : "s");
+  for (uint32_t i = 0; i < quotas->n_nodes; i++) print_quota(quotas, &quotas->nodes[i]);
+  print_quota(quotas, &quotas->fallback);
 }
 
 static void write_policy(FILE *out, const void *what) {
@@ -158,6 +194,7 @@ static void print_scenario(const struct hr_scenario *scenario) {
     print_wrapped(stdout, scenario->description, 10, 10);
   }
   print_cluster(scenario);
+  if (scenario->quotas) print_quotas(scenario->quotas);
   printf("policy    ");
   print_wrapped_from(stdout, write_policy, &scenario->policy, 10, 10);
   printf("seed      %" PRIu64 "\n", scenario->seed);

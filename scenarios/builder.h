@@ -24,6 +24,7 @@ struct hr__builder {
 enum hr_status hr__build_cluster(struct hr__builder *builder);
 enum hr_status hr__build_classes(struct hr__builder *builder);
 enum hr_status hr__build_costs(struct hr__builder *builder);
+enum hr_status hr__build_quotas(struct hr__builder *builder);
 
 void hr__pool_source_finish(struct hr_pool_source *source);
 

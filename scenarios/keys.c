@@ -34,6 +34,9 @@ static const char *const checkpoints[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
 static const char *const idle_splits[] = {HR_IDLE_SPLIT_TABLE(WORD) NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
+#define CLASS_WORD(name, text) text,
+static const char *const job_classes[] = {HR_JOB_CLASS_TABLE(CLASS_WORD) NULL};
+
 #define OBJECT(path)                                                                                                   \
   { path, HR__KEY_OBJECT, false, 0, MAX_MEMBERS, NULL }
 #define LIST(path, least, most)                                                                                        \
@@ -66,6 +69,13 @@ static const char *const distributions[] = {"fixed", "exponential", "log-normal"
       REAL(path ".mean_s", LEAST_SCALE, MAX_SECONDS), REAL(path ".mu", -MAX_LOG_S, MAX_LOG_S),                         \
       REAL(path ".sigma", 0, 10), REAL(path ".shape", 0.01, 100), REAL(path ".scale_s", LEAST_SCALE, MAX_SECONDS)
 
+/* What a tenant or cohort may use. */
+#define QUOTA(path)                                                                                                    \
+  REAL(path ".guaranteed_gpus", 0, HR_MAX_GPUS), REAL(path ".guaranteed_share", 0, 1),                                 \
+      REAL(path ".max_gpus", 0, HR_MAX_GPUS), REAL(path ".max_share", 0, 1),                                           \
+      REAL(path ".borrow_gpus", 0, HR_MAX_GPUS), REAL(path ".lend_gpus", 0, HR_MAX_GPUS),                              \
+      REAL(path ".weight", LEAST_SCALE, 1e6)
+
 #define POOL(key) "cluster.pools.*" key
 
 static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
@@ -95,6 +105,8 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REAL(POOL(".cpu_per_node"), 0, MAX_CPUS),
                                       REAL(POOL(".mem_gb_per_node"), 0, 1e9),
                                       REAL(POOL(".storage_gb_s"), 0, 1e9),
+                                      LIST(POOL(".classes"), 1, HR_N_CLASSES - 1),
+                                      CHOICE(POOL(".classes.*"), job_classes + 1),
                                       CHOICE(POOL(".market"), every_market + 1),
                                       TEXT(POOL(".provider"), 1, MAX_NAME),
                                       TEXT(POOL(".instance"), 1, MAX_NAME),
@@ -194,6 +206,20 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       TEXT("costs.savings_plans.*.pools.*", 1, MAX_NAME),
                                       LIST("costs.savings_plans.*.gpus", 1, HR_MAX_POOLS),
                                       TEXT("costs.savings_plans.*.gpus.*", 1, MAX_NAME),
+                                      OBJECT("quotas"),
+                                      LIST("quotas.cohorts", 1, MAX_MEMBERS),
+                                      OBJECT("quotas.cohorts.*"),
+                                      REQUIRED_TEXT("quotas.cohorts.*.name", MAX_NAME),
+                                      TEXT("quotas.cohorts.*.parent", 1, MAX_NAME),
+                                      QUOTA("quotas.cohorts.*"),
+                                      LIST("quotas.tenants", 1, MAX_MEMBERS),
+                                      OBJECT("quotas.tenants.*"),
+                                      REQUIRED_TEXT("quotas.tenants.*.tenant", MAX_NAME),
+                                      TEXT("quotas.tenants.*.cohort", 1, MAX_NAME),
+                                      QUOTA("quotas.tenants.*"),
+                                      OBJECT("quotas.default"),
+                                      TEXT("quotas.default.cohort", 1, MAX_NAME),
+                                      QUOTA("quotas.default"),
                                       REQUIRED_OBJECT("policy"),
                                       REQUIRED_TEXT("policy.name", MAX_TEXT),
                                       SCALAR("policy.*"),

@@ -31,6 +31,14 @@ static enum hr_status missing_shape(const struct hr__builder *builder, const cha
                         name);
 }
 
+static uint32_t classes_of(const cJSON *entry) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(entry, "classes");
+  uint32_t classes = 0;
+  for (const cJSON *name = list ? list->child : NULL; name; name = name->next)
+    classes |= 1u << hr__class_of(name->valuestring);
+  return classes;
+}
+
 /* What the entry says; the catalogue, what it does not say of its instance. */
 static enum hr_status take_shape(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *entry = draft->entry, *gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu");
@@ -44,6 +52,7 @@ static enum hr_status take_shape(struct hr__builder *builder, struct hr__draft *
       .cpu_milli_per_node = (uint32_t)lround(hr__number_of(entry, "cpu_per_node", 0) * 1000),
       .mem_mib_per_node = (uint64_t)llround(hr__number_of(entry, "mem_gb_per_node", 0) * 1024),
       .storage_mib_s = (uint64_t)llround(hr__number_of(entry, "storage_gb_s", 0) * 1024),
+      .classes = classes_of(entry),
   };
   const char *as_of = hr__text_of(entry, "as_of", NULL);
   if (as_of && !hr_catalog_is_date(as_of))

@@ -166,6 +166,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = check_placement(builder);
   if (status == HR_OK) status = hr__build_classes(builder);
   if (status == HR_OK) status = hr__build_costs(builder);
+  if (status == HR_OK) status = hr__build_quotas(builder);
   return status;
 }
 
@@ -200,6 +201,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   free(scenario->pool_sources);
   hr_cluster_spec_finish(&scenario->cluster);
   hr_cost_spec_finish(&scenario->costs);
+  hr_quota_spec_destroy(scenario->quotas);
   hr_policy_choice_finish(&scenario->policy);
   hr_notes_finish(&scenario->notes);
   hr_notes_finish(&scenario->files);

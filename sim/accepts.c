@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A list of GPU types is a set of pools, and so is a list of regions; traces have many lists that mean the same few
- * sets. A class is one of each, less the spot pools for jobs that may not go there.
+ * A list of GPU types is a set of pools, and so is a list of regions, and the class of a job; traces have many lists
+ * that mean the same few sets. An accept class is what one of each have in common, less the spot pools for jobs that
+ * may not go there.
  */
 
 #include "sim/accepts.h"
@@ -81,21 +82,52 @@ static enum hr_status sets_of_lists(struct hr__pool_sets *sets, uint32_t **set_o
   return HR_OK;
 }
 
-/* ---- Classes ---------------------------------------------------------------------------------------- */
-
-static uint32_t *class_at(const struct hr__accepts *accepts, uint32_t gpus, uint32_t regions, bool barred) {
-  size_t row = (size_t)barred * accepts->by_region.count + regions;
-  return &accepts->class_of[row * accepts->by_gpu.count + gpus];
+/* Which pools are for jobs of each class. */
+static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_arena *arena,
+                                      const struct hr_cluster_spec *cluster) {
+  struct hr__pool_sets *sets = &accepts->by_class;
+  if (sets_init(sets, arena, cluster->n_pools, HR_N_CLASSES + 1) != HR_OK) return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, cluster->n_pools);
+  (void)sets_keep(sets);
+  for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
+    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+      uint32_t allowed = cluster->pools[pool].classes;
+      sets_draft(sets)[pool] = !allowed || allowed >> class_ & 1;
+    }
+    accepts->set_of_class[class_] = sets_keep(sets);
+  }
+  return HR_OK;
 }
 
-static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, uint32_t gpus,
-                       uint32_t regions, bool barred) {
+/* ---- Accept classes --------------------------------------------------------------------------------- */
+
+/* A choice of sets: one of each kind. */
+struct choice {
+  uint32_t gpus, regions, class_;
+  bool barred;
+};
+
+static uint32_t *class_at(const struct hr__accepts *accepts, struct choice choice) {
+  size_t row = (size_t)choice.barred * accepts->by_class.count + choice.class_;
+  row = row * accepts->by_region.count + choice.regions;
+  return &accepts->class_of[row * accepts->by_gpu.count + choice.gpus];
+}
+
+static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, struct choice choice) {
   uint8_t *draft = sets_draft(&accepts->classes);
   for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
-    draft[pool] = cluster->pools[pool].nodes > 0 && sets_have(&accepts->by_gpu, gpus, pool) &&
-                  sets_have(&accepts->by_region, regions, pool) &&
-                  !(barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
-  *class_at(accepts, gpus, regions, barred) = sets_keep(&accepts->classes);
+    draft[pool] = cluster->pools[pool].nodes > 0 && sets_have(&accepts->by_gpu, choice.gpus, pool) &&
+                  sets_have(&accepts->by_region, choice.regions, pool) &&
+                  sets_have(&accepts->by_class, choice.class_, pool) &&
+                  !(choice.barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
+  *class_at(accepts, choice) = sets_keep(&accepts->classes);
+}
+
+static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, bool barred) {
+  for (uint32_t class_ = 0; class_ < accepts->by_class.count; class_++)
+    for (uint32_t regions = 0; regions < accepts->by_region.count; regions++)
+      for (uint32_t gpus = 0; gpus < accepts->by_gpu.count; gpus++)
+        make_class(accepts, cluster, (struct choice){gpus, regions, class_, barred});
 }
 
 enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
@@ -103,15 +135,15 @@ enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *ar
   if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists, gpu_trait) !=
           HR_OK ||
       sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
-                    region_trait) != HR_OK)
+                    region_trait) != HR_OK ||
+      sets_of_classes(accepts, arena, cluster) != HR_OK)
     return HR_NO_MEMORY;
-  size_t n_classes = (size_t)2 * accepts->by_region.count * accepts->by_gpu.count;
+  size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count;
   accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
   if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
     return HR_NO_MEMORY;
-  for (uint32_t barred = 0; barred < 2; barred++)
-    for (uint32_t regions = 0; regions < accepts->by_region.count; regions++)
-      for (uint32_t gpus = 0; gpus < accepts->by_gpu.count; gpus++) make_class(accepts, cluster, gpus, regions, barred);
+  make_classes(accepts, cluster, false);
+  make_classes(accepts, cluster, true);
   return HR_OK;
 }
 
@@ -119,10 +151,15 @@ static uint32_t set_of(const uint32_t *set_of_list, const uint32_t *list_of, hr_
   return list_of && list_of[job.id] != HR_NONE ? set_of_list[list_of[job.id] + 1] : 0;
 }
 
+static uint32_t set_of_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
+  return accepts->set_of_class[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN];
+}
+
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job, bool barred) {
-  uint32_t gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job);
-  uint32_t regions = set_of(accepts->set_of_regions, trace->regions, job);
-  return *class_at(accepts, gpus, regions, barred);
+  return *class_at(accepts, (struct choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
+                                            .regions = set_of(accepts->set_of_regions, trace->regions, job),
+                                            .class_ = set_of_class(accepts, trace, job),
+                                            .barred = barred});
 }
 
 enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job,
@@ -131,5 +168,6 @@ enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, const stru
     return HR_REASON_NO_GPU_TYPE;
   if (!sets_have(&accepts->by_region, set_of(accepts->set_of_regions, trace->regions, job), pool))
     return HR_REASON_NO_REGION;
+  if (!sets_have(&accepts->by_class, set_of_class(accepts, trace, job), pool)) return HR_REASON_NO_CLASS_POOL;
   return hr__accepts_pool(accepts, class_, pool) ? HR_REASON_NONE : HR_REASON_SPOT_ONLY;
 }

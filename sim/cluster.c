@@ -203,8 +203,10 @@ static int nearness(enum hr_reason reason) {
     return 1;
   case HR_REASON_TOO_LARGE:
     return 2;
-  default:
+  case HR_REASON_NO_CLASS_POOL:
     return 3;
+  default:
+    return 4;
   }
 }
 

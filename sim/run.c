@@ -300,7 +300,8 @@ static enum hr_status create_policy(struct hr__engine *engine) {
                               .cluster = &engine->cluster,
                               .params = config->params,
                               .seed = config->seed,
-                              .classes = config->classes};
+                              .classes = config->classes,
+                              .quotas = config->quotas};
   enum hr_status status = ops->create(&env, &engine->policy, engine->error);
   if (status == HR_OK && ops->abilities) engine->abilities = ops->abilities(engine->policy);
   return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;

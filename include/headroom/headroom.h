@@ -12,6 +12,7 @@
 #include "headroom/market.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"
+#include "headroom/quota.h"
 #include "headroom/report.h"
 #include "headroom/scenario.h"
 #include "headroom/sim.h"

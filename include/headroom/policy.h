@@ -16,6 +16,7 @@
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
+#include "headroom/quota.h"
 #include "headroom/trace.h"
 
 #ifdef __cplusplus
@@ -63,7 +64,8 @@ enum hr_event_kind {
   X(HR_REASON_RESERVATION_END, "reservation-end") /* the time that the node was reserved for is over */                \
   X(HR_REASON_NO_REGION, "no-such-region")        /* no pool with an acceptable GPU type is in an acceptable region */ \
   X(HR_REASON_PREEMPTED, "preempted")             /* the policy stopped it for another job */                          \
-  X(HR_REASON_KILLED, "killed")                   /* likewise, for good */
+  X(HR_REASON_KILLED, "killed")                   /* likewise, for good */                                             \
+  X(HR_REASON_NO_CLASS_POOL, "no-pool-for-class") /* such pools are for jobs of other classes */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,
@@ -238,6 +240,7 @@ struct hr_policy_env {
   const struct hr_param_value *params; /* one for each entry of the policy's table */
   uint64_t seed;
   const struct hr_class_spec *classes; /* [HR_N_CLASSES]; NULL: nothing is said of any */
+  const struct hr_quota_spec *quotas;  /* NULL where the scenario has none */
 };
 
 enum { HR_POLICY_PREEMPTS = 1, HR_POLICY_MANAGES_CAPACITY = 2 };

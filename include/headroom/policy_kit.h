@@ -123,6 +123,45 @@ HR_API uint32_t hr_releases_first_bin(const struct hr_releases *releases, hr_poo
 HR_API uint32_t hr_releases_bin_free(const struct hr_releases *releases, uint32_t bin);
 HR_API const struct hr_job_tree *hr_releases_bin_ends(struct hr_releases *releases, uint32_t bin);
 
+/* ---- Quotas ----------------------------------------------------------------------------------------- */
+
+/*
+ * What tenants use, held against their quotas (headroom/quota.h). A tenant is its index in the trace, HR_NONE for jobs
+ * that have none. Every question costs O(depth of the tree). Amounts are thousandths of a GPU; more than is available
+ * may be taken, as capacity may shrink below what is used.
+ *
+ * Of what a node is guaranteed, with all that its members lend it, a part is never lent (its lending limit sets that
+ * apart); the rest lies with its cohort, which counts what the node uses beyond the first part.
+ */
+struct hr_quota_tree;
+/* Each tenant of the trace has a place; NULL when out of memory. `total_milli`: GPUs of the cluster. Those beyond all
+   guarantees are the root's, for anyone to borrow. */
+HR_API struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct hr_quota_spec *spec,
+                                                  const struct hr_trace *trace, uint64_t total_milli);
+/* The cluster has grown or shrunk. Guarantees stay. */
+HR_API void hr_quota_tree_set_total(struct hr_quota_tree *tree, uint64_t total_milli);
+HR_API void hr_quota_tree_take(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
+/* At most what was taken. */
+HR_API void hr_quota_tree_give(struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
+HR_API uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant);
+/* How much more the tenant may use now; negative when others, or it, use more than there is. */
+HR_API int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant);
+/* How much it could use if nobody else used anything: a job that asks for more can never run. */
+HR_API uint64_t hr_quota_tree_potential(const struct hr_quota_tree *tree, uint32_t tenant);
+/* How much it uses beyond its guarantee, 0 when within. */
+HR_API uint64_t hr_quota_tree_over(const struct hr_quota_tree *tree, uint32_t tenant);
+/* Whether it would be beyond its guarantee with `milli` more. */
+HR_API bool hr_quota_tree_borrows(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli);
+/* Whether `milli` more for the tenant may be had by stopping jobs of `victim`: the tenant, or a cohort that it shares
+   no part of with the victim, stays within its guarantee with them; and the victim, like each of its cohorts that the
+   tenant is not in, uses more than its own. To be asked again after each job that is stopped. */
+HR_API bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
+                                      uint32_t victim);
+/* What the tenant would use beyond its guarantee with `extra_milli` more, in thousandths of what it could get from its
+   cohort, divided by its weight; the tenant with the least goes first. 0 within its guarantee; infinite beyond it when
+   its cohort can have nothing. */
+HR_API double hr_quota_tree_share(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 #include "headroom/cluster.h"
 #include "headroom/costs.h"
 #include "headroom/policies.h"
+#include "headroom/quota.h"
 #include "headroom/trace.h"
 
 #ifdef __cplusplus
@@ -39,7 +40,8 @@ struct hr_scenario {
   uint64_t seed;
   int64_t horizon_us; /* HR_NEVER_US: none */
   struct hr_notes notes;
-  struct hr_notes files; /* paths of what it names: its trace, records, tables */
+  struct hr_notes files;        /* paths of what it names: its trace, records, tables */
+  struct hr_quota_spec *quotas; /* NULL: none. Cohorts first, then tenants in the scenario's order */
 };
 
 /* Reads, overrides and validates a scenario. `overrides` are "path=value" texts, e.g. "policy.order=sjf" or

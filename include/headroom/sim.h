@@ -7,6 +7,7 @@
 #include "headroom/base.h"
 #include "headroom/cluster.h"
 #include "headroom/policy.h"
+#include "headroom/quota.h"
 #include "headroom/trace.h"
 
 #ifdef __cplusplus
@@ -41,6 +42,7 @@ struct hr_run_config {
   const struct hr_fold *folds;
   uint32_t n_folds;
   struct hr_progress progress;
+  const struct hr_quota_spec *quotas; /* for the policy to keep; NULL: none */
 };
 
 /* What a job went through, in runs where one may be interrupted; times are per job, not per GPU. The time that a job

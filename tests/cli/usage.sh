@@ -292,6 +292,56 @@ END
   says stderr 'rejected: large (too-large'
 }
 
+case_classes_of_pools() {
+  cat >s.json <<'END'
+{ "policy": { "name": "queue", "backfill": "skip" }, "cluster": { "pools": [
+  { "name": "serving", "gpu": "L4", "nodes": 1, "gpus_per_node": 8, "classes": ["inference", "interactive"] },
+  { "name": "batch", "gpu": "H100", "nodes": 1, "gpus_per_node": 4, "classes": ["training"] } ] } }
+END
+  cat >t.csv <<'END'
+job_id,submit_s,duration_s,gpus,class
+served,0,9,4,inference
+asked,0,9,4,interactive
+first,0,9,4,training
+second,0,9,4,training
+large,0,9,8,training
+unnamed,0,9,1,
+huge,0,9,16,training
+END
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv
+  matches jobs.csv '^served,0,0,9,.*,completed,.*,serving,'
+  matches jobs.csv '^asked,0,0,9,.*,completed,.*,serving,'
+  matches jobs.csv '^second,0,9,18,.*,completed,.*,batch,'
+  says stderr 'rejected: large, unnamed (no-pool-for-class: the pools that would do are for jobs of other classes)'
+  says stderr 'rejected: huge (too-large'
+  try 0 validate s.json --trace t.csv
+  says stdout 'serving: 1 nodes x 8 L4, only for inference, interactive'
+  try 2 validate s.json --set 'cluster.pools.0.classes=["infernce"]'
+  says stderr "did you mean 'inference'?"
+  try 2 validate s.json --set 'cluster.pools.0.classes=[]'
+}
+
+case_quotas() {
+  cat >s.json <<'END'
+{ "policy": { "name": "queue" }, "cluster": { "pools": [
+  { "name": "p", "gpu": "A100-40", "nodes": 4, "gpus_per_node": 8 } ] },
+  "quotas": { "cohorts": [{ "name": "lab", "parent": "org", "lend_gpus": 4 }, { "name": "org", "max_share": 0.75 }],
+    "tenants": [{ "tenant": "a", "cohort": "lab", "guaranteed_gpus": 8, "borrow_gpus": 0.5 },
+      { "tenant": "b", "guaranteed_share": 0.25, "weight": 2 }] } }
+END
+  printf 'submit_s,duration_s,gpus,tenant\n0,9,1,a\n0,9,1,c\n' >t.csv
+  try 0 validate s.json --trace t.csv
+  says stdout 'quotas    2 cohorts, 2 tenants'
+  says stdout 'cohort org: 0 GPUs guaranteed, at most 24'
+  says stdout 'cohort lab in org: 0 GPUs guaranteed, lends 4'
+  says stdout 'tenant a in lab: 8 GPUs guaranteed, borrows 0.5'
+  says stdout 'tenant b: 8 GPUs guaranteed, weight 2'
+  says stdout 'all other tenants: 0 GPUs guaranteed'
+  try 0 run s.json --trace t.csv
+  says stderr "the quota of tenant 'b': no job of the trace is theirs"
+  if grep -q "the quota of tenant 'a'" stderr; then fail "tenant a has a job"; fi
+}
+
 # A pool of no node is as good as none.
 case_pool_of_no_nodes() {
   cat >s.json <<'END'

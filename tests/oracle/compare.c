@@ -20,8 +20,11 @@ static bool chance(struct hr__stream *stream, uint32_t percent) {
 
 static uint32_t random_pools(struct hr__stream *stream, struct replay_pool *pools) {
   uint32_t n_pools = 1 + below(stream, 3);
-  for (uint32_t p = 0; p < n_pools; p++)
-    pools[p] = (struct replay_pool){{below(stream, 7), 1 + below(stream, 8)}, below(stream, 3), below(stream, 3)};
+  bool classed = chance(stream, 30);
+  for (uint32_t p = 0; p < n_pools; p++) {
+    pools[p] = (struct replay_pool){{below(stream, 7), 1 + below(stream, 8)}, below(stream, 3), below(stream, 3), 0};
+    if (classed && chance(stream, 60)) pools[p].classes = 1 + below(stream, (1u << HR_N_CLASSES) - 1);
+  }
   return n_pools;
 }
 
@@ -66,6 +69,7 @@ static void random_case(struct hr__stream *stream, struct replay_case *workload)
         .gpus = random_gpus(stream),
         .types = typed && chance(stream, 60) ? below(stream, 1u << REPLAY_TYPES) : 0,
         .regions = placed && chance(stream, 60) ? below(stream, 1u << REPLAY_REGIONS) : 0,
+        .class_ = (uint8_t)below(stream, HR_N_CLASSES),
     };
     at += below(stream, 1 + 2 * span / workload->n_jobs) * unit;
   }

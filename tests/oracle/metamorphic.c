@@ -22,7 +22,7 @@ static void random_case(uint32_t number, struct replay_case *workload) {
   hr__stream_init(&stream, 2, HR__PURPOSE_ARRIVAL, number, 0);
   workload->n_pools = 1 + below(&stream, 2);
   for (uint32_t p = 0; p < workload->n_pools; p++)
-    workload->pools[p] = (struct replay_pool){{1 + below(&stream, 4), 1 + below(&stream, 8)}, below(&stream, 2), 0};
+    workload->pools[p] = (struct replay_pool){{1 + below(&stream, 4), 1 + below(&stream, 8)}, below(&stream, 2), 0, 0};
   workload->n_jobs = 2 + below(&stream, MAX_JOBS - 1);
   int64_t at = 0;
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
@@ -114,7 +114,7 @@ static void gpus_in_other_units_change_no_start(void) {
 }
 
 static void append_idle_pool(struct replay_case *workload) {
-  workload->pools[workload->n_pools++] = (struct replay_pool){{3, 8}, REPLAY_TYPES - 1, 0};
+  workload->pools[workload->n_pools++] = (struct replay_pool){{3, 8}, REPLAY_TYPES - 1, 0, 0};
 }
 
 static void a_pool_that_nobody_accepts_changes_nothing(void) {
@@ -124,7 +124,7 @@ static void a_pool_that_nobody_accepts_changes_nothing(void) {
 static void prepend_idle_pool(struct replay_case *workload) {
   memmove(&workload->pools[1], &workload->pools[0], workload->n_pools * sizeof *workload->pools);
   workload->n_pools++;
-  workload->pools[0] = (struct replay_pool){{3, 8}, REPLAY_TYPES - 1, 0};
+  workload->pools[0] = (struct replay_pool){{3, 8}, REPLAY_TYPES - 1, 0, 0};
 }
 
 static void such_a_pool_in_front_changes_no_start(void) {

@@ -63,6 +63,7 @@ struct hr_trace *replay_trace(const struct replay_case *workload) {
     record.work_us = job->work;
     record.gpus = record.min_gpus = record.max_gpus = job->gpus;
     record.priority = job->priority;
+    record.class_ = job->class_;
     if (job->limit >= 0) record.limit_us = job->limit;
     if (job->estimate >= 0) record.estimate_us = job->estimate;
     if (job->types) record.gpu_types = list_of('G', job->types, types);
@@ -101,7 +102,8 @@ static struct hr_cluster_spec cluster_of(const struct replay_case *workload) {
                                 .gpu = gpu,
                                 .region = workload->pools[p].region ? region : NULL,
                                 .nodes = workload->pools[p].shape.nodes,
-                                .gpus_per_node = workload->pools[p].shape.gpus_per_node};
+                                .gpus_per_node = workload->pools[p].shape.gpus_per_node,
+                                .classes = workload->pools[p].classes};
     must(hr_cluster_spec_add(&spec, &pool, &error), &error);
   }
   return spec;
@@ -175,7 +177,8 @@ static uint32_t accepted_pools(const struct replay_case *workload, const struct 
     const struct replay_pool *pool = &workload->pools[p];
     bool type_will_do = !job->types || job->types >> pool->type & 1;
     bool region_will_do = !job->regions || (pool->region && job->regions >> (pool->region - 1) & 1);
-    if (type_will_do && region_will_do) accepted |= 1u << p;
+    bool class_will_do = !pool->classes || pool->classes >> job->class_ & 1;
+    if (type_will_do && region_will_do && class_will_do) accepted |= 1u << p;
   }
   return accepted;
 }
@@ -274,17 +277,18 @@ void replay_print(const struct replay_case *workload, struct replay_rules rules,
   char text[64];
   printf("\n%s\n", replay_rules_text(rules, text));
   for (uint32_t p = 0; p < workload->n_pools; p++)
-    printf("pool %" PRIu32 ": %" PRIu32 " nodes x %" PRIu32 " GPUs of type G%" PRIu32 " in region %" PRIu32 " - 1\n", p,
-           workload->pools[p].shape.nodes, workload->pools[p].shape.gpus_per_node, workload->pools[p].type,
-           workload->pools[p].region);
+    printf("pool %" PRIu32 ": %" PRIu32 " nodes x %" PRIu32 " GPUs of type G%" PRIu32 " in region %" PRIu32
+           " - 1, classes %" PRIx32 "\n",
+           p, workload->pools[p].shape.nodes, workload->pools[p].shape.gpus_per_node, workload->pools[p].type,
+           workload->pools[p].region, workload->pools[p].classes);
   if (product->failed) printf("the product failed: %s\n", product->error.text);
-  printf("job: submit work limit estimate priority gpus types regions | naive start, units | product's\n");
+  printf("job: submit work limit estimate priority gpus types regions class | naive start, units | product's\n");
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     const struct replay_job *j = &workload->jobs[i];
     printf("%" PRIu32 ": %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRIu32 " %" PRIx32 " %" PRIx32
-           " |",
+           " %u |",
            i, j->submit - workload->jobs[0].submit, j->work, j->limit, j->estimate, j->priority, j->gpus, j->types,
-           j->regions);
+           j->regions, (unsigned)j->class_);
     print_fate(naive, i);
     printf(" |");
     print_fate(product, i);

@@ -16,6 +16,7 @@ struct replay_job {
   int64_t submit, work, limit, estimate;
   int32_t priority;
   uint32_t gpus, types, regions;
+  uint8_t class_; /* enum hr_job_class */
 };
 
 /* GPU types and regions are numbered; one more than any pool has is one that jobs may ask for in vain. */
@@ -23,7 +24,8 @@ enum { REPLAY_TYPES = 4, REPLAY_REGIONS = 3 };
 struct replay_pool {
   struct naive_pool shape;
   uint32_t type;
-  uint32_t region; /* 0: in none; else its number and 1 */
+  uint32_t region;  /* 0: in none; else its number and 1 */
+  uint32_t classes; /* as struct hr_pool_spec has them */
 };
 
 /* Jobs sorted by submit. */

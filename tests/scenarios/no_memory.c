@@ -45,6 +45,8 @@ static void write_scenario(FILE *file, const char *levels) {
         "\"classes\":{\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}},"
         "\"costs\":{\"storage\":{\"datasets\":[{\"tenant\":\"a\",\"gb\":1}]},\"budgets\":[{\"tenant\":\"a\","
         "\"usd_per_month\":1}],\"savings_plans\":[{\"usd_per_hour\":1,\"discount\":0.1,\"gpus\":[\"A10G\"]}]},"
+        "\"quotas\":{\"cohorts\":[{\"name\":\"c\",\"guaranteed_gpus\":9999}],\"tenants\":[{\"tenant\":\"a\",\"cohort\":"
+        "\"c\"}]},"
         "\"cluster\":{\"pools\":[" POOL("a", "T4", "") "," POOL("b", "L4", OWNED) "," POOL(
             "c", "A10G", ON_DEMAND) "," POOL("d", "T4", SPOT("\"model\":\"exponential\",\"rate_per_h\":1," WALK)),
         file);

@@ -127,7 +127,7 @@ static void overrides_change_and_add(void) {
 /* ---- Bad values ------------------------------------------------------------------------------------- */
 
 #define KNOWN_TOP                                                                                                      \
-  "(known keys: $schema, name, description, trace, catalog, cluster, classes, costs, policy, seed, horizon_s)"
+  "(known keys: $schema, name, description, trace, catalog, cluster, classes, costs, quotas, policy, seed, horizon_s)"
 #define KNOWN_POOL "(known keys: name, gpu, nodes, gpus_per_node, ..."
 #define POOL_WITH(nodes, gpus) "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":" nodes ",\"gpus_per_node\":" gpus "}"
 #define WITH_POOL(pool) "{" POLICY ",\n\"cluster\":{\"pools\":[\n  " pool "]}}"
@@ -242,7 +242,7 @@ static const struct {
     {"=5", "--set =5: is not of the form path=value, as in policy.order=sjf"},
     {"..=5",
      "--set ..=5: unknown key '' (known keys: $schema, name, description, trace, catalog, cluster, classes, costs, "
-     "policy, seed, "
+     "quotas, policy, seed, "
      "horizon_s)"},
 };
 

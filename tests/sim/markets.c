@@ -315,6 +315,47 @@ static void a_reservation_is_there_for_its_time(void) {
   hr_result_destroy(outcome.result);
 }
 
+/* Inference may go to the spot pool, training to the others: to the one of its GPU type, where it does not fit. */
+static void a_pool_may_be_for_jobs_of_some_classes(void) {
+  enum { JOBS = 5 };
+  char name[] = "pool", gpu[] = "T4", large[] = "H100";
+  int64_t submit_us[JOBS] = {0}, work_us[JOBS] = {10 * S, 20 * S, 30 * S, 40 * S, 50 * S};
+  uint32_t gpus[JOBS] = {4, 4, 4, 8, 8}, types[JOBS] = {0, 0, 0, 0, HR_NONE};
+  uint8_t class_of[JOBS] = {HR_CLASS_INFERENCE, HR_CLASS_TRAINING, HR_CLASS_UNKNOWN, HR_CLASS_TRAINING,
+                            HR_CLASS_TRAINING};
+  const char *lists[] = {"T4"};
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = JOBS,
+                           .submit_us = submit_us,
+                           .work_us = work_us,
+                           .gpus = gpus,
+                           .gpu_types = types,
+                           .gpu_type_lists = {1, lists},
+                           .class_ = class_of};
+  struct hr_pool_spec pools[] = {
+      {.name = name, .gpu = gpu, .nodes = 2, .gpus_per_node = 4, .classes = 1u << HR_CLASS_INFERENCE},
+      {.name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 4, .classes = 1u << HR_CLASS_TRAINING},
+      {.name = name, .gpu = large, .nodes = 1, .gpus_per_node = 8, .classes = 1u << HR_CLASS_TRAINING}};
+  pools[0].market = (struct hr_market_spec){.market = HR_MARKET_SPOT, .to_us = HR_NEVER_US};
+  pools[1].market = (struct hr_market_spec){.market = HR_MARKET_ON_DEMAND, .to_us = HR_NEVER_US};
+  struct hr_cluster_spec cluster = {pools, 3};
+  struct hr_class_spec class_ = {0};
+  struct outcome outcome;
+  run_with(&trace, &cluster, &class_, NULL, HR_NEVER_US, &outcome);
+  FATE_IS(&outcome, 0, 1, 10, 10, 0, 0, 0, 10);
+  FATE_IS(&outcome, 1, 1, 20, 20, 0, 0, 0, 20);
+  FATE_IS(&outcome, 4, 1, 50, 50, 0, 0, 0, 50);
+  CU_ASSERT_EQUAL(outcome.result->n_rejected, 2);
+  CU_ASSERT_EQUAL(outcome.result->reason[2], HR_REASON_NO_CLASS_POOL);
+  CU_ASSERT_EQUAL(outcome.result->reason[3], HR_REASON_NO_CLASS_POOL);
+  hr_result_destroy(outcome.result);
+  class_.no_spot = true;
+  run_with(&trace, &cluster, &class_, NULL, HR_NEVER_US, &outcome);
+  CU_ASSERT_EQUAL(outcome.result->reason[0], HR_REASON_SPOT_ONLY);
+  CU_ASSERT_EQUAL(outcome.result->reason[2], HR_REASON_NO_CLASS_POOL);
+  hr_result_destroy(outcome.result);
+}
+
 /* ---- Policies that stop jobs and manage capacity ---------------------------------------------------- */
 
 enum { SCRIPT = 16 };
@@ -454,5 +495,5 @@ TEST_MAIN("markets", TEST(a_preempted_job_keeps_its_work), TEST(a_job_moves_with
           TEST(who_is_done_before_the_node_goes_is_left_alone), TEST(writers_share_the_storage),
           TEST(who_joins_slows_the_others_down), TEST(nodes_boot_before_jobs_start),
           TEST(a_part_of_the_pool_goes_highest_nodes_first), TEST(what_will_be_gone_within_the_notice_cannot_be_had),
-          TEST(who_must_not_be_interrupted_never_goes_to_spot),
+          TEST(who_must_not_be_interrupted_never_goes_to_spot), TEST(a_pool_may_be_for_jobs_of_some_classes),
           TEST(a_job_longer_than_any_stretch_starts_over_and_over), TEST(a_reservation_is_there_for_its_time))

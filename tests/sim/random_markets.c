@@ -100,7 +100,8 @@ static void draw_pools(struct random_case *random) {
                                   .gpu = gpu,
                                   .nodes = draw(1 + MOST_NODES / MOST_POOLS),
                                   .gpus_per_node = 1 + draw(6),
-                                  .storage_mib_s = draw(2) ? 10 : 0};
+                                  .storage_mib_s = draw(2) ? 10 : 0,
+                                  .classes = draw(4) ? 0 : 1 + draw((1u << HR_N_CLASSES) - 1)};
     pool->market.market = (enum hr_market)draw(HR_N_MARKETS);
     pool->market.to_us = HR_NEVER_US;
     if (pool->market.market == HR_MARKET_RESERVED && draw(2)) {
@@ -170,6 +171,9 @@ static void track_start(struct tracker *tracker, const struct hr_event *event) {
   bool barred = random->flags[job] || random->classes[random->class_[job]].no_spot;
   if (random->gpus[job] && barred && random->pools[placement->pool.id].market.market == HR_MARKET_SPOT)
     fault(tracker, "a job that is barred goes to spot", event);
+  uint32_t allowed = random->pools[placement->pool.id].classes;
+  if (random->gpus[job] && allowed && !(allowed >> random->class_[job] & 1))
+    fault(tracker, "a job goes to a pool for other classes", event);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t node = placement->slices[i].node.id, gpus = placement->slices[i].gpu_milli / 1000;
     if (!tracker->up[node] || tracker->closing[node]) fault(tracker, "a start on a node that is not up", event);
