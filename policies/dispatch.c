@@ -96,5 +96,5 @@ enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *vie
   if (status == HR_OK) status = hr_plan_start(plan, job, to, HR_REASON_IN_ORDER);
   queue->freed = true;
   TELL(queue, status, job_moves, view, job, from, to);
-  return status;
+  return status == HR_OK ? refresh(queue, view) : status;
 }

@@ -18,8 +18,8 @@ struct hr__order {
   uint64_t (*lane)(const struct hr__queue *queue, hr_job job);
   hr__full_key *full_key; /* `self`: the queue */
 
-  /* Where it can preempt, NULL in other orders: a running job's key, and the one above which running jobs come after a
-     waiting one. */
+  /* Where a running job's key is another than its own when it waits: that, and the one above which running jobs come
+     after a waiting one. Such orders preempt unless they are told not to; both NULL in others. */
   int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   int64_t (*running_bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting);
 
@@ -36,5 +36,7 @@ struct hr__order {
 
 extern const struct hr__order hr__order_fifo, hr__order_sjf, hr__order_smallest, hr__order_largest, hr__order_priority;
 extern const struct hr__order hr__order_srtf, hr__order_las, hr__order_gittins, hr__order_edf, hr__order_f1;
+extern const struct hr__order hr__order_wfp3, hr__order_qssf, hr__order_fair_share, hr__order_multifactor,
+    hr__order_drf;
 
 #endif

@@ -6,9 +6,9 @@
  *   G(a) = sup over d of P(S - a <= d | S > a) / E[min(S - a, d) | S > a]:
  *
  * how likely it is to be done for the service that it takes to find out. The greatest index comes first. Service is
- * counted in levels, each four times as long as all before it; a and a + d are where levels begin, and of the finished jobs
- * only number and sum per level are kept. What has outlived all history comes last; while there is none, less service
- * comes first. The indices are worked out anew whenever the history has grown by an eighth.
+ * counted in levels, each four times as long as all before it; a and a + d are where levels begin, and of the finished
+ * jobs only number and sum per level are kept. What has outlived all history comes last; while there is none, less
+ * service comes first. The indices are worked out anew whenever the history has grown by an eighth.
  *
  * Among jobs of one level what runs comes before what waits, then who came into the level first.
  */

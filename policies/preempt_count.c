@@ -118,7 +118,7 @@ static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
     hr_job job = at->entry.job;
     uint32_t pool = 0;
     if (hr__gpus(queue, job) > 0 &&
-        !choose_pool(queue, job, queue->order->running_bound(queue, view, at->entry), &pool))
+        !choose_pool(queue, job, queue->preemptor->terms.rule->bound(queue, view, at->entry), &pool))
       return false;
     if (pool != HR_NONE && !note_start(queue, at, pool, reason)) return false;
     if (pool == HR_NONE && !queue->backfill->passes_over) break;

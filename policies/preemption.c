@@ -10,12 +10,14 @@
 
 /* ---- Who may be stopped for whom -------------------------------------------------------------------- */
 
+/* Where running does not change a job's key, those with a greater one come after. */
 static int64_t order_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  return queue->order->running_key(queue, view, job);
+  const struct hr__order *order = queue->order;
+  return order->running_key ? order->running_key(queue, view, job) : order->key(queue, view, job);
 }
 
 static int64_t order_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry head) {
-  return queue->order->running_bound(queue, view, head);
+  return queue->order->running_bound ? queue->order->running_bound(queue, view, head) : head.key;
 }
 
 static int64_t priority_of(const struct hr__queue *queue, hr_job job) {

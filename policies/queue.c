@@ -42,11 +42,11 @@ static enum hr_status choose_preemption(const struct hr__queue *queue, const str
   if (preempts == PREEMPTS_AUTO) preempts = queue->order->running_key ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
   if (preempts == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
   if (preempts == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
-  if (preempts != PREEMPTS_BY_ORDER || queue->order->running_key) return HR_OK;
+  if (preempts != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->lane) return HR_OK;
   return hr_fail(
       error, HR_BAD_INPUT,
-      "parameter 'preemption': 'order' needs an order that says who comes first of what runs and what waits: "
-      "srtf or las");
+      "parameter 'preemption': 'order' is not for this order, which does not say who of those that run comes "
+      "after one that waits; 'priority' is");
 }
 
 static enum hr_status create_preemption(struct hr__queue *queue, const struct hr_policy_env *env,

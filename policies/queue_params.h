@@ -17,7 +17,12 @@
   X("las", &hr__order_las)                                                                                             \
   X("gittins", &hr__order_gittins)                                                                                     \
   X("edf", &hr__order_edf)                                                                                             \
-  X("f1", &hr__order_f1)
+  X("f1", &hr__order_f1)                                                                                               \
+  X("wfp3", &hr__order_wfp3)                                                                                           \
+  X("qssf", &hr__order_qssf)                                                                                           \
+  X("fair-share", &hr__order_fair_share)                                                                               \
+  X("drf", &hr__order_drf)                                                                                             \
+  X("multifactor", &hr__order_multifactor)
 #define HR__BACKFILLS(X)                                                                                               \
   X("strict", &hr__backfill_strict)                                                                                    \
   X("skip", &hr__backfill_skip)                                                                                        \

@@ -82,8 +82,11 @@ static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, u
   if (number != HR_NONE) return number;
   waiting->lanes =
       roomy(waiting->arena, waiting->lanes, waiting->n_lanes, &waiting->lanes_capacity, sizeof(*waiting->lanes));
+  waiting->active_lanes = roomy(waiting->arena, waiting->active_lanes, waiting->n_lanes,
+                                &waiting->active_lanes_capacity, sizeof(*waiting->active_lanes));
   struct hr__lane *lane = make_lane(waiting, shape, name);
-  if (!waiting->lanes || !lane || !hr__pair_map_add(&waiting->lane_numbers, waiting->arena, pair, waiting->n_lanes))
+  if (!waiting->lanes || !waiting->active_lanes || !lane ||
+      !hr__pair_map_add(&waiting->lane_numbers, waiting->arena, pair, waiting->n_lanes))
     return HR_NONE;
   waiting->lanes[waiting->n_lanes] = lane;
   return link_namesake(waiting, waiting->n_lanes) ? waiting->n_lanes++ : HR_NONE;
@@ -103,6 +106,17 @@ static void deactivate(struct hr__waiting *waiting, struct hr__shape *shape) {
   waiting->active[shape->active_at] = last;
   waiting->shapes[last]->active_at = shape->active_at;
   shape->active_at = HR_NONE;
+}
+
+static void activate_lane(struct hr__waiting *waiting, struct hr__lane *lane) {
+  lane->active_at = waiting->n_active_lanes;
+  waiting->active_lanes[waiting->n_active_lanes++] = lane;
+}
+
+static void deactivate_lane(struct hr__waiting *waiting, struct hr__lane *lane) {
+  struct hr__lane *last = waiting->active_lanes[--waiting->n_active_lanes];
+  waiting->active_lanes[lane->active_at] = last;
+  last->active_at = lane->active_at;
 }
 
 /* The lane as it should be listed now. */
@@ -125,6 +139,8 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__lane *lane,
   if (same) return HR_OK;
   if (was && !hr_job_tree_remove(&shape->lanes, lane->listed.key, lane->listed.job)) return HR_INTERNAL;
   lane->listed = now;
+  if (!was) activate_lane(waiting, lane);
+  if (!lane->jobs.count) deactivate_lane(waiting, lane);
   if (lane->jobs.count && !hr_job_tree_insert(&shape->lanes, now)) return HR_NO_MEMORY;
   if (shape->lanes.count)
     activate(waiting, shape);
@@ -189,8 +205,8 @@ enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
 
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting) {
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < waiting->n_lanes && status == HR_OK; i++)
-    if (waiting->lanes[i]->jobs.count) status = relist(waiting, waiting->lanes[i], true);
+  for (uint32_t i = 0; i < waiting->n_active_lanes && status == HR_OK; i++)
+    status = relist(waiting, waiting->active_lanes[i], true);
   return status;
 }
 

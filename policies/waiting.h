@@ -22,6 +22,7 @@ struct hr__lane {
       listed;                /* as it stands in the shape's list: key of its head, head, least value; while not empty */
   struct hr__lane *namesake; /* the next lane of this name, in another shape */
   uint32_t walk;             /* the last walk that came by */
+  uint32_t active_at;        /* its place in waiting->active_lanes while it is not empty */
 };
 
 struct hr__shape {
@@ -46,7 +47,8 @@ struct hr__waiting {
   uint32_t n_shapes, n_active, shapes_capacity, active_capacity;
   struct hr__pair_map shape_numbers; /* (gpus, accept class) */
   struct hr__lane **lanes;           /* every lane seen */
-  uint32_t n_lanes, lanes_capacity;
+  struct hr__lane **active_lanes;    /* those with waiting jobs, in no order */
+  uint32_t n_lanes, n_active_lanes, lanes_capacity, active_lanes_capacity;
   struct hr__pair_map lane_numbers, first_of_name; /* (name, shape); (name, 0) */
   uint32_t *lane_of;                               /* by job, while it waits; NULL without lanes */
   int64_t *key_of;                                 /* by job: the key it came with; likewise */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Orders by who has used least of what is due to him.
+ *
+ *   fair-share   accounts by rank; within one, by (submit, row).
+ *   multifactor  the sum of weight x factor, the greatest first (Slurm's multifactor priority): age, up to a longest
+ * one; the account's fair share; size, the job's part of all GPUs; quality of service, the job's priority as a part of
+ * the highest in the trace. Factors are from 0 to 1 and, like those of Slurm, as of the last time that they were worked
+ * out.
+ *
+ * Jobs of one account, priority and size never change places among each other: they are one lane.
+ */
+
+#include "policies/queue_params.h"
+#include "policies/shares.h"
+
+#include <math.h>
+
+/* What jobs of one lane have in common. */
+struct kind {
+  uint32_t account, gpus;
+  int32_t priority;
+};
+
+struct fairness {
+  struct hr__shares shares;
+  uint32_t *account_of; /* by job */
+  int64_t as_of_us;     /* when ranks were last worked out */
+  /* Only of multifactor. */
+  double weight_age, weight_fair_share, weight_size, weight_qos, max_age_us;
+  bool favours_small;
+  double total_gpus, highest_priority;
+  struct kind *kinds;
+  uint32_t n_kinds, kinds_capacity;
+  struct hr__pair_map kind_numbers; /* (account, priority), GPUs */
+  uint32_t *kind_of;                /* by job */
+};
+
+static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+  (void)error;
+  struct fairness *fairness = hr_arena_alloc(env->arena, sizeof *fairness);
+  if (!fairness) return HR_NO_MEMORY;
+  queue->order_state = fairness;
+  hr__shares_init(&fairness->shares, (enum hr__share_rule)hr__queue_param(env, "fair_share")->integer,
+                  hr__queue_param_us(env, "half_life_s"), hr__queue_param_us(env, "calc_period_s"), env->quotas);
+  fairness->account_of = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof *fairness->account_of);
+  return fairness->account_of ? HR_OK : HR_NO_MEMORY;
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  struct fairness *fairness = queue->order_state;
+  fairness->account_of[job.id] = hr__shares_account(&fairness->shares, queue, job);
+  return fairness->account_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
+}
+
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  (void)placement;
+  struct fairness *fairness = queue->order_state;
+  hr__shares_run(&fairness->shares, fairness->account_of[job.id], hr__gpus(queue, job), view->now_us);
+  return HR_OK;
+}
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  struct fairness *fairness = queue->order_state;
+  hr_job job = event->job;
+  hr__shares_run(&fairness->shares, fairness->account_of[job.id], -(int64_t)hr__gpus(queue, job), view->now_us);
+  return HR_OK;
+}
+
+static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
+  struct fairness *fairness = queue->order_state;
+  if (!queue->waiting.n_active || !hr__shares_update(&fairness->shares, view->now_us)) return HR_OK;
+  fairness->as_of_us = view->now_us;
+  return hr__waiting_rerank_all(&queue->waiting);
+}
+
+static int64_t by_id(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)queue;
+  (void)view;
+  (void)job;
+  return 0;
+}
+
+/* ---- Fair share ------------------------------------------------------------------------------------- */
+
+static uint64_t account_lane(const struct hr__queue *queue, hr_job job) {
+  const struct fairness *fairness = queue->order_state;
+  return fairness->account_of[job.id];
+}
+
+static int64_t rank_of_account(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+  (void)entry;
+  const struct hr__queue *queue = self;
+  const struct fairness *fairness = queue->order_state;
+  return fairness->shares.accounts[lane->name].rank;
+}
+
+/* ---- Multifactor ------------------------------------------------------------------------------------ */
+
+static double highest_priority(const struct hr_trace *trace) {
+  int32_t highest = 0;
+  for (uint32_t i = 0; trace->priority && i < trace->n_jobs; i++)
+    if (trace->priority[i] > highest) highest = trace->priority[i];
+  return highest;
+}
+
+static enum hr_status create_multifactor(struct hr__queue *queue, const struct hr_policy_env *env,
+                                         struct hr_error *error) {
+  enum hr_status status = create(queue, env, error);
+  if (status != HR_OK) return status;
+  struct fairness *fairness = queue->order_state;
+  fairness->weight_age = hr__queue_param(env, "weight_age")->real;
+  fairness->weight_fair_share = hr__queue_param(env, "weight_fair_share")->real;
+  fairness->weight_size = hr__queue_param(env, "weight_size")->real;
+  fairness->weight_qos = hr__queue_param(env, "weight_qos")->real;
+  fairness->max_age_us = (double)hr__queue_param_us(env, "max_age_s");
+  fairness->favours_small = hr__queue_param(env, "favor_small")->integer != 0;
+  fairness->highest_priority = highest_priority(env->jobs);
+  for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
+    fairness->total_gpus += (double)spec->nodes * spec->gpus_per_node;
+  }
+  fairness->kind_of = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof *fairness->kind_of);
+  return fairness->kind_of ? HR_OK : HR_NO_MEMORY;
+}
+
+static uint32_t find_kind(struct hr__queue *queue, struct kind kind) {
+  struct fairness *fairness = queue->order_state;
+  struct hr__pair name = {(uint64_t)kind.account << 32 | (uint32_t)kind.priority, kind.gpus};
+  uint32_t number = hr__pair_map_find(&fairness->kind_numbers, name);
+  if (number != HR_NONE) return number;
+  if (fairness->n_kinds == fairness->kinds_capacity) {
+    struct kind *kinds = hr_arena_grown(queue->arena, fairness->kinds, &fairness->kinds_capacity, sizeof *kinds);
+    if (!kinds) return HR_NONE;
+    fairness->kinds = kinds;
+  }
+  if (!hr__pair_map_add(&fairness->kind_numbers, queue->arena, name, fairness->n_kinds)) return HR_NONE;
+  fairness->kinds[fairness->n_kinds] = kind;
+  return fairness->n_kinds++;
+}
+
+static enum hr_status job_waits_multifactor(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct fairness *fairness = queue->order_state;
+  enum hr_status status = job_waits(queue, view, job);
+  if (status != HR_OK) return status;
+  struct kind kind = {fairness->account_of[job.id], hr__gpus(queue, job),
+                      queue->trace->priority ? queue->trace->priority[job.id] : 0};
+  fairness->kind_of[job.id] = find_kind(queue, kind);
+  return fairness->kind_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
+}
+
+static uint64_t kind_lane(const struct hr__queue *queue, hr_job job) {
+  const struct fairness *fairness = queue->order_state;
+  return fairness->kind_of[job.id];
+}
+
+/* In millionths; negative, as the least key goes first. */
+static int64_t sum_of_factors(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+  const struct hr__queue *queue = self;
+  const struct fairness *fairness = queue->order_state;
+  const struct kind *kind = &fairness->kinds[lane->name];
+  double waited_us = (double)(fairness->as_of_us - queue->trace->submit_us[entry.job.id]);
+  double age = waited_us <= 0 ? 0 : waited_us >= fairness->max_age_us ? 1 : waited_us / fairness->max_age_us;
+  double size = kind->gpus / fairness->total_gpus;
+  double qos = kind->priority > 0 ? kind->priority / fairness->highest_priority : 0;
+  double sum = fairness->weight_age * age;
+  sum += fairness->weight_fair_share * fairness->shares.accounts[kind->account].factor;
+  sum += fairness->weight_size * (fairness->favours_small ? 1 - size : size);
+  sum += fairness->weight_qos * qos;
+  return -llround(sum * 1e6);
+}
+
+static const struct hr__listener listener = {.job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops};
+static const struct hr__listener multifactor_listener = {
+    .job_waits = job_waits_multifactor, .job_starts = job_starts, .job_stops = job_stops};
+
+const struct hr__order hr__order_fair_share = {.key = by_id,
+                                               .lane = account_lane,
+                                               .full_key = rank_of_account,
+                                               .create = create,
+                                               .listener = &listener,
+                                               .begin_pass = begin_pass};
+const struct hr__order hr__order_multifactor = {.key = by_id,
+                                                .lane = kind_lane,
+                                                .full_key = sum_of_factors,
+                                                .create = create_multifactor,
+                                                .listener = &multifactor_listener,
+                                                .begin_pass = begin_pass};
