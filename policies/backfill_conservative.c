@@ -338,7 +338,7 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   queue->frozen = true;
   status = plan_all(queue, view, plan);
   queue->frozen = false;
-  return status == HR_OK && queue->order->refresh ? queue->order->refresh(queue, view) : status;
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
 const struct hr__backfill hr__backfill_conservative = {

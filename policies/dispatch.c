@@ -2,6 +2,7 @@
 /* What happens to jobs and nodes, told to the parts of the queue policy; and the moves that all of them use. */
 
 #include "policies/queue.h"
+#include "policies/quota.h"
 
 void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener) {
   queue->listeners[queue->n_listeners++] = listener;
@@ -12,8 +13,10 @@ void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listen
   for (uint32_t i = 0; i < (queue)->n_listeners && (status) == HR_OK; i++)                                             \
     if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
 
-static enum hr_status refresh(struct hr__queue *queue, const struct hr_view *view) {
-  return queue->order->refresh && !queue->frozen ? queue->order->refresh(queue, view) : HR_OK;
+enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view) {
+  if (queue->frozen) return HR_OK;
+  enum hr_status status = queue->order->refresh ? queue->order->refresh(queue, view) : HR_OK;
+  return status == HR_OK ? hr__waiting_park(&queue->waiting) : status;
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
@@ -21,6 +24,7 @@ static enum hr_status refresh(struct hr__queue *queue, const struct hr_view *vie
 static struct hr__ticket ticket_for(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__ticket ticket = {.job = job, .key = queue->order->key(queue, view, job)};
   if (queue->order->lane) ticket.lane = queue->order->lane(queue, job);
+  if (queue->quota) ticket.tenant = hr__quota_tenant(queue, job);
   if (queue->backfill->value) ticket.value = queue->backfill->value(queue->trace, job);
   if (!queue->backfill->by_shape) return ticket;
   ticket.gpus = hr__gpus(queue, job);
@@ -40,7 +44,7 @@ enum hr_status hr__queue_job_stops(struct hr__queue *queue, const struct hr_view
   enum hr_status status = HR_OK;
   queue->freed = true;
   TELL(queue, status, job_stops, view, event);
-  return status == HR_OK ? refresh(queue, view) : status;
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
 enum hr_status hr__queue_node_changes(struct hr__queue *queue, const struct hr_view *view,
@@ -59,7 +63,7 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
   enum hr_status status = hr_plan_start(plan, entry.job, placement, reason);
   TELL(queue, status, job_starts, view, entry.job, placement);
   if (status == HR_OK) status = hr__waiting_remove(&queue->waiting, shape, entry);
-  return status == HR_OK ? refresh(queue, view) : status;
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
 enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
@@ -73,6 +77,16 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
     status = hr__queue_start(queue, view, plan, *blocked, head, &placement, HR_REASON_IN_ORDER);
   }
   return status;
+}
+
+enum hr_status hr__queue_reject(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
+                                enum hr_reason reason) {
+  struct hr__ticket ticket = ticket_for(queue, view, job);
+  struct hr__shape *shape = hr__waiting_shape(&queue->waiting, ticket.gpus, ticket.accept_class);
+  enum hr_status status = hr_plan_reject(plan, job, reason);
+  TELL(queue, status, job_rejected, view, job);
+  struct hr_job_entry entry = {ticket.key, job, ticket.value};
+  return status == HR_OK ? hr__waiting_remove(&queue->waiting, shape, entry) : status;
 }
 
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key) {
@@ -96,5 +110,5 @@ enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *vie
   if (status == HR_OK) status = hr_plan_start(plan, job, to, HR_REASON_IN_ORDER);
   queue->freed = true;
   TELL(queue, status, job_moves, view, job, from, to);
-  return status == HR_OK ? refresh(queue, view) : status;
+  return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }

@@ -120,8 +120,7 @@ static void drop_guest(struct hr__queue *queue, hr_job job) {
   market->guest_at[last.job.id] = at;
 }
 
-static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                                 const struct hr_placement *placement) {
+static enum hr_status job_waits_no_more(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct hr__market_plan *market = queue->market;
   if (hr__gpus(queue, job) == 0) return HR_OK;
@@ -129,6 +128,15 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   demand->count--;
   demand->impatient -= market->patience_us[job.id] == IMPATIENT;
   market->patience_us[job.id] = HR_NEVER_US;
+  return HR_OK;
+}
+
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  struct hr__market_plan *market = queue->market;
+  if (hr__gpus(queue, job) == 0) return HR_OK;
+  const struct demand *demand = &market->demands[market->demand_of[job.id]];
+  job_waits_no_more(queue, view, job);
   bool would_return = market->limits.returns && demand->may_use_spot && placement->n_slices == 1;
   if (!would_return || !is_elastic(queue, placement->pool.id) || is_spot(queue, placement->pool.id)) return HR_OK;
   return add_guest(queue, job, placement) ? HR_OK : HR_NO_MEMORY;
@@ -559,6 +567,7 @@ static uint32_t n_nodes(const struct hr_cluster *cluster) {
 
 static const struct hr__listener listener = {.job_waits = job_waits,
                                              .job_starts = job_starts,
+                                             .job_rejected = job_waits_no_more,
                                              .job_stops = job_stops,
                                              .job_moves = job_moves,
                                              .node_changes = node_changes};

@@ -87,6 +87,12 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   return hr__service_start(&las->service, queue, job, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
+static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  forget_promotion(queue->order_state, job);
+  return HR_OK;
+}
+
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   struct las *las = queue->order_state;
   return hr__service_stop(&las->service, queue, view, event->job) ? HR_OK : HR_NO_MEMORY;
@@ -129,7 +135,8 @@ static int64_t running_bound(struct hr__queue *queue, const struct hr_view *view
   return hr__service_end_of(las->service.jobs[waiting.job.id].queue);
 }
 
-static const struct hr__listener listener = {.job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops};
+static const struct hr__listener listener = {
+    .job_waits = job_waits, .job_starts = job_starts, .job_rejected = job_rejected, .job_stops = job_stops};
 
 const struct hr__order hr__order_las = {.key = key,
                                         .running_key = key,

@@ -7,6 +7,7 @@
  */
 
 #include "policies/preemption.h"
+#include "policies/quota.h"
 
 #include <stdlib.h>
 
@@ -83,14 +84,20 @@ static bool add_victim(struct hr__queue *queue, const struct hr_view *view, stru
   return true;
 }
 
-/* Lists those of one pool whose key is above the bound. One that has only just started is not stopped. */
-static bool gather(struct hr__queue *queue, const struct hr_view *view, uint32_t pool, int64_t bound) {
+/* Whether a running job may be stopped for one that waits. One that has only just started may not. */
+static bool is_fair_game(const struct hr__queue *queue, const struct hr_view *view, hr_job job, hr_job victim) {
+  if (view->attempt_us[victim.id] == view->now_us) return false;
+  return !queue->preemptor->terms.rule->by_quota || hr__quota_may_reclaim(queue, job, victim);
+}
+
+/* Lists those of one pool whose key is above the bound. */
+static bool gather(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint32_t pool, int64_t bound) {
   struct hr__preemptor *preemptor = queue->preemptor;
   const struct hr_job_tree *running = &preemptor->running[pool];
   struct hr_job_entry entry = {bound, {UINT32_MAX}, 0};
   preemptor->n_victims = preemptor->n_slices = 0;
   while (hr_job_tree_next(running, entry.key, entry.job, INT64_MAX, &entry))
-    if (view->attempt_us[entry.job.id] < view->now_us && !add_victim(queue, view, entry)) return false;
+    if (is_fair_game(queue, view, job, entry.job) && !add_victim(queue, view, entry)) return false;
   sort_victims(preemptor);
   return true;
 }
@@ -98,40 +105,55 @@ static bool gather(struct hr__queue *queue, const struct hr_view *view, uint32_t
 /* ---- How many are needed ---------------------------------------------------------------------------- */
 
 static bool fits(struct hr__queue *queue, hr_job job, struct hr_placement *placement) {
-  return hr__shape_fits(queue, hr__gpus(queue, job), hr_cluster_accept_class(queue->cluster, job), placement);
+  return hr__quota_allows(queue, job) &&
+         hr__shape_fits(queue, hr__gpus(queue, job), hr_cluster_accept_class(queue->cluster, job), placement);
 }
 
-static enum hr_status put_back(struct hr__preemptor *preemptor, struct hr_plan *plan, const struct hr__victim *victim) {
-  struct hr_placement placement = {victim->pool, victim->n_slices, preemptor->slices + victim->first_slice};
-  return hr_plan_start(plan, victim->job, &placement, HR_REASON_NONE);
+static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_plan *plan, struct hr__victim *victim) {
+  enum hr_status status = hr_plan_preempt(plan, victim->job, HR_REASON_PREEMPTED);
+  victim->needed = true;
+  if (status == HR_OK) hr__quota_leave_out(queue, victim->job);
+  return status;
 }
 
-/* Stops victims tentatively until the job fits; how many it took in `count`, 0 when all are not enough. */
-static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_plan *plan, hr_job job, uint32_t *count) {
+static enum hr_status put_back(struct hr__queue *queue, struct hr_plan *plan, struct hr__victim *victim) {
+  struct hr_placement placement = {victim->pool, victim->n_slices, queue->preemptor->slices + victim->first_slice};
+  enum hr_status status = hr_plan_start(plan, victim->job, &placement, HR_REASON_NONE);
+  victim->needed = false;
+  if (status == HR_OK) hr__quota_put_back(queue, victim->job);
+  return status;
+}
+
+/* Stops victims tentatively until the job fits; whether it does. Under quotas each may make the next one no fair game.
+ */
+static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_plan *plan, hr_job job, bool *found) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
-  *count = 0;
-  for (uint32_t i = 0; i < preemptor->n_victims; i++) {
-    enum hr_status status = hr_plan_preempt(plan, preemptor->victims[i].job, HR_REASON_PREEMPTED);
+  *found = false;
+  for (uint32_t i = 0; i < preemptor->n_victims && !*found; i++) {
+    struct hr__victim *victim = &preemptor->victims[i];
+    if (preemptor->terms.rule->by_quota && !hr__quota_may_reclaim(queue, job, victim->job)) continue;
+    enum hr_status status = stop_tentatively(queue, plan, victim);
     if (status != HR_OK) return status;
-    if (!fits(queue, job, &placement)) continue;
-    *count = i + 1;
-    return HR_OK;
+    *found = fits(queue, job, &placement);
   }
   return HR_OK;
 }
 
-/* Of the first `count` victims, all stopped, keeps those that are needed. The last one is. */
-static enum hr_status add_back(struct hr__queue *queue, struct hr_plan *plan, hr_job job, uint32_t count) {
+/* In reverse, puts back each that was stopped if the job fits all the same. */
+static enum hr_status add_back(struct hr__queue *queue, struct hr_plan *plan, hr_job job) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
-  preemptor->victims[count - 1].needed = true;
-  for (uint32_t i = count - 1; i-- > 0;) {
+  for (uint32_t i = preemptor->n_victims; i-- > 0;) {
+    struct hr__victim *victim = &preemptor->victims[i];
+    if (!victim->needed) continue;
     uint32_t mark = hr_plan_mark(plan);
-    enum hr_status status = put_back(preemptor, plan, &preemptor->victims[i]);
+    enum hr_status status = put_back(queue, plan, victim);
     if (status != HR_OK) return status;
-    preemptor->victims[i].needed = !fits(queue, job, &placement);
-    if (preemptor->victims[i].needed) hr_plan_rollback(plan, mark);
+    if (fits(queue, job, &placement)) continue;
+    hr_plan_rollback(plan, mark);
+    hr__quota_leave_out(queue, victim->job);
+    victim->needed = true;
   }
   return HR_OK;
 }
@@ -145,40 +167,42 @@ static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t
   return free + (uint64_t)(running->sum - hr_job_tree_sum_to(running, bound)) >= gpus;
 }
 
-/* Looks for victims in one pool; `count` as in stop_until_fits, the needed ones marked. All moves are rolled back. */
+/* Looks for victims in one pool; the needed ones are then marked. All that was tried is undone. */
 static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
-                                  uint32_t pool, int64_t bound, uint32_t *count) {
-  if (!gather(queue, view, pool, bound)) return HR_NO_MEMORY;
+                                  uint32_t pool, int64_t bound, bool *found) {
+  if (!gather(queue, view, job, pool, bound)) return HR_NO_MEMORY;
+  const struct hr__preemptor *preemptor = queue->preemptor;
   uint32_t mark = hr_plan_mark(plan);
-  enum hr_status status = stop_until_fits(queue, plan, job, count);
-  if (status == HR_OK && *count) status = add_back(queue, plan, job, *count);
-  if (status == HR_OK) hr_plan_rollback(plan, mark);
-  return status;
+  enum hr_status status = stop_until_fits(queue, plan, job, found);
+  if (status == HR_OK && *found) status = add_back(queue, plan, job);
+  if (status != HR_OK) return status;
+  hr_plan_rollback(plan, mark);
+  for (uint32_t i = 0; i < preemptor->n_victims; i++)
+    if (preemptor->victims[i].needed) hr__quota_put_back(queue, preemptor->victims[i].job);
+  return HR_OK;
 }
 
-static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                                  uint32_t count) {
+static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   const struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < count && status == HR_OK; i++)
+  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
     if (preemptor->victims[i].needed) status = hr__preemption_stop(queue, view, plan, preemptor->victims[i].job);
   return status;
 }
 
 enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                                   struct hr__shape *shape, bool *started) {
-  struct hr_job_entry head = shape->head;
+                                   struct hr__shape *shape, struct hr_job_entry head, bool *started) {
   int64_t bound = queue->preemptor->terms.rule->bound(queue, view, head);
   uint32_t accept_class = hr_cluster_accept_class(queue->cluster, head.job), gpus = hr__gpus(queue, head.job);
   enum hr_status status = HR_OK;
-  uint32_t count = 0;
+  bool found = false;
   *started = false;
-  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster) && status == HR_OK && count == 0; i++)
+  for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster) && status == HR_OK && !found; i++)
     if (hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i}) && could_suffice(queue, i, gpus, bound))
-      status = search_pool(queue, view, plan, head.job, i, bound, &count);
-  if (status != HR_OK || count == 0) return status;
+      status = search_pool(queue, view, plan, head.job, i, bound, &found);
+  if (status != HR_OK || !found) return status;
   struct hr_placement placement;
-  status = stop_needed(queue, view, plan, count);
+  status = stop_needed(queue, view, plan);
   if (status != HR_OK) return status;
   if (!fits(queue, head.job, &placement)) return HR_INTERNAL;
   *started = true;

@@ -5,6 +5,7 @@
  */
 
 #include "policies/preemption.h"
+#include "policies/quota.h"
 
 #define NOT_LISTED INT64_MIN
 
@@ -34,8 +35,24 @@ static int64_t priority_bound(struct hr__queue *queue, const struct hr_view *vie
   return -priority_of(queue, head.job);
 }
 
-const struct hr__preemption hr__preemption_order = {order_key, order_bound, true};
-const struct hr__preemption hr__preemption_priority = {priority_key, priority_bound, false};
+/* Anybody, as far as the key goes. */
+static int64_t any_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)queue;
+  (void)view;
+  (void)job;
+  return 0;
+}
+
+static int64_t any_bound(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry head) {
+  (void)queue;
+  (void)view;
+  (void)head;
+  return -1;
+}
+
+const struct hr__preemption hr__preemption_order = {.running_key = order_key, .bound = order_bound, .by_order = true};
+const struct hr__preemption hr__preemption_priority = {.running_key = priority_key, .bound = priority_bound};
+const struct hr__preemption hr__preemption_reclaim = {.running_key = any_key, .bound = any_bound, .by_quota = true};
 
 /* ---- What runs -------------------------------------------------------------------------------------- */
 
@@ -180,41 +197,59 @@ enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view
 
 /* ---- The pass --------------------------------------------------------------------------------------- */
 
-/* The first job in order of those shapes that this pass has not given up; NULL when there is none. */
-static struct hr__shape *next_shape(const struct hr__queue *queue) {
-  struct hr__shape *first = NULL;
-  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
-    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
-    if (shape->refused == queue->preemptor->n_passes) continue;
-    if (!first || hr__entry_before(shape->head, first->head)) first = shape;
+/* Who may start next: the first job of a shape, or of a lane that quotas hold back. */
+struct next {
+  struct hr__shape *shape; /* NULL: nobody */
+  struct hr_job_entry entry;
+  uint32_t *refused; /* where it is noted that this pass has given it up */
+};
+
+static void consider(struct next *next, struct hr__shape *shape, struct hr_job_entry entry, uint32_t *refused,
+                     uint32_t pass) {
+  if (*refused == pass || (next->shape && !hr__entry_before(entry, next->entry))) return;
+  *next = (struct next){shape, entry, refused};
+}
+
+static struct next next_in_order(struct hr__queue *queue) {
+  const struct hr__waiting *waiting = &queue->waiting;
+  uint32_t pass = queue->preemptor->n_passes;
+  struct next next = {0};
+  for (uint32_t i = 0; i < waiting->n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    consider(&next, shape, shape->head, &shape->refused, pass);
   }
-  return first;
+  for (uint32_t i = 0; i < waiting->n_parked; i++) {
+    struct hr__lane *lane = waiting->parked[i];
+    if (lane->jobs.count && hr__quota_is_turn(queue, lane->head.job))
+      consider(&next, lane->shape, lane->listed, &lane->refused, pass);
+  }
+  return next;
 }
 
 static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
-  struct hr__shape *shape;
   preemptor->n_passes++;
-  while (status == HR_OK && (shape = next_shape(queue))) {
+  for (struct next next; status == HR_OK && (next = next_in_order(queue)).shape;) {
     struct hr_placement placement;
-    bool started = true;
-    hr_job job = shape->head.job;
-    if (hr__shape_fits(queue, hr__gpus(queue, job), hr_cluster_accept_class(queue->cluster, job), &placement))
-      status = hr__queue_start(queue, view, plan, shape, shape->head, &placement, HR_REASON_IN_ORDER);
+    hr_job job = next.entry.job;
+    bool started = true, allowed = hr__quota_allows(queue, job);
+    uint32_t accept_class = hr_cluster_accept_class(queue->cluster, job);
+    if (allowed && hr__shape_fits(queue, hr__gpus(queue, job), accept_class, &placement))
+      status = hr__queue_start(queue, view, plan, next.shape, next.entry, &placement, HR_REASON_IN_ORDER);
     else
-      status = hr__preempt_victims(queue, view, plan, shape, &started);
+      status = hr__preempt_victims(queue, view, plan, next.shape, next.entry, &started);
     if (started) continue;
-    shape->refused = preemptor->n_passes;
-    if (!queue->backfill->passes_over) break;
+    *next.refused = preemptor->n_passes;
+    if (allowed && !queue->backfill->passes_over) break;
   }
   return status;
 }
 
 enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  bool by_count = queue->preemptor->terms.rule->by_order && queue->rule == HR_PLACE_POOL;
+  bool by_count = queue->preemptor->terms.rule->by_order && queue->rule == HR_PLACE_POOL && !queue->quota;
   enum hr_status status = end_sparing(queue, view);
-  if (status != HR_OK || !queue->waiting.n_active) return status;
+  if (status != HR_OK || view->n_waiting == 0) return status;
   return by_count ? hr__preempt_by_count(queue, view, plan) : pass_on_nodes(queue, view, plan);
 }
 

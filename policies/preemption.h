@@ -12,10 +12,11 @@
 struct hr__preemption {
   int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   int64_t (*bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry head);
+  bool by_quota; /* likewise, only if its tenant uses what the other's is guaranteed */
   bool by_order; /* the keys say who comes first of all jobs, waiting and running */
 };
 
-extern const struct hr__preemption hr__preemption_order, hr__preemption_priority;
+extern const struct hr__preemption hr__preemption_order, hr__preemption_priority, hr__preemption_reclaim;
 
 /* What becomes of a job that is stopped. */
 enum hr__stopped {
@@ -89,6 +90,6 @@ enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view
 enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 /* preempt_victims.c: for a job that does not fit: chooses victims until it does; whether it was started. */
 enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                                   struct hr__shape *shape, bool *started);
+                                   struct hr__shape *shape, struct hr_job_entry head, bool *started);
 
 #endif

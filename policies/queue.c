@@ -6,8 +6,9 @@
 #include "policies/expectations.h"
 #include "policies/preemption.h"
 #include "policies/queue_params.h"
+#include "policies/quota.h"
 
-enum preempts { PREEMPTS_AUTO, PREEMPTS_NONE, PREEMPTS_BY_ORDER, PREEMPTS_BY_PRIORITY };
+enum preempts { PREEMPTS_AUTO, PREEMPTS_NONE, PREEMPTS_BY_ORDER, PREEMPTS_BY_PRIORITY, PREEMPTS_BY_QUOTA };
 
 #define OBJECT(text, object) object,
 static const struct hr__order *const orders[] = {HR__ORDERS(OBJECT)};
@@ -41,6 +42,7 @@ static enum hr_status choose_preemption(const struct hr__queue *queue, const str
   *rule = NULL;
   if (preempts == PREEMPTS_AUTO) preempts = queue->order->running_key ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
   if (preempts == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
+  if (preempts == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
   if (preempts == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
   if (preempts != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->lane) return HR_OK;
   return hr_fail(
@@ -60,11 +62,25 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
   return hr__preemption_create(queue, env, &terms) ? HR_OK : HR_NO_MEMORY;
 }
 
+/* Where an order has no lanes of its own but quotas need some. */
+static int64_t same_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+  (void)self;
+  (void)lane;
+  return entry.key;
+}
+
+static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env) {
+  hr__full_key *full_key = queue->order->full_key;
+  if (env->quotas && !full_key) full_key = same_key;
+  return hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key,
+                          env->quotas ? hr__quota_holds : NULL, queue);
+}
+
 static enum hr_status create_queue(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
   if (!queue->placer) return HR_NO_MEMORY;
-  enum hr_status status =
-      hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, queue->order->full_key, queue);
+  enum hr_status status = create_waiting(queue, env);
+  if (status == HR_OK && env->quotas && !hr__quota_create(queue, env)) status = HR_NO_MEMORY;
   if (status == HR_OK && queue->order->create) status = queue->order->create(queue, env, error);
   if (status != HR_OK) return status;
   if (queue->order->listener) hr__queue_listen(queue, queue->order->listener);
@@ -119,13 +135,31 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   }
 }
 
+/* Jobs that fit: in order, then as the backfill has it. */
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                           const struct hr__backfill *backfill) {
+  enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, plan) : HR_OK;
+  return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, plan) : status;
+}
+
+/* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
+static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  bool strict = !queue->backfill->by_shape;
+  enum hr_status status = hr__quota_begin_pass(queue, view, plan);
+  if (status == HR_OK) status = hr__quota_guaranteed_only(queue, true);
+  if (status == HR_OK) status = pass(queue, view, plan, strict ? queue->backfill : &hr__backfill_skip);
+  bool blocked = strict && queue->waiting.n_active > 0;
+  if (status == HR_OK) status = hr__quota_guaranteed_only(queue, false);
+  return status == HR_OK && !blocked ? pass(queue, view, plan, queue->backfill) : status;
+}
+
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__queue *queue = self;
   if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
   enum hr_status status = HR_OK;
   if (queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
-  if (status == HR_OK && queue->preemptor) status = hr__preemption_pass(queue, view, plan);
-  if (status == HR_OK && queue->waiting.n_active) status = queue->backfill->pass(queue, view, plan);
+  if (status == HR_OK)
+    status = queue->quota ? pass_by_quota(queue, view, plan) : pass(queue, view, plan, queue->backfill);
   if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, plan);
   if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, plan);
   return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, plan) : status;

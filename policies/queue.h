@@ -20,6 +20,8 @@ struct hr__listener {
                                const struct hr_placement *placement);
   /* A job has ended (HR_EVENT_END), or was stopped and waits again. */
   enum hr_status (*job_stops)(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
+  /* A waiting job is given up. */
+  enum hr_status (*job_rejected)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   /* A running job goes on at another place. */
   enum hr_status (*job_moves)(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to);
@@ -48,6 +50,7 @@ struct hr__queue {
   hr_job blocked;  /* the job that stopped the last pass, HR_NONE for none */
   int64_t wake_us; /* the next wake-up that hr__queue_wake asked for */
   void *order_state, *backfill_state;
+  struct hr__quota *quota;         /* NULL where the scenario has none */
   struct hr__preemptor *preemptor; /* NULL where no job is stopped for another */
   struct hr__market_plan *market;  /* NULL where no nodes are asked for */
   struct hr__deadlines *deadlines; /* NULL unless the market rule goes by deadlines */
@@ -74,6 +77,8 @@ enum hr_status hr__queue_node_changes(struct hr__queue *queue, const struct hr_v
 
 /* ---- What is done ----------------------------------------------------------------------------------- */
 
+/* After a change, or several, in what runs: ranks and quotas as they are now. */
+enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view);
 /* Starts a waiting job of `shape`, takes it out of the queue and tells all parts. */
 enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
@@ -81,6 +86,9 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
 /* Starts jobs in order until one does not fit, and returns its shape in `blocked`, NULL when none waits. */
 enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                         struct hr__shape **blocked);
+/* Gives a waiting job up. */
+enum hr_status hr__queue_reject(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
+                                enum hr_reason reason);
 /* Puts a waiting job where its order has it now. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
 /* Asks to be woken at a time, unless that was done already; HR_NEVER_US: not at all. */

@@ -94,7 +94,8 @@ const struct hr_param hr__queue_params[] = {
      .type = HR_PARAM_CHOICE,
      .fallback = "auto",
      .choices = preemption_names,
-     .help = "for whom a running job is stopped: for nobody, for who comes before it in order, for a higher priority; "
+     .help = "for whom a running job is stopped: for nobody, for who comes before it in order, for a higher priority, "
+             "for a tenant whose guarantee others use; "
              "auto: by order under srtf and las, else for nobody",
      .aside = true},
     {.key = "preempted",

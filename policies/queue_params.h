@@ -45,7 +45,8 @@
   X("auto", PREEMPTS_AUTO)                                                                                             \
   X("none", PREEMPTS_NONE)                                                                                             \
   X("order", PREEMPTS_BY_ORDER)                                                                                        \
-  X("priority", PREEMPTS_BY_PRIORITY)
+  X("priority", PREEMPTS_BY_PRIORITY)                                                                                  \
+  X("reclaim", PREEMPTS_BY_QUOTA)
 #define HR__STOPPED(X)                                                                                                 \
   X("auto", HR__STOPPED_AUTO)                                                                                          \
   X("checkpoint", HR__STOPPED_KEEPS)                                                                                   \

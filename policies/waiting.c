@@ -16,8 +16,8 @@ static bool has_lanes(const struct hr__waiting *waiting) {
 }
 
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
-                                hr__full_key *full_key, void *self) {
-  *waiting = (struct hr__waiting){.arena = arena, .full_key = full_key, .self = self};
+                                hr__full_key *full_key, hr__is_held *is_held, void *self) {
+  *waiting = (struct hr__waiting){.arena = arena, .full_key = full_key, .is_held = is_held, .self = self};
   waiting->store = hr_tree_store_create(arena);
   if (!waiting->store) return HR_NO_MEMORY;
   if (!has_lanes(waiting)) return HR_OK;
@@ -33,9 +33,10 @@ static void *roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t 
   return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
 }
 
-static struct hr__lane *make_lane(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name) {
+static struct hr__lane *make_lane(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name,
+                                  uint32_t tenant) {
   struct hr__lane *lane = hr_arena_alloc(waiting->arena, sizeof *lane);
-  if (lane) *lane = (struct hr__lane){.name = name, .shape = shape, .jobs.store = waiting->store};
+  if (lane) *lane = (struct hr__lane){.name = name, .tenant = tenant, .shape = shape, .jobs.store = waiting->store};
   return lane;
 }
 
@@ -47,9 +48,12 @@ static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, 
       roomy(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
   struct hr__shape *shape = hr_arena_alloc(arena, sizeof *shape);
   if (!waiting->shapes || !waiting->active || !shape) return NULL;
-  *shape = (struct hr__shape){
-      .gpus = gpus, .accept_class = accept_class, .lanes.store = waiting->store, .active_at = HR_NONE};
-  if (!has_lanes(waiting) && !(shape->only = make_lane(waiting, shape, 0))) return NULL;
+  *shape = (struct hr__shape){.gpus = gpus,
+                              .accept_class = accept_class,
+                              .number = waiting->n_shapes,
+                              .lanes.store = waiting->store,
+                              .active_at = HR_NONE};
+  if (!has_lanes(waiting) && !(shape->only = make_lane(waiting, shape, 0, 0))) return NULL;
   if (!hr__pair_map_add(&waiting->shape_numbers, arena, (struct hr__pair){gpus, accept_class}, waiting->n_shapes))
     return NULL;
   return waiting->shapes[waiting->n_shapes++] = shape;
@@ -76,15 +80,15 @@ static bool link_namesake(struct hr__waiting *waiting, uint32_t number) {
 }
 
 /* The number of the lane in the shape; HR_NONE: out of memory. */
-static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name) {
-  struct hr__pair pair = {name, (uint64_t)shape->gpus << 32 | shape->accept_class};
+static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name, uint32_t tenant) {
+  struct hr__pair pair = {name, (uint64_t)shape->number << 32 | tenant};
   uint32_t number = hr__pair_map_find(&waiting->lane_numbers, pair);
   if (number != HR_NONE) return number;
   waiting->lanes =
       roomy(waiting->arena, waiting->lanes, waiting->n_lanes, &waiting->lanes_capacity, sizeof(*waiting->lanes));
   waiting->active_lanes = roomy(waiting->arena, waiting->active_lanes, waiting->n_lanes,
                                 &waiting->active_lanes_capacity, sizeof(*waiting->active_lanes));
-  struct hr__lane *lane = make_lane(waiting, shape, name);
+  struct hr__lane *lane = make_lane(waiting, shape, name, tenant);
   if (!waiting->lanes || !waiting->active_lanes || !lane ||
       !hr__pair_map_add(&waiting->lane_numbers, waiting->arena, pair, waiting->n_lanes))
     return HR_NONE;
@@ -97,8 +101,7 @@ static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, u
 static void activate(struct hr__waiting *waiting, struct hr__shape *shape) {
   if (shape->active_at != HR_NONE) return;
   shape->active_at = waiting->n_active;
-  waiting->active[waiting->n_active++] =
-      hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){shape->gpus, shape->accept_class});
+  waiting->active[waiting->n_active++] = shape->number;
 }
 
 static void deactivate(struct hr__waiting *waiting, struct hr__shape *shape) {
@@ -130,23 +133,69 @@ static void find_head(const struct hr__waiting *waiting, struct hr__shape *shape
   shape->head.value = waiting->lanes[waiting->lane_of[shape->head.job.id]]->head.value;
 }
 
-/* Lists the lane anew, or not at all once it is empty. `was`: whether it is listed. */
+/* The shape's list has changed. */
+static void settle(struct hr__waiting *waiting, struct hr__shape *shape) {
+  if (shape->lanes.count)
+    activate(waiting, shape);
+  else if (shape->active_at != HR_NONE)
+    deactivate(waiting, shape);
+  find_head(waiting, shape);
+}
+
+/* Lists the lane anew, or not at all once it is empty. `was`: whether it has been in use. */
 static enum hr_status relist(struct hr__waiting *waiting, struct hr__lane *lane, bool was) {
   struct hr__shape *shape = lane->shape;
   struct hr_job_entry now = lane->jobs.count ? listing(waiting, lane) : (struct hr_job_entry){0};
   bool same = was && lane->jobs.count && now.key == lane->listed.key && now.job.id == lane->listed.job.id &&
               now.value == lane->listed.value;
   if (same) return HR_OK;
-  if (was && !hr_job_tree_remove(&shape->lanes, lane->listed.key, lane->listed.job)) return HR_INTERNAL;
+  if (was && !lane->parked && !hr_job_tree_remove(&shape->lanes, lane->listed.key, lane->listed.job))
+    return HR_INTERNAL;
   lane->listed = now;
   if (!was) activate_lane(waiting, lane);
   if (!lane->jobs.count) deactivate_lane(waiting, lane);
+  if (lane->parked) return HR_OK;
   if (lane->jobs.count && !hr_job_tree_insert(&shape->lanes, now)) return HR_NO_MEMORY;
-  if (shape->lanes.count)
-    activate(waiting, shape);
-  else
-    deactivate(waiting, shape);
-  find_head(waiting, shape);
+  settle(waiting, shape);
+  return HR_OK;
+}
+
+/* ---- Held back -------------------------------------------------------------------------------------- */
+
+static bool is_held(const struct hr__waiting *waiting, const struct hr__lane *lane) {
+  return waiting->is_held && waiting->is_held(waiting->self, lane);
+}
+
+static struct hr__lane *lane_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
+  return waiting->lanes[waiting->lane_of[listed.job.id]];
+}
+
+enum hr_status hr__waiting_park(struct hr__waiting *waiting) {
+  for (uint32_t i = waiting->n_active; waiting->is_held && i-- > 0;) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    struct hr_job_entry first;
+    while (hr_job_tree_first(&shape->lanes, &first) && is_held(waiting, lane_listed(waiting, first))) {
+      struct hr__lane *lane = lane_listed(waiting, first);
+      waiting->parked = roomy(waiting->arena, waiting->parked, waiting->n_parked, &waiting->parked_capacity,
+                              sizeof(*waiting->parked));
+      if (!waiting->parked) return HR_NO_MEMORY;
+      hr_job_tree_remove(&shape->lanes, first.key, first.job);
+      lane->parked = true;
+      waiting->parked[waiting->n_parked++] = lane;
+    }
+    settle(waiting, shape);
+  }
+  return HR_OK;
+}
+
+enum hr_status hr__waiting_unpark(struct hr__waiting *waiting) {
+  while (waiting->n_parked > 0) {
+    struct hr__lane *lane = waiting->parked[--waiting->n_parked];
+    lane->parked = false;
+    if (lane->jobs.count == 0) continue;
+    if (!hr_job_tree_insert(&lane->shape->lanes, lane->listed)) return HR_NO_MEMORY;
+    settle(waiting, lane->shape);
+  }
   return HR_OK;
 }
 
@@ -154,7 +203,7 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__lane *lane,
 
 static enum hr_status add_to_lane(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__ticket *ticket,
                                   struct hr_job_entry entry) {
-  uint32_t number = lane_for(waiting, shape, ticket->lane);
+  uint32_t number = lane_for(waiting, shape, ticket->lane, ticket->tenant);
   if (number == HR_NONE) return HR_NO_MEMORY;
   struct hr__lane *lane = waiting->lanes[number];
   bool was = lane->jobs.count > 0;
@@ -228,9 +277,12 @@ static void make_full(const struct hr__waiting *waiting, const struct hr__lane *
 bool hr__waiting_next(const struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
                       int64_t bound, struct hr_job_entry *entry) {
   if (!has_lanes(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
-  struct hr_job_entry listed;
-  if (!hr_job_tree_next(&shape->lanes, BEFORE_ALL, (hr_job){0}, bound, &listed)) return false;
-  const struct hr__lane *lane = waiting->lanes[waiting->lane_of[listed.job.id]];
+  struct hr_job_entry listed = {BEFORE_ALL, {0}, 0};
+  const struct hr__lane *lane;
+  do {
+    if (!hr_job_tree_next(&shape->lanes, listed.key, listed.job, bound, &listed)) return false;
+    lane = lane_listed(waiting, listed);
+  } while (is_held(waiting, lane));
   if (!hr_job_tree_next(&lane->jobs, BEFORE_ALL, (hr_job){0}, bound, entry)) return false;
   make_full(waiting, lane, entry);
   return true;
@@ -249,7 +301,7 @@ void hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct
     stand_at(waiting, walk, shape->head);
     return;
   }
-  walk->lane = waiting->lanes[waiting->lane_of[shape->head.job.id]];
+  walk->lane = lane_listed(waiting, shape->head);
   walk->came = walk->lane->listed;
   stand_at(waiting, walk, walk->lane->head);
 }
@@ -259,8 +311,8 @@ static bool next_lane(struct hr__waiting *waiting, struct hr__walk *walk) {
   walk->lane->walk = walk->number;
   do {
     if (!hr_job_tree_next(&walk->shape->lanes, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) return false;
-    walk->lane = waiting->lanes[waiting->lane_of[walk->came.job.id]];
-  } while (walk->lane->walk == walk->number);
+    walk->lane = lane_listed(waiting, walk->came);
+  } while (walk->lane->walk == walk->number || is_held(waiting, walk->lane));
   return true;
 }
 

@@ -14,7 +14,9 @@
 #include "policies/pair_map.h"
 
 struct hr__lane {
-  uint64_t name; /* what the order calls it */
+  uint64_t name;   /* what the order calls it */
+  uint32_t tenant; /* where there are quotas */
+  bool parked;     /* it is held back: not in its shape's list */
   struct hr__shape *shape;
   struct hr_job_tree jobs;  /* by the key that they came with */
   struct hr_job_entry head; /* the first of them, likewise */
@@ -23,10 +25,12 @@ struct hr__lane {
   struct hr__lane *namesake; /* the next lane of this name, in another shape */
   uint32_t walk;             /* the last walk that came by */
   uint32_t active_at;        /* its place in waiting->active_lanes while it is not empty */
+  uint32_t refused;          /* for passes: as of a shape */
 };
 
 struct hr__shape {
   uint32_t gpus, accept_class;
+  uint32_t number;          /* its place in waiting->shapes */
   struct hr__lane *only;    /* where there are no lanes: the one that holds all */
   struct hr_job_tree lanes; /* those that are not empty, as listed */
   struct hr_job_entry head; /* the first job of all, while there is one */
@@ -37,18 +41,23 @@ struct hr__shape {
 /* The key by which a job of a lane compares with those of other lanes, from the one it came with. */
 typedef int64_t hr__full_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry);
 
+/* Whether the jobs of a lane are held back, whatever is free. */
+typedef bool hr__is_held(void *self, const struct hr__lane *lane);
+
 struct hr__waiting {
   struct hr_arena *arena;
   struct hr_tree_store *store;
   hr__full_key *full_key;    /* NULL: there are no lanes, and keys are as they came */
-  void *self;                /* of full_key */
+  hr__is_held *is_held;      /* NULL: none ever is */
+  void *self;                /* of both */
   struct hr__shape **shapes; /* every shape seen */
   uint32_t *active;          /* those with waiting jobs, in no order */
   uint32_t n_shapes, n_active, shapes_capacity, active_capacity;
   struct hr__pair_map shape_numbers; /* (gpus, accept class) */
   struct hr__lane **lanes;           /* every lane seen */
   struct hr__lane **active_lanes;    /* those with waiting jobs, in no order */
-  uint32_t n_lanes, n_active_lanes, lanes_capacity, active_lanes_capacity;
+  struct hr__lane **parked;          /* those of the active ones that are held back, in no order */
+  uint32_t n_lanes, n_active_lanes, n_parked, lanes_capacity, active_lanes_capacity, parked_capacity;
   struct hr__pair_map lane_numbers, first_of_name; /* (name, shape); (name, 0) */
   uint32_t *lane_of;                               /* by job, while it waits; NULL without lanes */
   int64_t *key_of;                                 /* by job: the key it came with; likewise */
@@ -59,13 +68,14 @@ struct hr__waiting {
 struct hr__ticket {
   hr_job job;
   uint32_t gpus, accept_class;
-  uint64_t lane; /* 0 where there are no lanes */
+  uint64_t lane;   /* 0 where there are no lanes */
+  uint32_t tenant; /* likewise, and where there are no quotas */
   int64_t key, value;
 };
 
-/* `full_key` NULL: no lanes. */
+/* `full_key` NULL: no lanes; then `is_held` must be NULL too. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
-                                hr__full_key *full_key, void *self);
+                                hr__full_key *full_key, hr__is_held *is_held, void *self);
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket);
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
 /* The shape of jobs that ask for this, which has been seen. */
@@ -74,7 +84,12 @@ struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t 
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
 
-/* The shape of the first waiting job of all; NULL when none waits. */
+/* Takes lanes that are held back out of the way as far as they are first of their shapes, and puts all back. To be done
+   after each start and each stop. */
+enum hr_status hr__waiting_park(struct hr__waiting *waiting);
+enum hr_status hr__waiting_unpark(struct hr__waiting *waiting);
+
+/* The shape of the first waiting job of all; NULL when none waits, or all are held back. */
 struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting);
 /* The shape's first job after `last` with a value of at most `bound`. With lanes: the first of all. */
 bool hr__waiting_next(const struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Quotas in the queue policy. Jobs within their tenants' guarantees go before those that would borrow, whatever the
+ * order (as in Kueue, pkg/scheduler). Each tenant's jobs have lanes of their own; a lane whose tenant may not use as
+ * much more now is parked, and holds nobody else back. What is released may be anybody's to use, so after each stop all
+ * lanes are looked at again.
+ */
+
+#include "policies/quota.h"
+
+struct hr__quota {
+  struct hr_quota_tree *tree;
+  hr_job *hopeless; /* jobs that wait, and ask for more than their tenants could ever use */
+  uint32_t n_hopeless, capacity;
+  bool guaranteed_only; /* jobs that would borrow are held back */
+};
+
+uint32_t hr__quota_tenant(const struct hr__queue *queue, hr_job job) {
+  return queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
+}
+
+static uint64_t milli_of(const struct hr__queue *queue, hr_job job) {
+  return (uint64_t)hr__gpus(queue, job) * 1000;
+}
+
+bool hr__quota_holds(void *self, const struct hr__lane *lane) {
+  const struct hr__queue *queue = self;
+  return !hr__quota_is_turn(queue, lane->head.job) || !hr__quota_allows(queue, lane->head.job);
+}
+
+bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
+  const struct hr__quota *quota = queue->quota;
+  if (!quota || !quota->guaranteed_only) return true;
+  return !hr_quota_tree_borrows(quota->tree, hr__quota_tenant(queue, job), milli_of(queue, job));
+}
+
+enum hr_status hr__quota_guaranteed_only(struct hr__queue *queue, bool on) {
+  queue->quota->guaranteed_only = on;
+  enum hr_status status = on ? HR_OK : hr__waiting_unpark(&queue->waiting);
+  return status == HR_OK ? hr__waiting_park(&queue->waiting) : status;
+}
+
+bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
+  uint64_t milli = milli_of(queue, job);
+  if (!queue->quota || milli == 0) return true;
+  return hr_quota_tree_available(queue->quota->tree, hr__quota_tenant(queue, job)) >= (int64_t)milli;
+}
+
+bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim) {
+  return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__quota_tenant(queue, job),
+                                                   milli_of(queue, job), hr__quota_tenant(queue, victim));
+}
+
+void hr__quota_leave_out(const struct hr__queue *queue, hr_job job) {
+  if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__quota_tenant(queue, job), milli_of(queue, job));
+}
+
+void hr__quota_put_back(const struct hr__queue *queue, hr_job job) {
+  if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__quota_tenant(queue, job), milli_of(queue, job));
+}
+
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  struct hr__quota *quota = queue->quota;
+  if (milli_of(queue, job) <= hr_quota_tree_potential(quota->tree, hr__quota_tenant(queue, job))) return HR_OK;
+  if (quota->n_hopeless == quota->capacity) {
+    quota->hopeless = hr_arena_grown(queue->arena, quota->hopeless, &quota->capacity, sizeof *quota->hopeless);
+    if (!quota->hopeless) return HR_NO_MEMORY;
+  }
+  quota->hopeless[quota->n_hopeless++] = job;
+  return HR_OK;
+}
+
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  (void)view;
+  (void)placement;
+  hr_quota_tree_take(queue->quota->tree, hr__quota_tenant(queue, job), milli_of(queue, job));
+  return HR_OK;
+}
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  (void)view;
+  hr_quota_tree_give(queue->quota->tree, hr__quota_tenant(queue, event->job), milli_of(queue, event->job));
+  return hr__waiting_unpark(&queue->waiting);
+}
+
+static const struct hr__listener listener = {.job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops};
+
+bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) {
+  uint64_t total_milli = 0;
+  for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
+    total_milli += (uint64_t)spec->nodes * spec->gpus_per_node * 1000;
+  }
+  queue->quota = hr_arena_alloc(env->arena, sizeof *queue->quota);
+  if (!queue->quota) return false;
+  queue->quota->tree = hr_quota_tree_create(env->arena, env->quotas, env->jobs, total_milli);
+  hr__queue_listen(queue, &listener);
+  return queue->quota->tree != NULL;
+}
+
+enum hr_status hr__quota_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  struct hr__quota *quota = queue->quota;
+  enum hr_status status = HR_OK;
+  while (quota->n_hopeless > 0 && status == HR_OK)
+    status = hr__queue_reject(queue, view, plan, quota->hopeless[--quota->n_hopeless], HR_REASON_OVER_QUOTA);
+  return status == HR_OK ? hr__waiting_park(&queue->waiting) : status;
+}

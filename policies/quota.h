@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_QUOTA_H
+#define HR_POLICIES_QUOTA_H
+
+/* Starting jobs only within their tenants' quotas. */
+
+#include "policies/queue.h"
+
+/* Makes queue->quota, which listens. False: out of memory. */
+bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env);
+/* The tenant whose quota a job counts against. */
+uint32_t hr__quota_tenant(const struct hr__queue *queue, hr_job job);
+/* For hr__waiting: whether a lane's jobs are beyond what their tenant may use now. `self`: the queue. */
+bool hr__quota_holds(void *self, const struct hr__lane *lane);
+/* Jobs within their tenants' guarantees go first: while this is on, all others are held back. */
+enum hr_status hr__quota_guaranteed_only(struct hr__queue *queue, bool on);
+/* Whether it holds this job back. */
+bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job);
+/* For those who stop jobs for others. Whether the job is within what its tenant may use now; whether one job may be
+   stopped because its tenant uses what the other's is guaranteed. All true, and false, where there are no quotas. */
+bool hr__quota_allows(const struct hr__queue *queue, hr_job job);
+bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim);
+/* Likewise, tentatively: what it would be like if the job had not run; and back. */
+void hr__quota_leave_out(const struct hr__queue *queue, hr_job job);
+void hr__quota_put_back(const struct hr__queue *queue, hr_job job);
+/* Before a pass: rejects jobs that ask for more than their tenant could ever use. */
+enum hr_status hr__quota_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+
+#endif
