@@ -19,7 +19,7 @@ struct candidate {
 };
 
 /* The shape's next job after `last` that may start now, by the rule above. */
-static bool next_in_shape(const struct hr__queue *queue, const struct hr__shape *shape, const struct hr__shape *head,
+static bool next_in_shape(struct hr__queue *queue, const struct hr__shape *shape, const struct hr__shape *head,
                           struct hr_job_entry last, int64_t reserved_us, int64_t now_us, struct hr_job_entry *entry) {
   struct hr_job_entry first;
   struct hr_placement placement;
@@ -33,8 +33,8 @@ static bool next_in_shape(const struct hr__queue *queue, const struct hr__shape 
   return hr__waiting_next(&queue->waiting, shape, last, window_us, entry);
 }
 
-static struct candidate next_candidate(const struct hr__queue *queue, const struct hr__shape *head,
-                                       struct hr_job_entry last, int64_t reserved_us, int64_t now_us) {
+static struct candidate next_candidate(struct hr__queue *queue, const struct hr__shape *head, struct hr_job_entry last,
+                                       int64_t reserved_us, int64_t now_us) {
   struct candidate best = {0};
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
     struct hr__shape *shape = hr__active_shape(&queue->waiting, i);

@@ -14,6 +14,7 @@ void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listen
     if ((queue)->listeners[i]->function) (status) = (queue)->listeners[i]->function((queue), __VA_ARGS__)
 
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view) {
+  if (queue->waiting.failed) return HR_NO_MEMORY;
   if (queue->frozen) return HR_OK;
   enum hr_status status = queue->order->refresh ? queue->order->refresh(queue, view) : HR_OK;
   return status == HR_OK ? hr__waiting_park(&queue->waiting) : status;

@@ -17,6 +17,7 @@ struct hr__order {
      which the order never changes. */
   uint64_t (*lane)(const struct hr__queue *queue, hr_job job);
   hr__full_key *full_key; /* `self`: the queue */
+  bool keys_only_grow;    /* then lanes need be ranked anew only when they seem to come first */
 
   /* Where a running job's key is another than its own when it waits: that, and the one above which running jobs come
      after a waiting one. Such orders preempt unless they are told not to; both NULL in others. */

@@ -2,7 +2,8 @@
 /*
  * Orders by who has used least of what is due to him.
  *
- *   fair-share   accounts by rank; within one, by (submit, row).
+ *   fair-share   the account that is best off last: by use against share now (tree), or by its factor (classic); within
+ *                one, by (submit, row).
  *   multifactor  the sum of weight x factor, the greatest first (Slurm's multifactor priority): age, up to a longest
  * one; the account's fair share; size, the job's part of all GPUs; quality of service, the job's priority as a part of
  * the highest in the trace. Factors are from 0 to 1 and, like those of Slurm, as of the last time that they were worked
@@ -25,7 +26,8 @@ struct kind {
 struct fairness {
   struct hr__shares shares;
   uint32_t *account_of; /* by job */
-  int64_t as_of_us;     /* when ranks were last worked out */
+  int64_t period_us, next_us;
+  int64_t as_of_us; /* when factors were last worked out */
   /* Only of multifactor. */
   double weight_age, weight_fair_share, weight_size, weight_qos, max_age_us;
   bool favours_small;
@@ -42,7 +44,8 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   if (!fairness) return HR_NO_MEMORY;
   queue->order_state = fairness;
   hr__shares_init(&fairness->shares, (enum hr__share_rule)hr__queue_param(env, "fair_share")->integer,
-                  hr__queue_param_us(env, "half_life_s"), hr__queue_param_us(env, "calc_period_s"), env->quotas);
+                  hr__queue_param_us(env, "half_life_s"), env->quotas);
+  fairness->period_us = hr__queue_param_us(env, "calc_period_s");
   fairness->account_of = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof *fairness->account_of);
   return fairness->account_of ? HR_OK : HR_NO_MEMORY;
 }
@@ -50,8 +53,8 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
 /* ---- What happens ----------------------------------------------------------------------------------- */
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  (void)view;
   struct fairness *fairness = queue->order_state;
+  hr__shares_come_to(&fairness->shares, view->now_us);
   fairness->account_of[job.id] = hr__shares_account(&fairness->shares, queue, job);
   return fairness->account_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
 }
@@ -60,21 +63,29 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement) {
   (void)placement;
   struct fairness *fairness = queue->order_state;
-  hr__shares_run(&fairness->shares, fairness->account_of[job.id], hr__gpus(queue, job), view->now_us);
+  hr__shares_come_to(&fairness->shares, view->now_us);
+  hr__shares_run(&fairness->shares, fairness->account_of[job.id], hr__gpus(queue, job));
   return HR_OK;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   struct fairness *fairness = queue->order_state;
   hr_job job = event->job;
-  hr__shares_run(&fairness->shares, fairness->account_of[job.id], -(int64_t)hr__gpus(queue, job), view->now_us);
+  hr__shares_come_to(&fairness->shares, view->now_us);
+  hr__shares_run(&fairness->shares, fairness->account_of[job.id], -(int64_t)hr__gpus(queue, job));
   return HR_OK;
 }
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct fairness *fairness = queue->order_state;
-  if (!queue->waiting.n_active || !hr__shares_update(&fairness->shares, view->now_us)) return HR_OK;
+  if (!queue->waiting.n_active) return HR_OK;
+  hr__shares_come_to(&fairness->shares, view->now_us);
+  if (queue->order->keys_only_grow && fairness->shares.rule == HR__SHARE_TREE)
+    return hr__waiting_look_again(&queue->waiting);
+  if (view->now_us < fairness->next_us) return HR_OK;
+  fairness->next_us = view->now_us + fairness->period_us;
   fairness->as_of_us = view->now_us;
+  hr__shares_work_out(&fairness->shares);
   return hr__waiting_rerank_all(&queue->waiting);
 }
 
@@ -92,11 +103,11 @@ static uint64_t account_lane(const struct hr__queue *queue, hr_job job) {
   return fairness->account_of[job.id];
 }
 
-static int64_t rank_of_account(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+static int64_t key_of_account(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
   (void)entry;
   const struct hr__queue *queue = self;
   const struct fairness *fairness = queue->order_state;
-  return fairness->shares.accounts[lane->name].rank;
+  return hr__shares_key(&fairness->shares, (uint32_t)lane->name);
 }
 
 /* ---- Multifactor ------------------------------------------------------------------------------------ */
@@ -180,7 +191,8 @@ static const struct hr__listener multifactor_listener = {
 
 const struct hr__order hr__order_fair_share = {.key = by_id,
                                                .lane = account_lane,
-                                               .full_key = rank_of_account,
+                                               .full_key = key_of_account,
+                                               .keys_only_grow = true,
                                                .create = create,
                                                .listener = &listener,
                                                .begin_pass = begin_pass};

@@ -72,8 +72,10 @@ static int64_t same_key(void *self, const struct hr__lane *lane, struct hr_job_e
 static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env) {
   hr__full_key *full_key = queue->order->full_key;
   if (env->quotas && !full_key) full_key = same_key;
-  return hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key,
-                          env->quotas ? hr__quota_holds : NULL, queue);
+  hr__is_held *is_held = env->quotas ? hr__quota_holds : NULL;
+  enum hr_status status = hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key, is_held, queue);
+  queue->waiting.keys_grow = queue->order->keys_only_grow;
+  return status;
 }
 
 static enum hr_status create_queue(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {

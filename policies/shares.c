@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shares and usage of accounts: see policies/shares.h. Tenants and users are two levels of one list. */
+/* Shares and usage of accounts: see policies/shares.h. Tenants and users are two levels of one list; a tenant stands
+   before its users. */
 
 #include "policies/shares.h"
 
@@ -9,17 +10,19 @@
 
 #define LN_2 0.69314718055994530942
 
-/* An account while accounts are ranked. */
-struct hr__standings {
+/* An account while accounts are ranked: by its parent's usage / share, then its own. */
+struct hr__standing_of {
   uint32_t account;
-  double usage;         /* now; a tenant's is that of its users */
-  double parent, own;   /* what it is ranked by, the least first: its parent's, then its own */
-  double weights_below; /* of its users */
+  double parent, own;
 };
 
-void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us, int64_t period_us,
+/* Half-lives after which usage is scaled to a later moment. */
+enum { FARTHEST = 256 };
+
+void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
                      const struct hr_quota_spec *weights) {
-  *shares = (struct hr__shares){.rule = rule, .half_life_us = half_life_us, .period_us = period_us, .weights = weights};
+  *shares = (struct hr__shares){
+      .rule = rule, .half_life_us = (double)half_life_us, .x = half_life_us ? 1 : 0, .weights = weights};
 }
 
 /* ---- Accounts --------------------------------------------------------------------------------------- */
@@ -31,25 +34,28 @@ double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_tra
   return quotas && quotas->fallback.weight > 0 ? quotas->fallback.weight : 1;
 }
 
+static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) {
+  if (shares->count < shares->capacity) return true;
+  shares->accounts = hr_arena_grown(queue->arena, shares->accounts, &shares->capacity, sizeof *shares->accounts);
+  shares->room = hr_arena_grown(queue->arena, shares->room, &shares->room_capacity, sizeof *shares->room);
+  return shares->accounts && shares->room;
+}
+
+/* Until factors are worked out again, one that is new stands where its tenant does. */
 static uint32_t find_or_make(struct hr__shares *shares, const struct hr__queue *queue, struct hr__pair name,
                              uint32_t parent) {
   uint32_t number = hr__pair_map_find(&shares->numbers, name);
   if (number != HR_NONE) return number;
-  if (shares->count == shares->capacity) {
-    struct hr__account *accounts =
-        hr_arena_grown(queue->arena, shares->accounts, &shares->capacity, sizeof *shares->accounts);
-    struct hr__standings *room = hr_arena_grown(queue->arena, shares->room, &shares->room_capacity, sizeof *room);
-    if (!accounts || !room) return HR_NONE;
-    shares->accounts = accounts;
-    shares->room = room;
-  }
+  if (!make_room(shares, queue)) return HR_NONE;
   if (!hr__pair_map_add(&shares->numbers, queue->arena, name, shares->count)) return HR_NONE;
-  double weight = parent == HR_NONE ? hr__tenant_weight(shares->weights, queue->trace, (uint32_t)name.a) : 1;
-  shares->n_tenants += parent == HR_NONE;
-  struct hr__account account = {.parent = parent, .weight = weight, .factor = 1};
-  if (parent != HR_NONE) { /* until it is ranked it stands where the tenant does */
-    account.rank = shares->accounts[parent].rank;
+  struct hr__account account = {.parent = parent, .x_at = shares->x, .weight = 1, .factor = 1};
+  if (parent == HR_NONE) {
+    account.weight = hr__tenant_weight(shares->weights, queue->trace, (uint32_t)name.a);
+    shares->weights_of_tenants += account.weight;
+    shares->n_tenants++;
+  } else {
     account.factor = shares->accounts[parent].factor;
+    shares->accounts[parent].weights_below += account.weight;
   }
   shares->accounts[shares->count] = account;
   return shares->count++;
@@ -61,114 +67,134 @@ uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *q
   uint64_t user = trace->user ? trace->user[job.id] : HR_NONE;
   uint32_t number = find_or_make(shares, queue, (struct hr__pair){tenant, HR_NONE}, HR_NONE);
   if (number == HR_NONE || !trace->user) return number;
-  return find_or_make(shares, queue, (struct hr__pair){tenant, user}, number);
+  return find_or_make(shares, queue, (struct hr__pair){tenant, (uint64_t)1 << 32 | user}, number);
 }
 
-double hr__shares_usage(const struct hr__shares *shares, uint32_t account, int64_t now_us) {
+/* ---- Usage ------------------------------------------------------------------------------------------ */
+
+static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
   const struct hr__account *of = &shares->accounts[account];
-  double passed_us = (double)(now_us - of->at_us), gpus = of->running_gpus;
-  if (shares->half_life_us == 0) return of->usage + gpus * passed_us;
-  double left = exp2(-passed_us / (double)shares->half_life_us);
-  return of->usage * left + gpus * ((double)shares->half_life_us / LN_2) * (1 - left);
+  double per_x = shares->half_life_us > 0 ? shares->half_life_us / LN_2 : 1;
+  return of->usage + of->running_gpus * per_x * (shares->x - of->x_at);
 }
 
-void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t gpus, int64_t now_us) {
+void hr__shares_come_to(struct hr__shares *shares, int64_t now_us) {
+  if (shares->half_life_us <= 0) {
+    shares->x = (double)now_us;
+    return;
+  }
+  while ((double)(now_us - shares->moment_us) > FARTHEST * shares->half_life_us) {
+    for (uint32_t i = 0; i < shares->count; i++) {
+      shares->accounts[i].usage = ldexp(shares->accounts[i].usage, -FARTHEST);
+      shares->accounts[i].x_at = ldexp(shares->accounts[i].x_at, -FARTHEST);
+    }
+    shares->moment_us += (int64_t)(FARTHEST * shares->half_life_us);
+  }
+  shares->x = exp2((double)(now_us - shares->moment_us) / shares->half_life_us);
+}
+
+double hr__shares_usage(const struct hr__shares *shares, uint32_t account) {
+  double scaled = scaled_usage(shares, account);
+  return shares->half_life_us > 0 ? scaled / shares->x : scaled;
+}
+
+static void run(struct hr__shares *shares, uint32_t account, int64_t gpus) {
   struct hr__account *of = &shares->accounts[account];
-  of->usage = hr__shares_usage(shares, account, now_us);
-  of->at_us = now_us;
+  of->usage = scaled_usage(shares, account);
+  of->x_at = shares->x;
   of->running_gpus = (uint32_t)((int64_t)of->running_gpus + gpus);
 }
 
-/* ---- Ranks ------------------------------------------------------------------------------------------ */
-
-static bool has_users(const struct hr__shares *shares) {
-  return shares->count > shares->n_tenants;
+void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t gpus) {
+  run(shares, account, gpus);
+  uint32_t parent = shares->accounts[account].parent;
+  if (parent != HR_NONE) run(shares, parent, gpus);
 }
 
-static bool is_leaf(const struct hr__shares *shares, uint32_t account) {
-  return !has_users(shares) || shares->accounts[account].parent != HR_NONE;
+/* ---- Keys ------------------------------------------------------------------------------------------- */
+
+/* The bits of a number that is not negative compare as it does: sign, exponent and 20 bits of its fraction. */
+static uint64_t upper_bits(double number) {
+  uint64_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  return bits >> 32;
 }
+
+static double by_weight(const struct hr__shares *shares, uint32_t account) {
+  return scaled_usage(shares, account) / shares->accounts[account].weight;
+}
+
+/* U / S of an account, given the total usage. */
+static double effective_by_share(const struct hr__shares *shares, uint32_t account, double total) {
+  const struct hr__account *of = &shares->accounts[account];
+  if (total <= 0) return 0;
+  double own = scaled_usage(shares, account) / total;
+  if (of->parent == HR_NONE) return own / (of->weight / shares->weights_of_tenants);
+  const struct hr__account *parent = &shares->accounts[of->parent];
+  double among = of->weight / parent->weights_below;
+  double effective = own + (scaled_usage(shares, of->parent) / total - own) * among;
+  return effective / (parent->weight / shares->weights_of_tenants * among);
+}
+
+/* In the order in which tenants came, so that the sum is always the same. */
+static double total_usage(const struct hr__shares *shares) {
+  double total = 0;
+  for (uint32_t i = 0; i < shares->count; i++)
+    if (shares->accounts[i].parent == HR_NONE) total += scaled_usage(shares, i);
+  return total;
+}
+
+int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account) {
+  uint32_t parent = shares->accounts[account].parent;
+  if (shares->rule == HR__SHARE_CLASSIC) return -llround(shares->accounts[account].factor * 0x1p62);
+  if (parent == HR_NONE) return (int64_t)(upper_bits(by_weight(shares, account)) << 32);
+  return (int64_t)(upper_bits(by_weight(shares, parent)) << 32 | upper_bits(by_weight(shares, account)));
+}
+
+/* ---- Factors ---------------------------------------------------------------------------------------- */
 
 static int by_standing(const void *left, const void *right) {
-  const struct hr__standings *a = left, *b = right;
+  const struct hr__standing_of *a = left, *b = right;
   if (a->parent != b->parent) return a->parent < b->parent ? -1 : 1;
   if (a->own != b->own) return a->own < b->own ? -1 : 1;
   return a->account < b->account ? -1 : 1;
 }
 
-/* Usage of all accounts now, by number; returns that of all tenants. */
-static double read_usage(struct hr__shares *shares, int64_t now_us, double *weights) {
-  double total = 0;
-  *weights = 0;
-  for (uint32_t i = 0; i < shares->count; i++)
-    shares->room[i] = (struct hr__standings){.account = i, .usage = hr__shares_usage(shares, i, now_us)};
-  for (uint32_t i = 0; i < shares->count; i++) {
-    const struct hr__account *account = &shares->accounts[i];
-    if (account->parent != HR_NONE) {
-      shares->room[account->parent].usage += shares->room[i].usage;
-      shares->room[account->parent].weights_below += account->weight;
-    } else {
-      *weights += account->weight;
-    }
-    if (is_leaf(shares, i)) total += shares->room[i].usage;
-  }
-  return total;
+/* Accounts that have jobs of their own: users, or tenants where the trace tells no users. */
+static bool is_leaf(const struct hr__shares *shares, uint32_t account) {
+  return shares->count == shares->n_tenants || shares->accounts[account].parent != HR_NONE;
 }
 
-/* Siblings by usage / weight, depth first. */
-static void stand_by_tree(struct hr__shares *shares) {
-  for (uint32_t i = 0; i < shares->count; i++) {
-    const struct hr__account *account = &shares->accounts[i];
-    shares->room[i].own = shares->room[i].usage / account->weight;
-    if (account->parent != HR_NONE) shares->room[i].parent = shares->room[account->parent].own;
-  }
+/* A tenant has the factor of the best of its users. */
+static void set_factor(struct hr__shares *shares, uint32_t account, double factor) {
+  uint32_t parent = shares->accounts[account].parent;
+  shares->accounts[account].factor = factor;
+  if (parent != HR_NONE && shares->accounts[parent].factor < factor) shares->accounts[parent].factor = factor;
 }
 
-/* U / S; parents stand before their children. */
-static void stand_by_classic(struct hr__shares *shares, double total, double weights) {
-  for (uint32_t i = 0; i < shares->count; i++) {
-    struct hr__standings *standing = &shares->room[i];
-    const struct hr__account *account = &shares->accounts[i];
-    double effective = total > 0 ? standing->usage / total : 0, share = account->weight / weights;
-    if (account->parent != HR_NONE) {
-      const struct hr__standings *parent = &shares->room[account->parent];
-      double among = account->weight / parent->weights_below;
-      double of_parent = total > 0 ? parent->usage / total : 0;
-      effective += (of_parent - effective) * among;
-      share = shares->accounts[account->parent].weight / weights * among;
-    }
-    standing->own = effective / share;
-  }
-}
-
-/* Leaves in order; ties share the place of the first. A tenant stands where its first user does. */
-static void rank_leaves(struct hr__shares *shares) {
+static void rank_down_the_tree(struct hr__shares *shares) {
   uint32_t n_leaves = 0;
-  for (uint32_t i = 0; i < shares->count; i++) shares->accounts[i].rank = HR_NONE;
-  for (uint32_t i = 0; i < shares->count; i++)
-    if (is_leaf(shares, i)) shares->room[n_leaves++] = shares->room[i];
+  for (uint32_t i = 0; i < shares->count; i++) {
+    uint32_t parent = shares->accounts[i].parent;
+    if (is_leaf(shares, i))
+      shares->room[n_leaves++] =
+          (struct hr__standing_of){i, parent == HR_NONE ? 0 : by_weight(shares, parent), by_weight(shares, i)};
+  }
   qsort(shares->room, n_leaves, sizeof *shares->room, by_standing);
   for (uint32_t i = 0, place = 0; i < n_leaves; i++) {
-    const struct hr__standings *standing = &shares->room[i];
-    bool tied = i > 0 && standing->parent == shares->room[i - 1].parent && standing->own == shares->room[i - 1].own;
-    if (!tied) place = i;
-    struct hr__account *account = &shares->accounts[standing->account];
-    account->rank = place;
-    account->factor = shares->rule == HR__SHARE_CLASSIC ? exp2(-standing->own) : (double)(n_leaves - place) / n_leaves;
-    if (account->parent == HR_NONE || shares->accounts[account->parent].rank <= place) continue;
-    shares->accounts[account->parent].rank = place;
-    shares->accounts[account->parent].factor = account->factor;
+    const struct hr__standing_of *of = &shares->room[i], *before = of - 1;
+    if (i > 0 && (of->parent != before->parent || of->own != before->own)) place = i;
+    set_factor(shares, of->account, (double)(n_leaves - place) / n_leaves);
   }
 }
 
-bool hr__shares_update(struct hr__shares *shares, int64_t now_us) {
-  if (now_us < shares->next_us || shares->count == 0) return false;
-  shares->next_us = now_us + shares->period_us;
-  double weights, total = read_usage(shares, now_us, &weights);
-  if (shares->rule == HR__SHARE_TREE)
-    stand_by_tree(shares);
-  else
-    stand_by_classic(shares, total, weights);
-  rank_leaves(shares);
-  return true;
+void hr__shares_work_out(struct hr__shares *shares) {
+  double total = total_usage(shares);
+  for (uint32_t i = 0; i < shares->count; i++) shares->accounts[i].factor = 0;
+  if (shares->rule == HR__SHARE_TREE) {
+    rank_down_the_tree(shares);
+    return;
+  }
+  for (uint32_t i = 0; i < shares->count; i++)
+    if (is_leaf(shares, i)) set_factor(shares, i, exp2(-effective_by_share(shares, i, total)));
 }

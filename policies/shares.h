@@ -4,15 +4,19 @@
 
 /*
  * Who has used how much of what is due to him. An account is a tenant, or a user of a tenant where the trace tells
- * users; its usage is GPU-time that fades with a half-life, worked out in closed form: what was used dt ago counts
- * 2^(-dt / half-life). All users of a tenant have equal shares, tenants have those that their quotas' weights say.
+ * users. Usage is GPU-time that fades with a half-life h: what was used dt ago counts 2^(-dt / h). All users of a
+ * tenant have equal shares, tenants have those that their quotas' weights say.
  *
- * Factors and ranks are worked out every `period_us`, as Slurm does (multifactor priority plugin: PriorityCalcPeriod):
+ * Usage is kept in closed form and scaled to a fixed moment, as the sum of GPUs x (h / ln 2) x (x(end) - x(begin)) with
+ * x(t) = 2^((t - moment) / h): so the usage of who runs nothing stands still while that of others grows, and accounts
+ * compare as their faded usages do. Without fading x is time itself.
  *
- *   tree     Fair Tree: siblings are ranked by share / usage, the greatest first, depth first; ties are one, and share
- *            their children. The factor is rank from the end / number of accounts.
- *   classic  factor 2^(-U / S): S an account's share of the whole, U its effective usage, U = own + (U of parent - own)
- * x share among its siblings, all as parts of the total usage.
+ * Two rules say who is better off:
+ *
+ *   tree     Fair Tree (Slurm, fair_tree.html): siblings by usage / share, the least first, depth first; accounts that
+ *            are tied are one, and share their children. The factor is the rank from the end / number of accounts.
+ *   classic  factor 2^(-U / S) (Slurm, multifactor priority plugin): S an account's share of the whole, U its effective
+ *            usage, U = own + (U of parent - own) x share among its siblings, all as parts of the total usage.
  */
 
 #include "policies/queue.h"
@@ -20,38 +24,45 @@
 enum hr__share_rule { HR__SHARE_TREE, HR__SHARE_CLASSIC };
 
 struct hr__account {
-  uint32_t parent;       /* HR_NONE: a tenant */
-  uint32_t running_gpus; /* of accounts that have jobs */
-  int64_t at_us;         /* when `usage` was true */
-  double usage;          /* GPUs x microseconds */
-  double weight;         /* among those of one parent */
-  double factor;         /* 0 to 1, 1 the best */
-  int64_t rank;          /* the least is the best; equal when tied */
+  uint32_t parent; /* HR_NONE: a tenant, whose usage is that of all its jobs */
+  uint32_t running_gpus;
+  double usage; /* scaled, when x was `x_at` */
+  double x_at;
+  double weight;        /* among those of one parent */
+  double weights_below; /* of those whose parent it is */
+  double factor;        /* 0 to 1, 1 the best; as of the last update */
 };
 
 struct hr__shares {
   enum hr__share_rule rule;
-  int64_t half_life_us; /* 0: nothing fades */
-  int64_t period_us, next_us;
+  double half_life_us;                 /* 0: nothing fades */
+  int64_t moment_us;                   /* that usage is scaled to */
+  double x;                            /* now */
   const struct hr_quota_spec *weights; /* of tenants; NULL: all equal */
   struct hr__account *accounts;
   uint32_t count, capacity, n_tenants;
-  struct hr__pair_map numbers; /* (tenant, user); (tenant, HR_NONE) of the tenant itself */
-  struct hr__standings *room;  /* for all accounts, while they are ranked */
+  double weights_of_tenants;
+  struct hr__pair_map numbers;  /* (tenant, user); (tenant, HR_NONE) of the tenant itself */
+  struct hr__standing_of *room; /* for all accounts, while they are ranked */
   uint32_t room_capacity;
 };
 
-void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us, int64_t period_us,
+void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
                      const struct hr_quota_spec *weights);
 /* What the quotas say of a tenant, 1 when nothing. */
 double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_trace *trace, uint32_t tenant);
 /* The job's account, made when it is not there yet; HR_NONE: out of memory. */
 uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *queue, hr_job job);
+/* Time has come to `now_us`; to be told before all that follows. */
+void hr__shares_come_to(struct hr__shares *shares, int64_t now_us);
 /* A job of the account starts (more GPUs) or stops (fewer). */
-void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t gpus, int64_t now_us);
-/* Usage as of now. */
-double hr__shares_usage(const struct hr__shares *shares, uint32_t account, int64_t now_us);
-/* Works factors and ranks out if it is time; whether it was. */
-bool hr__shares_update(struct hr__shares *shares, int64_t now_us);
+void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t gpus);
+/* Usage now, in GPUs x microseconds, faded. */
+double hr__shares_usage(const struct hr__shares *shares, uint32_t account);
+/* A key by which accounts compare under the rule, the least the best off. Under `tree` it tells usages apart that
+   differ by a millionth, and never decreases with time. */
+int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account);
+/* Works all factors out. */
+void hr__shares_work_out(struct hr__shares *shares);
 
 #endif

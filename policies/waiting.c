@@ -259,6 +259,24 @@ enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting) {
   return status;
 }
 
+/* Lists the first lane anew as long as that makes another one the first. */
+static enum hr_status look_again(struct hr__waiting *waiting, struct hr__shape *shape) {
+  struct hr__lane *first = NULL;
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && first != lane_listed(waiting, shape->head)) {
+    first = lane_listed(waiting, shape->head);
+    status = relist(waiting, first, true);
+  }
+  return status;
+}
+
+enum hr_status hr__waiting_look_again(struct hr__waiting *waiting) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < waiting->n_active && status == HR_OK; i++)
+    status = look_again(waiting, hr__active_shape(waiting, i));
+  return status == HR_OK ? hr__waiting_park(waiting) : status;
+}
+
 /* ---- Asking ----------------------------------------------------------------------------------------- */
 
 struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
@@ -274,15 +292,23 @@ static void make_full(const struct hr__waiting *waiting, const struct hr__lane *
   if (has_lanes(waiting)) entry->key = waiting->full_key(waiting->self, lane, *entry);
 }
 
-bool hr__waiting_next(const struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
+/* Lists a lane anew if its key has grown by itself; the search then begins again. */
+static bool moves_back(struct hr__waiting *waiting, struct hr__lane *lane, struct hr_job_entry *from) {
+  if (!waiting->keys_grow || listing(waiting, lane).key == lane->listed.key) return false;
+  waiting->failed = waiting->failed || relist(waiting, lane, true) != HR_OK;
+  *from = (struct hr_job_entry){BEFORE_ALL, {0}, 0};
+  return !waiting->failed;
+}
+
+bool hr__waiting_next(struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
                       int64_t bound, struct hr_job_entry *entry) {
   if (!has_lanes(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
   struct hr_job_entry listed = {BEFORE_ALL, {0}, 0};
-  const struct hr__lane *lane;
+  struct hr__lane *lane;
   do {
     if (!hr_job_tree_next(&shape->lanes, listed.key, listed.job, bound, &listed)) return false;
     lane = lane_listed(waiting, listed);
-  } while (is_held(waiting, lane));
+  } while (moves_back(waiting, lane, &listed) || is_held(waiting, lane));
   if (!hr_job_tree_next(&lane->jobs, BEFORE_ALL, (hr_job){0}, bound, entry)) return false;
   make_full(waiting, lane, entry);
   return true;

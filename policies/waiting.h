@@ -62,6 +62,8 @@ struct hr__waiting {
   uint32_t *lane_of;                               /* by job, while it waits; NULL without lanes */
   int64_t *key_of;                                 /* by job: the key it came with; likewise */
   uint32_t n_walks;
+  bool keys_grow; /* by themselves, and never shrink */
+  bool failed;    /* out of memory while it was asked something */
 };
 
 /* What a job waits with. */
@@ -83,6 +85,9 @@ struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t 
 /* Lanes of a name, or all lanes, have other keys now. */
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
+/* Keys have grown by themselves: finds the first job of each shape. What comes behind it is put in order when it is
+   asked for. */
+enum hr_status hr__waiting_look_again(struct hr__waiting *waiting);
 
 /* Takes lanes that are held back out of the way as far as they are first of their shapes, and puts all back. To be done
    after each start and each stop. */
@@ -92,7 +97,7 @@ enum hr_status hr__waiting_unpark(struct hr__waiting *waiting);
 /* The shape of the first waiting job of all; NULL when none waits, or all are held back. */
 struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting);
 /* The shape's first job after `last` with a value of at most `bound`. With lanes: the first of all. */
-bool hr__waiting_next(const struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
+bool hr__waiting_next(struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
                       int64_t bound, struct hr_job_entry *entry);
 
 /* A walk down all jobs of a shape in order, some of which may be removed while it goes. */
