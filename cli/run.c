@@ -87,15 +87,6 @@ static bool wants_table(const struct run_args *args) {
 
 /* ---- Replaying -------------------------------------------------------------------------------------- */
 
-static bool has_prices(const struct hr_scenario *scenario) {
-  const struct hr_cost_spec *costs = &scenario->costs;
-  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
-    if (scenario->cluster.pools[i].market.market != HR_MARKET_NONE) return true;
-  return costs->storage.uusd_per_gb_month || costs->egress.uusd_per_gb || costs->operations.uusd_per_month ||
-         costs->operations.uusd_per_node_month || costs->downtime.uusd_per_gpu_hour ||
-         costs->downtime.uusd_per_missed_deadline || costs->n_plans;
-}
-
 static enum hr_status make_accounts(struct run *run, struct hr_fold *folds, uint32_t *n_folds, struct hr_error *error) {
   const struct hr_scenario *scenario = run->input.scenario;
   run->ledger = hr_ledger_create(run->input.trace, &scenario->cluster, run->args->jobs != NULL);
@@ -121,7 +112,7 @@ static enum hr_status make_folds(struct run *run, struct hr_fold *folds, uint32_
     if (status != HR_OK) return status;
     folds[(*n_folds)++] = hr_timeline_fold(run->timeline);
   }
-  return has_prices(run->input.scenario) ? make_accounts(run, folds, n_folds, error) : HR_OK;
+  return hr_scenario_has_prices(run->input.scenario) ? make_accounts(run, folds, n_folds, error) : HR_OK;
 }
 
 static enum hr_status summarize(struct run *run, struct hr_error *error) {
@@ -310,7 +301,7 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
   enum hr_status status = input_open(&run->input, path, args, error);
   if (status == HR_OK && !run->input.trace_path)
     status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
-  if (status == HR_OK && run->args->costs && !has_prices(run->input.scenario))
+  if (status == HR_OK && run->args->costs && !hr_scenario_has_prices(run->input.scenario))
     status = hr_fail(error, HR_BAD_INPUT,
                      "--costs %s: nothing in %s has a price; give a pool a market, or the scenario costs",
                      run->args->costs, path);
