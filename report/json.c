@@ -215,6 +215,17 @@ static void put_groups(struct json *json, cJSON *root, const char *key, const st
   }
 }
 
+static void put_fairness(struct json *json, cJSON *root, const struct hr_fairness *fairness) {
+  cJSON *inner = put_object(json, root, "fairness");
+  bool any = fairness->parties > 0;
+  put_text(json, inner, "over", fairness->over);
+  put_count(json, inner, "parties", fairness->parties);
+  put_number_if(json, inner, "jain", any, fairness->jain);
+  put_distribution(json, inner, "finish_time_fairness", &fairness->finish_time);
+  cJSON *finish = cJSON_GetObjectItemCaseSensitive(inner, "finish_time_fairness");
+  put_number_if(json, finish, "share_above_1", any, fairness->share_above_1);
+}
+
 /* ---- Costs ------------------------------------------------------------------------------------------ */
 
 /* A name of the input as a key. */
@@ -342,6 +353,7 @@ static cJSON *make_tree(const struct hr_summary *summary, const struct hr_run_la
   put_groups(&json, root, "by_size", summary->by_size, summary->n_sizes);
   put_groups(&json, root, "by_class", summary->by_class, summary->n_classes);
   put_groups(&json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
+  put_fairness(&json, root, &summary->fairness);
   put_markets(&json, root, summary);
   put_evidence(&json, root, summary);
   put_remarks(&json, root, label);

@@ -77,6 +77,15 @@ struct hr_spot_figures {
   double availability; /* nodes that were there or could be had / nodes of the pools, over the run */
 };
 
+/* How evenly those who share the cluster were served, over jobs that completed. */
+struct hr_fairness {
+  const char *over; /* who they are: "tenants", or "users" where the trace has no tenants, else "jobs" */
+  uint64_t parties; /* of them, those with a completed job */
+  double jain;      /* Jain's index of their mean run time / completion time; 0 of nothing */
+  struct hr_distribution finish_time; /* completion time / that on an equal share of the cluster */
+  double share_above_1;               /* jobs that would have done better on their share; 0 of nothing */
+};
+
 struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
   uint64_t jobs_backfilled;
@@ -97,6 +106,7 @@ struct hr_summary {
   struct hr_goodput goodput;
   struct hr_spot_figures spot;
   struct hr_cost_summary *costs; /* NULL: nothing has a price */
+  struct hr_fairness fairness;
 };
 
 /* How long things took on the wall clock; measured by the caller. */
