@@ -183,46 +183,6 @@ static void note_rejected(FILE *out, const struct run *run, enum hr_reason reaso
             rejection_words(reason));
 }
 
-/* A run without a horizon in which jobs wait for what never comes, or lose their work again and again. */
-static enum hr_status note_standstill(struct run *run, struct hr_error *error) {
-  uint64_t left = run->result->n_waiting + run->result->n_running;
-  if (!run->result->stood_still) return HR_OK;
-  enum hr_status status = hr_notes_add(&run->notes,
-                                       "warning: the run was given up after %" PRId64 " days, %" PRIu64
-                                       " job%s unfinished: for a year none "
-                                       "ended and no work became safe; 'horizon_s' ends a run sooner",
-                                       run->result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
-}
-
-static bool has_tenant(const struct hr_trace *trace, const char *name) {
-  for (uint32_t i = 0; i < trace->tenants.count; i++)
-    if (strcmp(trace->tenants.text[i], name) == 0) return true;
-  return false;
-}
-
-static enum hr_status note_budgets(struct run *run, struct hr_error *error) {
-  const struct hr_cost_spec *costs = &run->input.scenario->costs;
-  for (size_t i = 0; i < costs->n_budgets; i++) {
-    if (has_tenant(run->input.trace, costs->budgets[i].tenant)) continue;
-    if (hr_notes_add(&run->notes, "the budget of tenant '%s': no job of the trace is theirs",
-                     costs->budgets[i].tenant) != HR_OK)
-      return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  }
-  return HR_OK;
-}
-
-static enum hr_status note_quotas(struct run *run, struct hr_error *error) {
-  const struct hr_quota_spec *quotas = run->input.scenario->quotas;
-  for (uint32_t i = 0; quotas && i < quotas->n_nodes; i++) {
-    const struct hr_quota_node *node = &quotas->nodes[i];
-    if (!node->is_tenant || has_tenant(run->input.trace, node->name)) continue;
-    if (hr_notes_add(&run->notes, "the quota of tenant '%s': no job of the trace is theirs", node->name) != HR_OK)
-      return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  }
-  return HR_OK;
-}
-
 static void print_notes(const struct run *run) {
   static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,     HR_REASON_NO_GPU_TYPE, HR_REASON_NO_REGION,
                                            HR_REASON_NO_CLASS_POOL, HR_REASON_SPOT_ONLY,   HR_REASON_POLICY};
@@ -270,9 +230,7 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
                                .n_skipped_reasons = trace->n_skipped_reasons};
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
-  enum hr_status status = note_standstill(run, error);
-  if (status == HR_OK) status = note_budgets(run, error);
-  if (status == HR_OK) status = note_quotas(run, error);
+  enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, run->result, &run->notes, error);
   if (status == HR_OK) status = write_files(run, &label, error);
   if (status != HR_OK) return status;
   print_notes(run);
