@@ -7,10 +7,7 @@
 #include "cli/progress.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 struct run_args {
   struct input_args input;
@@ -190,16 +187,6 @@ static void print_notes(const struct run *run) {
   input_print_notes(stderr, &run->input);
   for (size_t i = 0; i < run->notes.count; i++) fprintf(stderr, "note: %s\n", run->notes.text[i]);
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) note_rejected(stderr, run, reasons[i]);
-}
-
-static bool wants_colour(void) {
-  const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
-  return isatty(STDOUT_FILENO) && !(no_colour && no_colour[0]) && terminal && strcmp(terminal, "dumb") != 0;
-}
-
-static double peak_rss_mib(void) {
-  struct rusage usage;
-  return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
 }
 
 static enum hr_status write_files(struct run *run, const struct hr_run_label *label, struct hr_error *error) {

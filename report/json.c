@@ -46,13 +46,21 @@ static void put_policy(struct hr__json *json, cJSON *root, const struct hr_polic
   hr__json_params(json, policy, choice);
 }
 
-void hr__json_seed(struct hr__json *json, cJSON *object, const char *key, uint64_t seed) {
+static cJSON *make_seed(uint64_t seed) {
   char buffer[HR__NUMBER_BYTES];
   *hr__put_u64(buffer, seed) = '\0';
-  if (seed <= EXACT_IN_DOUBLE)
-    hr__json_raw(json, object, key, buffer);
-  else
-    hr__json_text(json, object, key, buffer);
+  return seed <= EXACT_IN_DOUBLE ? cJSON_CreateRaw(buffer) : cJSON_CreateString(buffer);
+}
+
+void hr__json_seed(struct hr__json *json, cJSON *object, const char *key, uint64_t seed) {
+  cJSON *item = make_seed(seed);
+  if (item && cJSON_AddItemToObject(object, key, item)) return;
+  cJSON_Delete(item);
+  json->failed = true;
+}
+
+void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed) {
+  hr__json_append(json, array, make_seed(seed));
 }
 
 static void put_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,

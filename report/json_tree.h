@@ -31,6 +31,7 @@ cJSON *hr__json_append(struct hr__json *json, cJSON *array, cJSON *item);
 
 /* Whole numbers up to 2^53 as such, larger ones as text, which readers that know only doubles leave whole. */
 void hr__json_seed(struct hr__json *json, cJSON *object, const char *key, uint64_t seed);
+void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed);
 /* A value for each of the policy's parameters. */
 void hr__json_params(struct hr__json *json, cJSON *object, const struct hr_policy_choice *choice);
 void hr__json_notes(struct hr__json *json, cJSON *array, const struct hr_notes *notes);
