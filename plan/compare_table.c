@@ -128,15 +128,15 @@ static void put_differences(struct table *table, const struct block *block, uint
 /* No row where all intervals are of no width, and no cell where one is. */
 static void put_margins(struct table *table, const struct block *block, uint32_t contender) {
   char text[HR__FIGURE_BYTES];
-  bool any = false;
+  size_t count = 0; /* up to the last that has a width */
   for (size_t i = 0; i < block->count; i++) {
     struct hr_estimate estimate = hr__estimate(table->comparison, contender, block->metric[i]);
-    any = any || estimate.high > estimate.low;
+    if (estimate.high > estimate.low) count = i + 1;
   }
-  if (!any) return;
+  if (count == 0) return;
   fputs(hr__dim(&table->console), table->console.out);
   put_name(table, "  95 % margin");
-  for (size_t i = 0; i < block->count; i++) {
+  for (size_t i = 0; i < count; i++) {
     struct hr_estimate estimate = hr__estimate(table->comparison, contender, block->metric[i]);
     bool wide = estimate.high > estimate.low;
     put_cell(table, wide ? hr__margin_text(hr__metric_infos[block->metric[i]].unit, &estimate, text) : "", ' ');
