@@ -27,7 +27,7 @@ uint64_t hr_replication_seed(uint64_t seed, uint32_t replication) {
 
 static double *nans(size_t count) {
   double *values = malloc((count + 1) * sizeof *values);
-  for (size_t i = 0; values && i < count; i++) values[i] = NAN;
+  for (size_t i = 0; values && i < count; i++) values[i] = HR__UNKNOWN;
   return values;
 }
 
@@ -100,7 +100,7 @@ static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr
   uint32_t count = comparison->n_replications;
   for (uint32_t i = 0; i < count; i++) comparison->seeds[i] = hr_replication_seed(config->scenario->seed, i);
   if (!config->scenario->prices_drawn || count == 1) return HR_OK;
-  comparison->scenarios = calloc(count, sizeof(*comparison->scenarios));
+  comparison->scenarios = calloc((size_t)count + 1, sizeof(*comparison->scenarios));
   const char **overrides = calloc(config->n_overrides + 1, sizeof(*overrides));
   enum hr_status status =
       comparison->scenarios && overrides ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the replications");
@@ -217,7 +217,7 @@ static void drop_stops(struct hr_comparison *comparison) {
     if (comparison->first_runs[i].summary->stoppable) return;
   for (uint32_t i = 0; i < comparison->config.n_contenders; i++)
     for (size_t k = 0; k < sizeof stops / sizeof *stops; k++)
-      for (uint32_t r = 0; r < comparison->n_replications; r++) hr__values_of(comparison, i, stops[k])[r] = NAN;
+      for (uint32_t r = 0; r < comparison->n_replications; r++) hr__values_of(comparison, i, stops[k])[r] = HR__UNKNOWN;
 }
 
 static bool same_policy(const struct hr_policy_choice *a, const struct hr_policy_choice *b) {

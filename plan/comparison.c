@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct hr_estimate unknown = {NAN, NAN, NAN, NAN, false};
+static const struct hr_estimate unknown = {HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, HR__UNKNOWN, false};
 
 struct hr_estimate hr__estimate(const struct hr_comparison *comparison, uint32_t contender, enum hr__metric metric) {
   return hr__estimate_paired(hr__values_of(comparison, 0, metric), hr__values_of(comparison, contender, metric),

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "plan/metrics.h"
 
-#include <math.h>
-
 #define METRIC_INFO(id, name, block, title, unit) [id] = {name, block, title, unit},
 const struct hr__metric_info hr__metric_infos[HR__N_METRICS] = {HR__METRIC_TABLE(METRIC_INFO)};
 const struct hr__metric_info hr__group_metric_infos[HR__N_GROUP_METRICS] = {HR__GROUP_METRIC_TABLE(METRIC_INFO)};
 
 static double known_if(bool known, double value) {
-  return known ? value : (double)NAN;
+  return known ? value : HR__UNKNOWN;
 }
 
 static void put_distributions(const struct hr_summary *summary, double *values) {
@@ -42,7 +40,7 @@ void hr__metrics_of_run(const struct hr__one_run *run, double values[HR__N_METRI
   values[HR__BUSY_MAKESPAN] = known_if(summary->makespan_s > 0, summary->utilization_makespan);
   values[HR__COMPLETED] = (double)summary->jobs_completed;
   values[HR__UNFINISHED] = (double)summary->jobs_unfinished;
-  values[HR__COST] = summary->costs ? (double)summary->costs->total_uusd / 1e6 : (double)NAN;
+  values[HR__COST] = summary->costs ? (double)summary->costs->total_uusd / 1e6 : HR__UNKNOWN;
   values[HR__PREEMPTIONS] = (double)run->preemptions;
   values[HR__RESTARTS] = (double)run->restarts;
   values[HR__LOST] = summary->goodput.lost_gpu_hours;

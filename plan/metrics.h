@@ -6,6 +6,11 @@
 
 #include "plan/one_run.h"
 
+#include <math.h>
+
+/* What a run does not have, or cannot be told. */
+#define HR__UNKNOWN ((double)NAN)
+
 enum hr__unit { HR__SECONDS, HR__FACTOR, HR__SHARE, HR__INDEX, HR__COUNT, HR__GPU_HOURS, HR__DOLLARS };
 
 /* Name in files; block of the table and column in it; unit. Blocks have at most five columns. */

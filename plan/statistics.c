@@ -6,6 +6,7 @@
  */
 
 #include "plan/statistics.h"
+#include "plan/metrics.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -36,7 +37,7 @@ struct hr_estimate hr__estimate_paired(const double *first, const double *other,
   if (count > 1)
     half = half_width(first, other, count, mean);
   else if (!exact)
-    half = NAN;
+    half = HR__UNKNOWN;
   struct hr_estimate estimate = {
       .value = mean_of(other, count), .difference = mean, .low = mean - half, .high = mean + half};
   estimate.significant = estimate.low > 0 || estimate.high < 0;

@@ -59,7 +59,7 @@ static void one_run_tells_all_or_nothing(void) {
 }
 
 static void what_a_run_lacks_is_not_told(void) {
-  const double first[] = {1, 2}, other[] = {3, NAN};
+  const double first[] = {1, 2}, other[] = {3, (double)NAN};
   struct hr_estimate estimate = hr__estimate_paired(first, other, 2, false);
   CU_ASSERT(isnan(estimate.value) && isnan(estimate.difference) && isnan(estimate.low));
   CU_ASSERT_FALSE(estimate.significant);

@@ -111,8 +111,8 @@ static void sharing_is_the_mean_over_a_stay(void) {
   struct hr_fairness fairness = fairness_of(jobs, MOST_JOBS, tenant, NEVER);
   double sum = 0;
   for (int i = 0; i < MOST_JOBS; i++) {
-    double end_s = jobs[i].start_s + jobs[i].work_s, there = 0;
-    for (double t = jobs[i].submit_s; t < end_s; t++)
+    int end_s = (int)(jobs[i].start_s + jobs[i].work_s), there = 0;
+    for (int t = (int)jobs[i].submit_s; t < end_s; t++)
       for (uint32_t who = 0; who < 3; who++) {
         bool found = false;
         for (int k = 0; k < MOST_JOBS; k++)
