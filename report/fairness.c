@@ -58,7 +58,7 @@ struct instants {
 
 struct presence {
   struct instants begins, ends;
-  size_t count;
+  size_t count, most; /* spells; at one time */
 };
 
 static void presence_finish(struct presence *presence) {
@@ -113,6 +113,15 @@ static bool sum_up(struct instants *instants, size_t count) {
   return true;
 }
 
+static size_t most_at_once(const struct presence *presence) {
+  size_t most = 0;
+  for (size_t begun = 0, ended = 0; begun < presence->count; begun++) {
+    while (presence->ends.at_us[ended] < presence->begins.at_us[begun]) ended++;
+    if (begun + 1 - ended > most) most = begun + 1 - ended;
+  }
+  return most;
+}
+
 static bool presence_make(const struct hr_result *result, const struct parties *parties, struct presence *presence) {
   size_t most = (size_t)result->n_jobs + 1;
   uint32_t *last = calloc((size_t)parties->count + 1, sizeof *last);
@@ -122,6 +131,7 @@ static bool presence_make(const struct hr_result *result, const struct parties *
   if (good) walk_jobs(result, parties, last, presence);
   free(last);
   good = good && sort_times(presence->ends.at_us, presence->count);
+  if (good) presence->most = most_at_once(presence);
   return good && sum_up(&presence->begins, presence->count) && sum_up(&presence->ends, presence->count);
 }
 
@@ -157,10 +167,10 @@ static struct course course_of(const struct hr_result *result, uint32_t job) {
   return (struct course){(double)(jct_us + short_by_us), (double)(work_us + short_by_us)};
 }
 
-/* By how much an n-th of the cluster is too small for the job. */
+/* By how much an n-th of the cluster is too small for the job. Most jobs fit into any share that there ever was. */
 static double stretch_of(const struct hr_result *result, const struct presence *presence, uint64_t gpus, uint32_t job) {
   int64_t came_us = result->trace->submit_us[job], went_us = left_us(result, job);
-  if (came_us == went_us) return 1;
+  if ((uint64_t)result->trace->gpus[job] * presence->most <= gpus || came_us == went_us) return 1;
   double sharing = (double)(integral(presence, went_us) - integral(presence, came_us)) / (double)(went_us - came_us);
   double stretch = result->trace->gpus[job] * sharing / (double)gpus;
   return stretch > 1 ? stretch : 1;
