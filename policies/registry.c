@@ -25,6 +25,16 @@ static const struct hr_policy_setting settings[] = {{"fifo", "queue", {{"order",
                                                     {"smallest", "queue", {{"order", "smallest"}}},
                                                     {"largest", "queue", {{"order", "largest"}}},
                                                     {"priority", "queue", {{"order", "priority"}}},
+                                                    {"srtf", "queue", {{"order", "srtf"}}},
+                                                    {"las", "queue", {{"order", "las"}}},
+                                                    {"gittins", "queue", {{"order", "gittins"}}},
+                                                    {"edf", "queue", {{"order", "edf"}}},
+                                                    {"f1", "queue", {{"order", "f1"}}},
+                                                    {"wfp3", "queue", {{"order", "wfp3"}}},
+                                                    {"qssf", "queue", {{"order", "qssf"}}},
+                                                    {"fair-share", "queue", {{"order", "fair-share"}}},
+                                                    {"drf", "queue", {{"order", "drf"}}},
+                                                    {"multifactor", "queue", {{"order", "multifactor"}}},
                                                     {"easy", "queue", {{"backfill", "easy"}}},
                                                     {"conservative", "queue", {{"backfill", "conservative"}}},
                                                     {0}};
@@ -188,7 +198,10 @@ const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t 
     snprintf(buffer, 32, "%" PRId64, value->integer);
     return buffer;
   case HR_PARAM_REAL:
-    snprintf(buffer, 32, "%.17g", value->real);
+    for (int digits = 15; digits <= 17; digits++) { /* 0.8, not 0.80000000000000004 */
+      snprintf(buffer, 32, "%.*g", digits, value->real);
+      if (strtod(buffer, NULL) == value->real) break;
+    }
     return buffer;
   }
   return "";

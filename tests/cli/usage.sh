@@ -434,7 +434,7 @@ case_completion() {
   [ "$(complete_words "$headroom" list prices --gpu P)" = P100 ] || fail "GPU types"
   [ "$(complete_words "$headroom" list prices --provider h)" = hyperstack ] || fail "providers"
   [ "$(complete_words "$headroom" run x --pol)" = --policy ] || fail "options"
-  [ "$(complete_words "$headroom" run x --policy q)" = queue ] || fail "policies"
+  [ "$(complete_words "$headroom" run x --policy qu)" = queue ] || fail "policies"
   [ "$(complete_words "$headroom" compare x --policies fifo,sj)" = fifo,sjf ] || fail "lists of policies"
   [ "$(complete_words "$headroom" run x --format s)" = swf ] || fail "formats"
   [ "$(complete_words "$headroom" help tr)" = trace ] || fail "help"

@@ -218,7 +218,7 @@ static const struct {
     {WITH_POLICY(""), "s.json:2:11: 'policy' lacks the key 'name'; a text \"...\" of 1 to 10000 bytes is wanted"},
     {WITH_POLICY("\"name\":\"quue\""),
      "s.json:2:19: unknown policy 'quue'; did you mean 'queue'? (known: queue, fifo, sjf, smallest, largest, "
-     "priority, easy, conservative)"},
+     "priority, srtf, las, gittins, edf, f1, wfp3, qssf, fair-share, drf, multifactor, easy, conservative)"},
     {WITH_POLICY("\"name\":\"queue\",\n\"ordr\":\"sjf\""),
      "s.json:3:1: unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: name, order, backfill, "
      "placement..."},
