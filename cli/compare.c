@@ -76,7 +76,7 @@ static const char details[] = "A policy of the list that is the scenario's own s
                               "  headroom compare scenarios/demo.json --policies fifo,sjf,conservative\n"
                               "  headroom compare scenarios/demo.json \\\n"
                               "    --policies queue:order=sjf,backfill=easy,queue:order=fifo --md table.md\n"
-                              "  headroom compare scenarios/spot-v100.json --replications 30 \\\n"
+                              "  headroom compare scenarios/reserved-spot-mix.json --replications 30 \\\n"
                               "    --policies queue:market=spot-first,queue:market=on-demand-only --csv -\n";
 
 /* One policy of the list. */
@@ -162,9 +162,12 @@ static enum hr_status load_item(const struct compare *compare, struct item *item
   for (size_t i = 0; i < given->count && status == HR_OK; i++)
     status = words_add(&overrides.words, given->at[i], error);
   if (status == HR_OK) status = overrides_add_policy(&overrides, "policies", item->label, error);
-  if (status == HR_OK)
+  if (status == HR_OK) {
+    struct hr_error inner = {0};
     status = hr_scenario_load(compare->input.scenario->path, overrides.words.at, overrides.words.count, &item->scenario,
-                              error);
+                              &inner);
+    if (status != HR_OK) hr_fail(error, status, "--policies %.200s: %s", item->label, inner.text);
+  }
   overrides_finish(&overrides);
   return status;
 }

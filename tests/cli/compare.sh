@@ -222,7 +222,7 @@ case_bad_numbers() {
 # What `run` refuses under a policy, a comparison refuses too.
 case_policies_that_the_scenario_refuses() {
   random_scenario
-  refuses "the placement 'pool' counts GPUs" random.json --policies fifo,sjf:placement=pool
+  refuses "--policies sjf:placement=pool: --set policy.placement=pool: the placement" random.json --policies fifo,sjf:placement=pool
   small_scenario
   refuses 's.json: names no trace; name one with --trace FILE' s.json --policies fifo
   refuses 'absent.csv: ' s.json --trace absent.csv --policies fifo
