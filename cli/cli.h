@@ -18,9 +18,13 @@ struct verb {
   enum hr_status (*run)(const void *args, const struct words *operands, struct hr_error *error);
 };
 
-extern const struct verb verb_run, verb_validate, verb_list, verb_trace;
+extern const struct verb verb_run, verb_compare, verb_validate, verb_list, verb_trace;
 
 /* Seconds of a clock that only goes forward. */
 double clock_s(void);
+/* The most memory that the process held. */
+double peak_rss_mib(void);
+/* Whether standard output is a terminal on which colours are wanted. */
+bool wants_colour(void);
 
 #endif

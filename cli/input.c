@@ -7,76 +7,9 @@
 #include "cli/cli.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Overrides -------------------------------------------------------------------------------------- */
-
-/* Texts that we made, to be freed. */
-struct overrides {
-  struct words words;
-  char **owned;
-  size_t n_owned;
-};
-
-static enum hr_status add_owned(struct overrides *overrides, const char *path, const char *value,
-                                struct hr_error *error) {
-  size_t bytes = strlen(path) + strlen(value) + 2;
-  char **grown = realloc(overrides->owned, (overrides->n_owned + 1) * sizeof *grown);
-  if (grown) overrides->owned = grown;
-  char *text = grown ? malloc(bytes) : NULL;
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  snprintf(text, bytes, "%s=%s", path, value);
-  grown[overrides->n_owned++] = text;
-  return words_add(&overrides->words, text, error);
-}
-
-static void overrides_finish(struct overrides *overrides) {
-  for (size_t i = 0; i < overrides->n_owned; i++) free(overrides->owned[i]);
-  free(overrides->owned);
-  words_finish(&overrides->words);
-}
-
-/* One "key=value" of --policy, checked against the policy and added as "policy.key=value". */
-static enum hr_status add_param(struct overrides *overrides, struct hr_policy_choice *choice, char *pair,
-                                struct hr_error *error) {
-  char *value = strchr(pair, '=');
-  if (!value) return hr_fail(error, HR_BAD_INPUT, "'%.60s' is not of the form key=value", pair);
-  *value++ = '\0';
-  enum hr_status status = hr_policy_choice_set(choice, pair, value, error);
-  if (status != HR_OK) return status;
-  char path[128];
-  snprintf(path, sizeof path, "policy.%s", pair);
-  return add_owned(overrides, path, value, error);
-}
-
-static enum hr_status add_policy_parts(struct overrides *overrides, char *text, struct hr_error *error) {
-  struct hr_policy_choice choice = {0};
-  char *pairs = strchr(text, ':');
-  if (pairs) *pairs++ = '\0';
-  char *path = strchr(text, '/') ? realpath(text, NULL) : NULL; /* a scenario's paths begin in its folder */
-  const char *name = path ? path : text;
-  enum hr_status status = hr_policy_choice_init(&choice, name, error);
-  if (status == HR_OK) status = add_owned(overrides, "policy.name", name, error);
-  for (char *pair = pairs, *next; status == HR_OK && pair; pair = next) {
-    next = strchr(pair, ',');
-    if (next) *next++ = '\0';
-    status = add_param(overrides, &choice, pair, error);
-  }
-  hr_policy_choice_finish(&choice);
-  free(path);
-  return status;
-}
-
-static enum hr_status add_policy(struct overrides *overrides, const char *policy, struct hr_error *error) {
-  if (!policy) return HR_OK;
-  char *text = strdup(policy);
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  struct hr_error inner = {0};
-  enum hr_status status = add_policy_parts(overrides, text, &inner);
-  free(text);
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "--policy %.200s: %s", policy, inner.text);
-}
 
 static enum hr_status add_seed(struct overrides *overrides, const char *seed, struct hr_error *error) {
   uint64_t value;
@@ -84,11 +17,11 @@ static enum hr_status add_seed(struct overrides *overrides, const char *seed, st
   if (!parse_whole(seed, &value))
     return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: a whole number from 0 to %" PRIu64 " is wanted", seed,
                    UINT64_MAX);
-  return add_owned(overrides, "seed", seed, error);
+  return overrides_add(overrides, "seed", seed, error);
 }
 
 static enum hr_status collect(struct overrides *overrides, const struct input_args *args, struct hr_error *error) {
-  enum hr_status status = add_policy(overrides, args->policy, error);
+  enum hr_status status = args->policy ? overrides_add_policy(overrides, "policy", args->policy, error) : HR_OK;
   for (size_t i = 0; i < args->set.count && status == HR_OK; i++)
     status = words_add(&overrides->words, args->set.at[i], error);
   if (status == HR_OK) status = add_seed(overrides, args->seed, error);
@@ -143,12 +76,11 @@ enum hr_status input_read_trace(struct input *input, const struct input_args *ar
 enum hr_status input_open(struct input *input, const char *path, const struct input_args *args,
                           struct hr_error *error) {
   *input = (struct input){0};
-  struct overrides overrides = {0};
+  struct overrides *overrides = &input->overrides;
   enum hr_status status = args->format ? check_format(args->format, error) : HR_OK;
-  if (status == HR_OK) status = collect(&overrides, args, error);
+  if (status == HR_OK) status = collect(overrides, args, error);
   if (status == HR_OK)
-    status = hr_scenario_load(path, overrides.words.at, overrides.words.count, &input->scenario, error);
-  overrides_finish(&overrides);
+    status = hr_scenario_load(path, overrides->words.at, overrides->words.count, &input->scenario, error);
   if (status == HR_OK) input->trace_path = args->trace ? args->trace : input->scenario->trace_file;
   return status;
 }
@@ -156,6 +88,7 @@ enum hr_status input_open(struct input *input, const char *path, const struct in
 void input_finish(struct input *input) {
   hr_trace_destroy(input->trace);
   hr_scenario_destroy(input->scenario);
+  overrides_finish(&input->overrides);
 }
 
 void input_print_notes(FILE *out, const struct input *input) {

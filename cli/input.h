@@ -5,6 +5,7 @@
 /* What `run` and `validate` share: a scenario, the options that change it, and its trace. */
 
 #include "cli/options.h"
+#include "cli/overrides.h"
 #include "headroom/headroom.h"
 
 struct input_args {
@@ -56,6 +57,7 @@ struct input {
   const char *trace_path; /* borrowed; NULL when neither scenario nor options name a trace */
   struct hr_trace *trace;
   double load_s;
+  struct overrides overrides; /* under which the scenario was loaded */
 };
 
 /* Loads the scenario under the options. */

@@ -36,7 +36,7 @@ static const struct option options[] = {
      .help = "prices and discounts as they were on a day (2025-05-01), in a month or year"},
     {0}};
 
-static const char details[] = "policies      scheduling policies and, with -v, their parameters\n"
+static const char details[] = "policies      scheduling policies, names for settings of theirs, -v: parameters\n"
                               "formats       trace formats that can be read\n"
                               "scenarios     scenario files that ship with Headroom\n"
                               "gpus          GPU types: memory, speed, power\n"
@@ -80,6 +80,14 @@ static void print_name(const char *name) {
   if (strlen(name) > 9) printf("\n%10s", "");
 }
 
+static void print_setting(const struct hr_policy_setting *setting) {
+  print_name(setting->name);
+  printf("a name for %s:", setting->policy);
+  for (const struct hr_policy_value *at = setting->values; at->key; at++)
+    printf("%s%s=%s", at == setting->values ? "" : ",", at->key, at->value);
+  putchar('\n');
+}
+
 static enum hr_status list_policies(const struct list_args *args, struct hr_error *error) {
   (void)error;
   for (const struct hr_policy_ops *const *at = hr_policies(); *at; at++) {
@@ -88,6 +96,7 @@ static enum hr_status list_policies(const struct list_args *args, struct hr_erro
     for (const struct hr_param *param = (*at)->params; args->verbose && param && param->key; param++)
       print_param(param);
   }
+  for (const struct hr_policy_setting *at = hr_policy_settings(); at->name; at++) print_setting(at);
   return HR_OK;
 }
 

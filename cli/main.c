@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 /* `help` shows the other verbs, so it is written out here. */
 static enum hr_status run_help(const void *args, const struct words *operands, struct hr_error *error);
@@ -19,13 +21,24 @@ static const struct verb verb_help = {.name = "help",
                                       .options = no_options,
                                       .run = run_help};
 
-static const struct verb *const verbs[] = {&verb_run, &verb_validate, &verb_list, &verb_trace, &verb_help};
+static const struct verb *const verbs[] = {&verb_run,  &verb_compare, &verb_validate,
+                                           &verb_list, &verb_trace,   &verb_help};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 double clock_s(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+double peak_rss_mib(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
+}
+
+bool wants_colour(void) {
+  const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  return isatty(STDOUT_FILENO) && !(no_colour && no_colour[0]) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
 /* ---- Help ------------------------------------------------------------------------------------------- */

@@ -7,10 +7,7 @@
 #include "cli/progress.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 struct run_args {
   struct input_args input;
@@ -87,15 +84,6 @@ static bool wants_table(const struct run_args *args) {
 
 /* ---- Replaying -------------------------------------------------------------------------------------- */
 
-static bool has_prices(const struct hr_scenario *scenario) {
-  const struct hr_cost_spec *costs = &scenario->costs;
-  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
-    if (scenario->cluster.pools[i].market.market != HR_MARKET_NONE) return true;
-  return costs->storage.uusd_per_gb_month || costs->egress.uusd_per_gb || costs->operations.uusd_per_month ||
-         costs->operations.uusd_per_node_month || costs->downtime.uusd_per_gpu_hour ||
-         costs->downtime.uusd_per_missed_deadline || costs->n_plans;
-}
-
 static enum hr_status make_accounts(struct run *run, struct hr_fold *folds, uint32_t *n_folds, struct hr_error *error) {
   const struct hr_scenario *scenario = run->input.scenario;
   run->ledger = hr_ledger_create(run->input.trace, &scenario->cluster, run->args->jobs != NULL);
@@ -121,7 +109,7 @@ static enum hr_status make_folds(struct run *run, struct hr_fold *folds, uint32_
     if (status != HR_OK) return status;
     folds[(*n_folds)++] = hr_timeline_fold(run->timeline);
   }
-  return has_prices(run->input.scenario) ? make_accounts(run, folds, n_folds, error) : HR_OK;
+  return hr_scenario_has_prices(run->input.scenario) ? make_accounts(run, folds, n_folds, error) : HR_OK;
 }
 
 static enum hr_status summarize(struct run *run, struct hr_error *error) {
@@ -192,46 +180,6 @@ static void note_rejected(FILE *out, const struct run *run, enum hr_reason reaso
             rejection_words(reason));
 }
 
-/* A run without a horizon in which jobs wait for what never comes, or lose their work again and again. */
-static enum hr_status note_standstill(struct run *run, struct hr_error *error) {
-  uint64_t left = run->result->n_waiting + run->result->n_running;
-  if (!run->result->stood_still) return HR_OK;
-  enum hr_status status = hr_notes_add(&run->notes,
-                                       "warning: the run was given up after %" PRId64 " days, %" PRIu64
-                                       " job%s unfinished: for a year none "
-                                       "ended and no work became safe; 'horizon_s' ends a run sooner",
-                                       run->result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
-  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
-}
-
-static bool has_tenant(const struct hr_trace *trace, const char *name) {
-  for (uint32_t i = 0; i < trace->tenants.count; i++)
-    if (strcmp(trace->tenants.text[i], name) == 0) return true;
-  return false;
-}
-
-static enum hr_status note_budgets(struct run *run, struct hr_error *error) {
-  const struct hr_cost_spec *costs = &run->input.scenario->costs;
-  for (size_t i = 0; i < costs->n_budgets; i++) {
-    if (has_tenant(run->input.trace, costs->budgets[i].tenant)) continue;
-    if (hr_notes_add(&run->notes, "the budget of tenant '%s': no job of the trace is theirs",
-                     costs->budgets[i].tenant) != HR_OK)
-      return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  }
-  return HR_OK;
-}
-
-static enum hr_status note_quotas(struct run *run, struct hr_error *error) {
-  const struct hr_quota_spec *quotas = run->input.scenario->quotas;
-  for (uint32_t i = 0; quotas && i < quotas->n_nodes; i++) {
-    const struct hr_quota_node *node = &quotas->nodes[i];
-    if (!node->is_tenant || has_tenant(run->input.trace, node->name)) continue;
-    if (hr_notes_add(&run->notes, "the quota of tenant '%s': no job of the trace is theirs", node->name) != HR_OK)
-      return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  }
-  return HR_OK;
-}
-
 static void print_notes(const struct run *run) {
   static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,     HR_REASON_NO_GPU_TYPE, HR_REASON_NO_REGION,
                                            HR_REASON_NO_CLASS_POOL, HR_REASON_SPOT_ONLY,   HR_REASON_POLICY};
@@ -239,16 +187,6 @@ static void print_notes(const struct run *run) {
   input_print_notes(stderr, &run->input);
   for (size_t i = 0; i < run->notes.count; i++) fprintf(stderr, "note: %s\n", run->notes.text[i]);
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) note_rejected(stderr, run, reasons[i]);
-}
-
-static bool wants_colour(void) {
-  const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
-  return isatty(STDOUT_FILENO) && !(no_colour && no_colour[0]) && terminal && strcmp(terminal, "dumb") != 0;
-}
-
-static double peak_rss_mib(void) {
-  struct rusage usage;
-  return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
 }
 
 static enum hr_status write_files(struct run *run, const struct hr_run_label *label, struct hr_error *error) {
@@ -279,9 +217,7 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
                                .n_skipped_reasons = trace->n_skipped_reasons};
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
-  enum hr_status status = note_standstill(run, error);
-  if (status == HR_OK) status = note_budgets(run, error);
-  if (status == HR_OK) status = note_quotas(run, error);
+  enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, run->result, &run->notes, error);
   if (status == HR_OK) status = write_files(run, &label, error);
   if (status != HR_OK) return status;
   print_notes(run);
@@ -310,7 +246,7 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
   enum hr_status status = input_open(&run->input, path, args, error);
   if (status == HR_OK && !run->input.trace_path)
     status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
-  if (status == HR_OK && run->args->costs && !has_prices(run->input.scenario))
+  if (status == HR_OK && run->args->costs && !hr_scenario_has_prices(run->input.scenario))
     status = hr_fail(error, HR_BAD_INPUT,
                      "--costs %s: nothing in %s has a price; give a pool a market, or the scenario costs",
                      run->args->costs, path);

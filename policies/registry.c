@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The built-in policies, and parameters from text. A new policy is one line in the table. */
+/* The built-in policies, names for settings of theirs, and parameters from text. A new policy or setting is one line in
+   its table. */
 
 #include "headroom/policies.h"
 #include "policies/loader.h"
@@ -19,7 +20,36 @@ const struct hr_policy_ops *const *hr_policies(void) {
   return policies;
 }
 
-enum { N_POLICIES = sizeof policies / sizeof *policies - 1 };
+static const struct hr_policy_setting settings[] = {{"fifo", "queue", {{"order", "fifo"}}},
+                                                    {"sjf", "queue", {{"order", "sjf"}}},
+                                                    {"smallest", "queue", {{"order", "smallest"}}},
+                                                    {"largest", "queue", {{"order", "largest"}}},
+                                                    {"priority", "queue", {{"order", "priority"}}},
+                                                    {"srtf", "queue", {{"order", "srtf"}}},
+                                                    {"las", "queue", {{"order", "las"}}},
+                                                    {"gittins", "queue", {{"order", "gittins"}}},
+                                                    {"edf", "queue", {{"order", "edf"}}},
+                                                    {"f1", "queue", {{"order", "f1"}}},
+                                                    {"wfp3", "queue", {{"order", "wfp3"}}},
+                                                    {"qssf", "queue", {{"order", "qssf"}}},
+                                                    {"fair-share", "queue", {{"order", "fair-share"}}},
+                                                    {"drf", "queue", {{"order", "drf"}}},
+                                                    {"multifactor", "queue", {{"order", "multifactor"}}},
+                                                    {"easy", "queue", {{"backfill", "easy"}}},
+                                                    {"conservative", "queue", {{"backfill", "conservative"}}},
+                                                    {0}};
+
+const struct hr_policy_setting *hr_policy_settings(void) {
+  return settings;
+}
+
+const struct hr_policy_setting *hr_policy_setting_find(const char *name) {
+  for (const struct hr_policy_setting *at = settings; at->name; at++)
+    if (strcmp(at->name, name) == 0) return at;
+  return NULL;
+}
+
+enum { N_POLICIES = sizeof policies / sizeof *policies - 1, N_SETTINGS = sizeof settings / sizeof *settings - 1 };
 
 /* "a, b, c" of a NULL-terminated list. */
 static void join_words(const char *const *words, char *text, size_t size) {
@@ -43,11 +73,12 @@ static void suggest(const char *word, const char *const *words, char *text, size
 }
 
 const struct hr_policy_ops *hr_policy_find(const char *name, struct hr_error *error) {
-  const char *names[N_POLICIES + 1] = {0};
+  const char *names[N_POLICIES + N_SETTINGS + 1] = {0};
   for (size_t i = 0; i < N_POLICIES; i++) {
     if (strcmp(policies[i]->name, name) == 0) return policies[i];
     names[i] = policies[i]->name;
   }
+  for (size_t i = 0; i < N_SETTINGS; i++) names[N_POLICIES + i] = settings[i].name;
   char hint[500];
   suggest(name, names, hint, sizeof hint);
   hr_fail(error, HR_BAD_INPUT, "unknown policy '%s'; %s", name, hint);
@@ -115,14 +146,7 @@ static size_t count_params(const struct hr_policy_ops *ops) {
   return count;
 }
 
-enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error) {
-  *choice = (struct hr_policy_choice){0};
-  if (hr__policy_is_path(name)) {
-    enum hr_status status = hr__policy_load(name, &choice->library, &choice->ops, error);
-    if (status != HR_OK) return status;
-  } else if (!(choice->ops = hr_policy_find(name, error))) {
-    return HR_BAD_INPUT;
-  }
+static enum hr_status set_defaults(struct hr_policy_choice *choice, struct hr_error *error) {
   choice->n_params = count_params(choice->ops);
   choice->params = calloc(choice->n_params + 1, sizeof *choice->params);
   if (!choice->params) return hr_fail(error, HR_NO_MEMORY, "out of memory");
@@ -132,6 +156,20 @@ enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char
     if (status != HR_OK) return status;
   }
   return HR_OK;
+}
+
+enum hr_status hr_policy_choice_init(struct hr_policy_choice *choice, const char *name, struct hr_error *error) {
+  *choice = (struct hr_policy_choice){0};
+  const struct hr_policy_setting *setting = hr_policy_setting_find(name);
+  enum hr_status status = HR_OK;
+  if (hr__policy_is_path(name))
+    status = hr__policy_load(name, &choice->library, &choice->ops, error);
+  else if (!(choice->ops = hr_policy_find(setting ? setting->policy : name, error)))
+    status = HR_BAD_INPUT;
+  if (status == HR_OK) status = set_defaults(choice, error);
+  for (const struct hr_policy_value *at = setting ? setting->values : NULL; status == HR_OK && at && at->key; at++)
+    status = hr_policy_choice_set(choice, at->key, at->value, error);
+  return status;
 }
 
 enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, const char *key, const char *text,
@@ -160,7 +198,10 @@ const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t 
     snprintf(buffer, 32, "%" PRId64, value->integer);
     return buffer;
   case HR_PARAM_REAL:
-    snprintf(buffer, 32, "%.17g", value->real);
+    for (int digits = 15; digits <= 17; digits++) { /* 0.8, not 0.80000000000000004 */
+      snprintf(buffer, 32, "%.*g", digits, value->real);
+      if (strtod(buffer, NULL) == value->real) break;
+    }
     return buffer;
   }
   return "";

@@ -5,6 +5,7 @@
  */
 
 #include "report/costs.h"
+#include "report/fairness.h"
 #include "report/goodput.h"
 #include "report/groups.h"
 #include "report/quantiles.h"
@@ -105,6 +106,7 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
     status = fill_groups(fresh, result, &samples);
   }
   hr__samples_finish(&samples);
+  if (status == HR_OK) status = hr__fairness_make(cluster, result, &fresh->fairness);
   if (status == HR_OK) status = fill_costs(fresh, trace, cluster, result, basis);
   if (status == HR_OK) {
     *summary = fresh;

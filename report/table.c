@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The summary for a person, 80 columns wide: what was run, how busy the GPUs were and who waited how long, then the
- * same by size and by tenant, and what it cost. Text of the input is made fit for a terminal: UTF-8, without control
- * characters, cut where it is too long.
+ * same by size and by tenant, and what it cost.
  */
 
 #include "headroom/report.h"
+#include "report/console.h"
 #include "report/text.h"
 
 #include <inttypes.h>
@@ -13,138 +13,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 80, LABEL_WIDTH = 13, NAME_WIDTH = 15, COST_NAME_WIDTH = 30, MOST_TENANTS = 10, MOST_POOLS = 4 };
-
-struct table {
-  FILE *out;
-  bool colour;
-  bool out_of_memory;
-};
-
-static const char *bold(const struct table *table) {
-  return table->colour ? "\033[1m" : "";
-}
-
-static const char *dim(const struct table *table) {
-  return table->colour ? "\033[2m" : "";
-}
-
-static const char *plain(const struct table *table) {
-  return table->colour ? "\033[0m" : "";
-}
-
-/* ---- Text ------------------------------------------------------------------------------------------- */
-
-static bool begins_character(char byte) {
-  return ((unsigned char)byte & 0xc0) != 0x80;
-}
-
-static size_t width_of(const char *text, size_t bytes) {
-  size_t width = 0;
-  for (size_t i = 0; i < bytes; i++) width += begins_character(text[i]);
-  return width;
-}
-
-/* The bytes that the first `width` characters take. */
-static size_t bytes_of(const char *text, size_t width) {
-  size_t bytes = 0;
-  while (text[bytes] && (width > 0 || !begins_character(text[bytes]))) width -= begins_character(text[bytes++]);
-  return bytes;
-}
-
-/* A copy that a terminal can show: control characters, those of Latin-1 too, become question marks. */
-static char *presentable(struct table *table, const char *text) {
-  char *copy = hr__utf8_copy(text);
-  if (!copy) table->out_of_memory = true;
-  for (unsigned char *at = (unsigned char *)copy; at && *at; at++) {
-    if (*at < 0x20 || *at == 0x7f) *at = '?';
-    if (*at == 0xc2 && at[1] < 0xa0) memcpy(at, "??", 2);
-  }
-  return copy;
-}
-
-/* A text in at most `width` columns: what is too long loses its end, or its begin where the end matters more. */
-static char *fitted(struct table *table, const char *text, size_t width, bool keep_end) {
-  char *copy = presentable(table, text);
-  if (!copy) return NULL;
-  size_t length = strlen(copy), all = width_of(copy, length);
-  if (all <= width) return copy;
-  if (keep_end) {
-    size_t from = bytes_of(copy, all - width + 3);
-    memmove(copy + 3, copy + from, length - from + 1);
-    memcpy(copy, "...", 3);
-  } else {
-    strcpy(copy + bytes_of(copy, width - 3), "...");
-  }
-  return copy;
-}
-
-/* Words one after the other, broken between words where a line would pass the width. */
-static void print_wrapped(struct table *table, const char *text) {
-  size_t room = WIDTH - LABEL_WIDTH, column = 0;
-  while (*text) {
-    size_t bytes = strcspn(text, " "), width = width_of(text, bytes);
-    if (column > 0 && column + 1 + width > room) {
-      fprintf(table->out, "\n%*s", LABEL_WIDTH, "");
-      column = 0;
-    }
-    if (column > 0) fputc(' ', table->out);
-    fwrite(text, 1, width > room ? bytes_of(text, room) : bytes, table->out);
-    column += width + (column > 0);
-    text += bytes;
-    text += strspn(text, " ");
-  }
-  fputc('\n', table->out);
-}
-
-static void put_label(struct table *table, const char *label) {
-  fprintf(table->out, "  %s%-*s%s", dim(table), LABEL_WIDTH - 2, label, plain(table));
-}
-
-static void put_field(struct table *table, const char *label, const char *format, ...) HR_PRINTF(3, 4);
-static void put_field(struct table *table, const char *label, const char *format, ...) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *stream = open_memstream(&text, &size);
-  if (!stream) {
-    table->out_of_memory = true;
-    return;
-  }
-  va_list arguments;
-  va_start(arguments, format);
-  bool failed = vfprintf(stream, format, arguments) < 0;
-  va_end(arguments);
-  failed |= fclose(stream) != 0;
-  char *clean = failed ? NULL : presentable(table, text);
-  if (clean) {
-    put_label(table, label);
-    print_wrapped(table, clean);
-  } else {
-    table->out_of_memory = true;
-  }
-  free(clean);
-  free(text);
-}
+enum { NAME_WIDTH = 15, COST_NAME_WIDTH = 30, MOST_TENANTS = 10, MOST_POOLS = 4 };
 
 /* ---- What was run ----------------------------------------------------------------------------------- */
 
-static void put_title(struct table *table, const struct hr_run_label *label) {
-  char *name = fitted(table, label->scenario ? label->scenario : "", WIDTH - 20, false);
+static void put_title(struct hr__console *table, const struct hr_run_label *label) {
+  char *name = hr__fitted(table, label->scenario ? label->scenario : "", HR__LINE_WIDTH - 20, false);
   if (!name) return;
-  fprintf(table->out, "%sHeadroom %s%s%s%s\n\n", bold(table), hr_version(), *name ? ": " : "", name, plain(table));
+  fprintf(table->out, "%sHeadroom %s%s%s%s\n\n", hr__bold(table), hr_version(), *name ? ": " : "", name,
+          hr__plain(table));
   free(name);
 }
 
-static void put_trace(struct table *table, const struct hr_run_label *label) {
+static void put_trace(struct hr__console *table, const struct hr_run_label *label) {
   const char *format = label->format ? label->format : "";
-  char *name = fitted(table, label->trace ? label->trace : "", WIDTH - LABEL_WIDTH - strlen(format) - 3, true);
+  char *name =
+      hr__fitted(table, label->trace ? label->trace : "", HR__LINE_WIDTH - HR__LABEL_WIDTH - strlen(format) - 3, true);
   if (!name) return;
-  put_label(table, "trace");
+  hr__put_label(table, "trace");
   fprintf(table->out, "%s%s%s%s\n", name, *format ? " (" : "", format, *format ? ")" : "");
   free(name);
 }
 
-static void put_cluster(struct table *table, const struct hr_summary *summary, const struct hr_cluster_spec *cluster) {
+static void put_cluster(struct hr__console *table, const struct hr_summary *summary,
+                        const struct hr_cluster_spec *cluster) {
   char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES], *text = NULL;
   size_t size = 0;
   FILE *pools = open_memstream(&text, &size);
@@ -161,12 +53,12 @@ static void put_cluster(struct table *table, const struct hr_summary *summary, c
   uint32_t more = cluster->n_pools > MOST_POOLS ? cluster->n_pools - MOST_POOLS : 0;
   if (more) fprintf(pools, " and %" PRIu32 " more pool%s", more, more == 1 ? "" : "s");
   if (fclose(pools) == 0)
-    put_field(table, "cluster", "%s GPUs on %s node%s: %s", hr__count_text(summary->gpus, gpus),
-              hr__count_text(summary->nodes, nodes), summary->nodes == 1 ? "" : "s", text);
+    hr__put_field(table, "cluster", "%s GPUs on %s node%s: %s", hr__count_text(summary->gpus, gpus),
+                  hr__count_text(summary->nodes, nodes), summary->nodes == 1 ? "" : "s", text);
   free(text);
 }
 
-static void put_policy(struct table *table, const struct hr_policy_choice *choice) {
+static void put_policy(struct hr__console *table, const struct hr_policy_choice *choice) {
   char *text = NULL;
   size_t size = 0;
   FILE *params = open_memstream(&text, &size);
@@ -183,52 +75,55 @@ static void put_policy(struct table *table, const struct hr_policy_choice *choic
     fprintf(params, "%s%s %s", separator, param->key, value);
     separator = ", ";
   }
-  if (fclose(params) == 0) put_field(table, "policy", "%s%s", choice->ops->name, text);
+  if (fclose(params) == 0) hr__put_field(table, "policy", "%s%s", choice->ops->name, text);
   free(text);
 }
 
-static void put_head(struct table *table, const struct hr_summary *summary, const struct hr_run_label *label) {
+static void put_head(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label) {
   put_title(table, label);
   put_trace(table, label);
   put_cluster(table, summary, label->cluster);
   put_policy(table, label->policy);
-  put_field(table, "seed", "%" PRIu64, label->seed);
+  hr__put_field(table, "seed", "%" PRIu64, label->seed);
 }
 
 /* ---- The run as a whole ----------------------------------------------------------------------------- */
 
-static void put_jobs(struct table *table, const struct hr_summary *summary, const struct hr_run_label *label) {
+static void put_jobs(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label) {
   char text[6][HR__NUMBER_BYTES];
-  put_field(table, "jobs", "%s submitted, %s completed, %s rejected, %s unfinished",
-            hr__count_text(summary->jobs_submitted, text[0]), hr__count_text(summary->jobs_completed, text[1]),
-            hr__count_text(summary->jobs_rejected, text[2]), hr__count_text(summary->jobs_unfinished, text[3]));
+  hr__put_field(table, "jobs", "%s submitted, %s completed, %s rejected, %s unfinished",
+                hr__count_text(summary->jobs_submitted, text[0]), hr__count_text(summary->jobs_completed, text[1]),
+                hr__count_text(summary->jobs_rejected, text[2]), hr__count_text(summary->jobs_unfinished, text[3]));
   if (summary->outcome_failed || summary->outcome_cancelled)
-    put_field(table, "", "of the completed, %s failed and %s were cancelled when recorded",
-              hr__count_text(summary->outcome_failed, text[4]), hr__count_text(summary->outcome_cancelled, text[5]));
+    hr__put_field(table, "", "of the completed, %s failed and %s were cancelled when recorded",
+                  hr__count_text(summary->outcome_failed, text[4]),
+                  hr__count_text(summary->outcome_cancelled, text[5]));
   uint64_t left_out = 0;
   for (size_t i = 0; i < label->n_skipped_reasons; i++) left_out += label->skipped[i].count;
   if (left_out)
-    put_field(table, "left out", "%s row%s of the trace", hr__count_text(left_out, text[0]), left_out == 1 ? "" : "s");
+    hr__put_field(table, "left out", "%s row%s of the trace", hr__count_text(left_out, text[0]),
+                  left_out == 1 ? "" : "s");
 }
 
-static void put_busy(struct table *table, const char *label, bool known, double share, const char *window,
+static void put_busy(struct hr__console *table, const char *label, bool known, double share, const char *window,
                      double seconds) {
   char percent[HR__NUMBER_BYTES], duration[HR__NUMBER_BYTES];
   if (known)
-    put_field(table, label, "%s %% allocated over the %s, %s", hr__fixed_text(100 * share, 1, percent), window,
-              hr__duration_text(seconds, duration));
+    hr__put_field(table, label, "%s %% allocated over the %s, %s", hr__fixed_text(100 * share, 1, percent), window,
+                  hr__duration_text(seconds, duration));
 }
 
-static void put_totals(struct table *table, const struct hr_summary *summary) {
+static void put_totals(struct hr__console *table, const struct hr_summary *summary) {
   char text[3][HR__NUMBER_BYTES];
   bool window = summary->submit_window_s > 0;
   put_busy(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
   put_busy(table, window ? "" : "GPUs", summary->makespan_s > 0, summary->utilization_makespan, "makespan",
            summary->makespan_s);
-  put_field(table, "GPU hours", "%s", hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text[0]));
-  put_field(table, "queue", "%s jobs on average, %s at most; %s job%s backfilled",
-            hr__fixed_text(summary->queue_mean, 1, text[0]), hr__count_text(summary->queue_max, text[1]),
-            hr__count_text(summary->jobs_backfilled, text[2]), summary->jobs_backfilled == 1 ? "" : "s");
+  hr__put_field(table, "GPU hours", "%s",
+                hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text[0]));
+  hr__put_field(table, "queue", "%s jobs on average, %s at most; %s job%s backfilled",
+                hr__fixed_text(summary->queue_mean, 1, text[0]), hr__count_text(summary->queue_max, text[1]),
+                hr__count_text(summary->jobs_backfilled, text[2]), summary->jobs_backfilled == 1 ? "" : "s");
 }
 
 static const char *seconds_text(double value, char *buffer) {
@@ -239,7 +134,7 @@ static const char *factor_text(double value, char *buffer) {
   return hr__fixed_text(value, value < 10000 ? 2 : 0, buffer);
 }
 
-static void put_distribution(struct table *table, const char *label, const struct hr_distribution *distribution,
+static void put_distribution(struct hr__console *table, const char *label, const struct hr_distribution *distribution,
                              const char *(*show)(double value, char *buffer)) {
   const double figure[] = {distribution->mean, distribution->p50, distribution->p90,
                            distribution->p95,  distribution->p99, distribution->max};
@@ -251,26 +146,26 @@ static void put_distribution(struct table *table, const char *label, const struc
   fputc('\n', table->out);
 }
 
-static void put_distributions(struct table *table, const struct hr_summary *summary) {
-  fprintf(table->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", bold(table), "mean", "p50", "p90", "p95", "p99", "max",
-          plain(table));
+static void put_distributions(struct hr__console *table, const struct hr_summary *summary) {
+  fprintf(table->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", hr__bold(table), "mean", "p50", "p90", "p95", "p99", "max",
+          hr__plain(table));
   put_distribution(table, "wait", &summary->wait_s, seconds_text);
   put_distribution(table, "jct", &summary->jct_s, seconds_text);
   put_distribution(table, "slowdown", &summary->slowdown, factor_text);
   fprintf(table->out, "%sjct: submit to end. slowdown: jct / run time of at least 10 s, and at least 1.%s\n",
-          dim(table), plain(table));
+          hr__dim(table), hr__plain(table));
 }
 
 /* ---- Groups ----------------------------------------------------------------------------------------- */
 
-static void put_group(struct table *table, const struct hr_group *group, double all_gpu_hours) {
+static void put_group(struct hr__console *table, const struct hr_group *group, double all_gpu_hours) {
   char text[6][HR__NUMBER_BYTES];
-  char *name = fitted(table, group->name[0] ? group->name : "(none)", NAME_WIDTH, false);
+  char *name = hr__fitted(table, group->name[0] ? group->name : "(none)", NAME_WIDTH, false);
   if (!name) return;
   double share = all_gpu_hours > 0 ? 100 * group->gpu_hours / all_gpu_hours : 0;
   bool waited = group->wait_s.count > 0, ended = group->slowdown.count > 0;
-  fprintf(table->out, "%s%*s%10s%12s%6s %%%12s%12s%10s\n", name, (int)(NAME_WIDTH + 1 - width_of(name, strlen(name))),
-          "", hr__count_text(group->jobs, text[0]),
+  fprintf(table->out, "%s%*s%10s%12s%6s %%%12s%12s%10s\n", name,
+          (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "", hr__count_text(group->jobs, text[0]),
           hr__fixed_text(group->gpu_hours, group->gpu_hours < 1000 ? 1 : 0, text[1]), hr__fixed_text(share, 1, text[2]),
           waited ? hr__duration_text(group->wait_s.mean, text[3]) : "-",
           waited ? hr__duration_text(group->wait_s.p95, text[4]) : "-",
@@ -278,83 +173,87 @@ static void put_group(struct table *table, const struct hr_group *group, double 
   free(name);
 }
 
-static void put_groups(struct table *table, const char *title, const struct hr_group *group, size_t count, size_t most,
-                       double all_gpu_hours) {
+static void put_groups(struct hr__console *table, const char *title, const struct hr_group *group, size_t count,
+                       size_t most, double all_gpu_hours) {
   if (count == 0) return;
-  fprintf(table->out, "\n%s%-*s%10s%12s%8s%12s%12s%10s%s\n", bold(table), NAME_WIDTH + 1, title, "jobs", "GPU hours",
-          "share", "mean wait", "p95 wait", "slowdown", plain(table));
+  fprintf(table->out, "\n%s%-*s%10s%12s%8s%12s%12s%10s%s\n", hr__bold(table), NAME_WIDTH + 1, title, "jobs",
+          "GPU hours", "share", "mean wait", "p95 wait", "slowdown", hr__plain(table));
   for (size_t i = 0; i < count && i < most; i++) put_group(table, &group[i], all_gpu_hours);
   char more[HR__NUMBER_BYTES];
   if (count > most)
-    fprintf(table->out, "%sand %s more%s\n", dim(table), hr__count_text(count - most, more), plain(table));
+    fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(count - most, more), hr__plain(table));
 }
 
 /* ---- Costs ------------------------------------------------------------------------------------------ */
 
-static void put_cost_lines(struct table *table, const char *title, const struct hr_cost_lines *lines, size_t most,
+static void put_cost_lines(struct hr__console *table, const char *title, const struct hr_cost_lines *lines, size_t most,
                            int64_t total_uusd) {
   char text[2][HR__NUMBER_BYTES];
-  fprintf(table->out, "\n%s%-*s%20s%8s%s\n", bold(table), COST_NAME_WIDTH + 1, title, "cost", "share", plain(table));
+  fprintf(table->out, "\n%s%-*s%20s%8s%s\n", hr__bold(table), COST_NAME_WIDTH + 1, title, "cost", "share",
+          hr__plain(table));
   for (size_t i = 0; i < lines->count && i < most; i++) {
     const struct hr_cost_line *line = &lines->line[i];
-    char *name = fitted(table, line->name[0] ? line->name : "(none)", COST_NAME_WIDTH, false);
+    char *name = hr__fitted(table, line->name[0] ? line->name : "(none)", COST_NAME_WIDTH, false);
     if (!name) return;
     double share = total_uusd ? 100 * (double)line->uusd / (double)total_uusd : 0;
-    fprintf(table->out, "%s%*s%20s%6s %%\n", name, (int)(COST_NAME_WIDTH + 1 - width_of(name, strlen(name))), "",
+    fprintf(table->out, "%s%*s%20s%6s %%\n", name, (int)(COST_NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
             hr__usd_text(line->uusd, text[0]), hr__fixed_text(share, 1, text[1]));
     free(name);
   }
   if (lines->count > most)
-    fprintf(table->out, "%sand %s more%s\n", dim(table), hr__count_text(lines->count - most, text[0]), plain(table));
+    fprintf(table->out, "%sand %s more%s\n", hr__dim(table), hr__count_text(lines->count - most, text[0]),
+            hr__plain(table));
 }
 
 static const char *usd_or_dash(int64_t uusd, char *buffer) {
   return uusd == HR_UNKNOWN_UUSD ? "-" : hr__usd_text(uusd, buffer);
 }
 
-static void put_cost_totals(struct table *table, const struct hr_cost_summary *costs) {
+static void put_cost_totals(struct hr__console *table, const struct hr_cost_summary *costs) {
   char text[3][HR__NUMBER_BYTES];
-  put_field(table, "cost", "%s: %s a month", hr__usd_text(costs->total_uusd, text[0]),
-            usd_or_dash(costs->per_month_uusd, text[1]));
-  put_field(table, "", "%s per completed job, %s per useful GPU hour",
-            usd_or_dash(costs->per_completed_job_uusd, text[0]),
-            usd_or_dash(costs->per_goodput_gpu_hour_uusd, text[1]));
+  hr__put_field(table, "cost", "%s: %s a month", hr__usd_text(costs->total_uusd, text[0]),
+                usd_or_dash(costs->per_month_uusd, text[1]));
+  hr__put_field(table, "", "%s per completed job, %s per useful GPU hour",
+                usd_or_dash(costs->per_completed_job_uusd, text[0]),
+                usd_or_dash(costs->per_goodput_gpu_hour_uusd, text[1]));
   double share = costs->total_uusd ? 100 * (double)costs->idle_uusd / (double)costs->total_uusd : 0;
-  put_field(table, "idle", "%s, %s %% of the cost", hr__usd_text(costs->idle_uusd, text[0]),
-            hr__fixed_text(share, 1, text[1]));
-  if (costs->shared_uusd) put_field(table, "shared", "%s", hr__usd_text(costs->shared_uusd, text[0]));
+  hr__put_field(table, "idle", "%s, %s %% of the cost", hr__usd_text(costs->idle_uusd, text[0]),
+                hr__fixed_text(share, 1, text[1]));
+  if (costs->shared_uusd) hr__put_field(table, "shared", "%s", hr__usd_text(costs->shared_uusd, text[0]));
   if (isnan(costs->saving_vs_on_demand)) return;
   double saving = costs->saving_vs_on_demand;
-  put_field(table, "on demand", "%s for the same GPU hours: %s %% %s", hr__usd_text(costs->all_on_demand_uusd, text[0]),
-            hr__fixed_text(100 * fabs(saving), 1, text[1]), saving < 0 ? "paid on top of it" : "saved");
+  hr__put_field(table, "on demand", "%s for the same GPU hours: %s %% %s",
+                hr__usd_text(costs->all_on_demand_uusd, text[0]), hr__fixed_text(100 * fabs(saving), 1, text[1]),
+                saving < 0 ? "paid on top of it" : "saved");
 }
 
-static void put_over_budget(struct table *table, const struct hr_cost_summary *costs) {
+static void put_over_budget(struct hr__console *table, const struct hr_cost_summary *costs) {
   size_t over = 0;
   char text[2][HR__NUMBER_BYTES];
   for (size_t i = 0; i < costs->n_budgets; i++) over += costs->budgets[i].over;
   if (costs->n_budgets)
-    put_field(table, "budgets", "%s of %s tenant months over budget", hr__count_text(over, text[0]),
-              hr__count_text(costs->n_budgets, text[1]));
+    hr__put_field(table, "budgets", "%s of %s tenant months over budget", hr__count_text(over, text[0]),
+                  hr__count_text(costs->n_budgets, text[1]));
 }
 
-static void put_goodput(struct table *table, const struct hr_summary *summary) {
+static void put_goodput(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_goodput *goodput = &summary->goodput;
   const struct hr_spot_figures *spot = &summary->spot;
   char text[5][HR__NUMBER_BYTES];
-  put_field(table, "goodput", "%s %% of the GPU hours held: %s lost, %s to save, %s to restart",
-            hr__fixed_text(100 * goodput->fraction, 1, text[0]), hr__fixed_text(goodput->lost_gpu_hours, 1, text[1]),
-            hr__fixed_text(goodput->checkpoint_gpu_hours, 1, text[2]),
-            hr__fixed_text(goodput->restart_gpu_hours, 1, text[3]));
+  hr__put_field(table, "goodput", "%s %% of the GPU hours held: %s lost, %s to save, %s to restart",
+                hr__fixed_text(100 * goodput->fraction, 1, text[0]),
+                hr__fixed_text(goodput->lost_gpu_hours, 1, text[1]),
+                hr__fixed_text(goodput->checkpoint_gpu_hours, 1, text[2]),
+                hr__fixed_text(goodput->restart_gpu_hours, 1, text[3]));
   if (spot->pools)
-    put_field(table, "spot", "%s GPU hours, %s reclaim%s (%s per node hour), %s job%s interrupted; %s %% available",
-              hr__fixed_text(spot->gpu_hours, 1, text[0]), hr__count_text(spot->reclaims, text[1]),
-              spot->reclaims == 1 ? "" : "s", hr__fixed_text(spot->reclaims_per_node_hour, 4, text[2]),
-              hr__count_text(spot->jobs_interrupted, text[3]), spot->jobs_interrupted == 1 ? "" : "s",
-              hr__fixed_text(100 * spot->availability, 1, text[4]));
+    hr__put_field(table, "spot", "%s GPU hours, %s reclaim%s (%s per node hour), %s job%s interrupted; %s %% available",
+                  hr__fixed_text(spot->gpu_hours, 1, text[0]), hr__count_text(spot->reclaims, text[1]),
+                  spot->reclaims == 1 ? "" : "s", hr__fixed_text(spot->reclaims_per_node_hour, 4, text[2]),
+                  hr__count_text(spot->jobs_interrupted, text[3]), spot->jobs_interrupted == 1 ? "" : "s",
+                  hr__fixed_text(100 * spot->availability, 1, text[4]));
 }
 
-static void put_costs(struct table *table, const struct hr_summary *summary) {
+static void put_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
   if (costs) {
@@ -376,23 +275,23 @@ static double rounded(double value) {
   return round(value / unit) * unit;
 }
 
-static void put_foot(struct table *table, const struct hr_summary *summary, const struct hr_perf *perf) {
+static void put_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf) {
   char text[4][HR__NUMBER_BYTES];
   fputc('\n', table->out);
-  put_field(table, "digest", "%016" PRIx64, summary->digest);
+  hr__put_field(table, "digest", "%016" PRIx64, summary->digest);
   if (perf->sim_s > 0)
-    put_field(table, "speed", "%s jobs in %s s: %s jobs/s; trace read in %s s",
-              hr__count_text(summary->jobs_submitted, text[0]),
-              hr__fixed_text(perf->sim_s, perf->sim_s < 0.1 ? 4 : 2, text[1]),
-              hr__fixed_text(rounded((double)summary->jobs_submitted / perf->sim_s), 0, text[2]),
-              hr__fixed_text(perf->load_s, 2, text[3]));
+    hr__put_field(table, "speed", "%s jobs in %s s: %s jobs/s; trace read in %s s",
+                  hr__count_text(summary->jobs_submitted, text[0]),
+                  hr__fixed_text(perf->sim_s, perf->sim_s < 0.1 ? 4 : 2, text[1]),
+                  hr__fixed_text(rounded((double)summary->jobs_submitted / perf->sim_s), 0, text[2]),
+                  hr__fixed_text(perf->load_s, 2, text[3]));
   if (perf->peak_rss_mib > 0)
-    put_field(table, "memory", "%s MiB at most", hr__fixed_text(perf->peak_rss_mib, 0, text[0]));
+    hr__put_field(table, "memory", "%s MiB at most", hr__fixed_text(perf->peak_rss_mib, 0, text[0]));
 }
 
 enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
                                 const struct hr_perf *perf, bool colour) {
-  struct table table = {.out = out, .colour = colour};
+  struct hr__console table = {.out = out, .colour = colour};
   put_head(&table, summary, label);
   fputc('\n', out);
   put_jobs(&table, summary, label);

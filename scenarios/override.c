@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Overrides: each walks the table of keys and the tree side by side, and makes the objects that are not there. */
 
+#include "headroom/policies.h"
 #include "scenarios/source.h"
 
 #include <stdlib.h>
@@ -93,16 +94,32 @@ static enum hr_status replace(struct walk *walk, cJSON *parent, cJSON *value) {
   return hr_fail(walk->error, HR_NO_MEMORY, "out of memory");
 }
 
-/* Another policy has parameters of its own: what the file says of those of its own policy is no more. */
-static void forget_params(const struct hr__source *source, const char *override) {
-  static const char path[] = "policy.name=";
-  cJSON *policy = cJSON_GetObjectItemCaseSensitive(source->file.tree, "policy");
-  const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(policy, "name"));
-  if (strncmp(override, path, sizeof path - 1) != 0 || !name || strcmp(name, override + sizeof path - 1) == 0) return;
+static void forget_all_params(cJSON *policy) {
   for (cJSON *member = policy->child, *next; member; member = next) {
     next = member->next;
     if (strcmp(member->string, "name") != 0) cJSON_Delete(cJSON_DetachItemViaPointer(policy, member));
   }
+}
+
+/* Another policy has parameters of its own: what the file says of those of its own policy is no more. Under another
+   name for the same policy it stands, also what the file's own name sets, but for what the new name sets. */
+static enum hr_status keep_params(const struct hr__source *source, const char *override, struct hr_error *error) {
+  static const char path[] = "policy.name=";
+  cJSON *policy = cJSON_GetObjectItemCaseSensitive(source->file.tree, "policy");
+  const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(policy, "name"));
+  if (strncmp(override, path, sizeof path - 1) != 0 || !name) return HR_OK;
+  const char *wanted = override + sizeof path - 1;
+  const struct hr_policy_setting *old = hr_policy_setting_find(name), *new = hr_policy_setting_find(wanted);
+  if (strcmp(old ? old->policy : name, new ? new->policy : wanted) != 0) {
+    forget_all_params(policy);
+    return HR_OK;
+  }
+  for (const struct hr_policy_value *at = old ? old->values : NULL; at && at->key; at++)
+    if (!cJSON_GetObjectItemCaseSensitive(policy, at->key) && !cJSON_AddStringToObject(policy, at->key, at->value))
+      return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (const struct hr_policy_value *at = new ? new->values : NULL; at && at->key; at++)
+    cJSON_DeleteItemFromObjectCaseSensitive(policy, at->key);
+  return HR_OK;
 }
 
 static enum hr_status apply(struct hr__source *source, const char *override, struct hr_error *error) {
@@ -127,8 +144,8 @@ static enum hr_status apply(struct hr__source *source, const char *override, str
 
 enum hr_status hr__source_override(struct hr__source *source, struct hr_error *error) {
   for (size_t i = 0; i < source->n_overrides; i++) {
-    forget_params(source, source->overrides[i]);
-    enum hr_status status = apply(source, source->overrides[i], error);
+    enum hr_status status = keep_params(source, source->overrides[i], error);
+    if (status == HR_OK) status = apply(source, source->overrides[i], error);
     if (status != HR_OK) return status;
   }
   return HR_OK;

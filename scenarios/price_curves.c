@@ -175,6 +175,7 @@ enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draf
                                  builder->error);
   if (status != HR_OK) return status;
   market->price_uusd_h = market->prices[0].uusd_h;
+  builder->scenario->prices_drawn = true;
   leave_price(builder);
   return HR_OK;
 }

@@ -114,7 +114,7 @@ static enum hr_status build_policy(struct hr__builder *builder) {
 /* Jobs on nodes that come and go must be on known nodes; a count of a pool's GPUs knows none. */
 static enum hr_status check_placement(struct hr__builder *builder) {
   const cJSON *policy = hr__build_enter(builder, builder->source.file.tree, "policy");
-  const char *name = hr__text_of(policy, "name", ""), *placement = hr__text_of(policy, "placement", "");
+  const char *name = builder->scenario->policy.ops->name, *placement = hr__text_of(policy, "placement", "");
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   bool by_count = strcmp(name, "queue") == 0 && strcmp(placement, "pool") == 0;
   for (uint32_t i = 0; by_count && i < cluster->n_pools; i++) {

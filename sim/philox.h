@@ -23,7 +23,8 @@ enum hr__purpose {
   HR__PURPOSE_SPOT_RECLAIM = 8, /* entity: the zone */
   HR__PURPOSE_SPOT_LIFE = 9,    /* entity: the node, a life per launch */
   HR__PURPOSE_BOOT = 10,        /* likewise */
-  HR__PURPOSE_SPOT_PRICE = 11   /* entity: the zone */
+  HR__PURPOSE_SPOT_PRICE = 11,  /* entity: the zone */
+  HR__PURPOSE_REPLICATION = 12  /* the seed of a replication; entity: its number */
 };
 
 /* One block: `counter` encrypted under `key`. */

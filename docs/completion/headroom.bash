@@ -25,9 +25,16 @@ _headroom_column() {
   _headroom_names "$1" "$2" | sed 1d | sort -u
 }
 
+# Names behind those that a comma ends.
+_headroom_list() {
+  local before=
+  case $2 in *,*) before=${2%,*}, ;; esac
+  compgen -P "$before" -W "$1" -- "${2##*,}"
+}
+
 _headroom_operands() {
   case $2 in
-  run | validate) compgen -f -- "$3" ;;
+  run | compare | validate) compgen -f -- "$3" ;;
   list) compgen -W "$(_headroom_lists "$1")" -- "$3" ;;
   trace) compgen -W "generate" -- "$3" ;;
   help) compgen -W "$(_headroom_verbs "$1")" -- "$3" ;;
@@ -41,11 +48,12 @@ _headroom() {
     found=$(compgen -W "$(_headroom_verbs "$program") --help --version" -- "$word")
   else
     case $previous in
+    --policies) found=$(_headroom_list "$(_headroom_names "$program" policies)" "$word") ;;
     --policy) found=$(compgen -W "$(_headroom_names "$program" policies)" -- "$word") ;;
     --gpu) found=$(compgen -W "$(_headroom_column "$program" gpus)" -- "$word") ;;
     --provider) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;
     --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;
-    --trace | --jobs | --timeline | --costs | --json | --output | -o) found=$(compgen -f -- "$word") ;;
+    --trace | --jobs | --timeline | --costs | --json | --csv | --md | --output | -o) found=$(compgen -f -- "$word") ;;
     *)
       case $word in
       -*) found=$(compgen -W "$(_headroom_options "$program" "$verb")" -- "$word") ;;

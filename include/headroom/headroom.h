@@ -7,6 +7,7 @@
 #include "headroom/base.h"
 #include "headroom/catalog.h"
 #include "headroom/cluster.h"
+#include "headroom/compare.h"
 #include "headroom/costs.h"
 #include "headroom/ledger.h"
 #include "headroom/market.h"

@@ -77,6 +77,15 @@ struct hr_spot_figures {
   double availability; /* nodes that were there or could be had / nodes of the pools, over the run */
 };
 
+/* How evenly those who share the cluster were served, over jobs that completed. */
+struct hr_fairness {
+  const char *over; /* who they are: "tenants", or "users" where the trace has no tenants, else "jobs" */
+  uint64_t parties; /* of them, those with a completed job */
+  double jain;      /* Jain's index of their mean run time / completion time; 0 of nothing */
+  struct hr_distribution finish_time; /* completion time / that on an equal share of the cluster */
+  double share_above_1;               /* jobs that would have done better on their share; 0 of nothing */
+};
+
 struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
   uint64_t jobs_backfilled;
@@ -97,6 +106,7 @@ struct hr_summary {
   struct hr_goodput goodput;
   struct hr_spot_figures spot;
   struct hr_cost_summary *costs; /* NULL: nothing has a price */
+  struct hr_fairness fairness;
 };
 
 /* How long things took on the wall clock; measured by the caller. */
@@ -122,6 +132,12 @@ HR_API enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr
                                    const struct hr_cost_basis *basis, struct hr_summary **summary,
                                    struct hr_error *error);
 HR_API void hr_summary_destroy(struct hr_summary *summary);
+
+/* Adds what a person should know of how the run went: that it was given up, that a budget or quota is nobody's.
+   `quotas` may be NULL. */
+HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+                                   const struct hr_quota_spec *quotas, const struct hr_result *result,
+                                   struct hr_notes *notes, struct hr_error *error);
 
 /* The table for a person, at most 80 columns wide. `colour`: use terminal colours. */
 HR_API enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,

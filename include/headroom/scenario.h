@@ -42,6 +42,7 @@ struct hr_scenario {
   struct hr_notes notes;
   struct hr_notes files;        /* paths of what it names: its trace, records, tables */
   struct hr_quota_spec *quotas; /* NULL: none. Cohorts first, then tenants in the scenario's order */
+  bool prices_drawn;            /* a price of a pool is drawn: under another seed it is another */
 };
 
 /* Reads, overrides and validates a scenario. `overrides` are "path=value" texts, e.g. "policy.order=sjf" or
@@ -50,6 +51,12 @@ struct hr_scenario {
 HR_API enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
                                        struct hr_scenario **scenario, struct hr_error *error);
 HR_API void hr_scenario_destroy(struct hr_scenario *scenario);
+
+/* Whether anything in it has a price. */
+HR_API bool hr_scenario_has_prices(const struct hr_scenario *scenario);
+/* Whether anything in it is drawn, so that its seed matters: reclaims, boots, prices. What a policy may draw by itself
+   is not known here. */
+HR_API bool hr_scenario_is_random(const struct hr_scenario *scenario);
 
 /* A scenario file that ships with Headroom. */
 struct hr_scenario_entry {

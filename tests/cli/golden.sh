@@ -58,4 +58,14 @@ case_demo_files() {
   same_as_golden demo_jobs.txt
 }
 
+# The table of three policies, and all figures of it; their summaries are compared with those of `run` elsewhere.
+case_demo_compare() {
+  (cd "$project" && "$headroom" compare scenarios/demo.json --policies fifo,sjf,conservative --csv "$work/demo_compare.csv" \
+    --md "$work/demo_compare.md") 2>stderr | without_speed >demo_compare.txt
+  is_empty stderr
+  same_as_golden demo_compare.txt
+  same_as_golden demo_compare.csv
+  same_as_golden demo_compare.md
+}
+
 run_case

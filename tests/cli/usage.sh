@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-verbs='run validate list trace help'
+verbs='run compare validate list trace help'
 demo=$project/scenarios/demo.json
 
 options_of() {
@@ -92,6 +92,7 @@ case_operands() {
 case_list_policies() {
   try 0 list policies
   matches stdout '^queue +'
+  matches stdout '^sjf +a name for queue:order=sjf$'
   try 0 list policies -v
   says stdout 'order = fifo | sjf | smallest | largest | priority (default: fifo)'
   says stdout 'backfill = strict | skip | easy | conservative'
@@ -433,7 +434,8 @@ case_completion() {
   [ "$(complete_words "$headroom" list prices --gpu P)" = P100 ] || fail "GPU types"
   [ "$(complete_words "$headroom" list prices --provider h)" = hyperstack ] || fail "providers"
   [ "$(complete_words "$headroom" run x --pol)" = --policy ] || fail "options"
-  [ "$(complete_words "$headroom" run x --policy q)" = queue ] || fail "policies"
+  [ "$(complete_words "$headroom" run x --policy qu)" = queue ] || fail "policies"
+  [ "$(complete_words "$headroom" compare x --policies fifo,sj)" = fifo,sjf ] || fail "lists of policies"
   [ "$(complete_words "$headroom" run x --format s)" = swf ] || fail "formats"
   [ "$(complete_words "$headroom" help tr)" = trace ] || fail "help"
   for verb in $verbs; do

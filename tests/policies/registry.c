@@ -49,5 +49,35 @@ static void every_policy_is_complete(void) {
   }
 }
 
-TEST_MAIN("policy registry", TEST(defaults_are_the_table_s), TEST(a_value_is_read_back_as_set),
+static const char *value_of(const struct hr_policy_choice *choice, const char *key) {
+  static char buffer[32];
+  for (size_t i = 0; i < choice->n_params; i++)
+    if (strcmp(choice->ops->params[i].key, key) == 0) return hr_policy_choice_text(choice, i, buffer);
+  return "";
+}
+
+static void a_setting_is_its_policy_with_values(void) {
+  for (const struct hr_policy_setting *at = hr_policy_settings(); at->name; at++) {
+    struct hr_policy_choice choice;
+    CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, at->name, NULL), HR_OK);
+    CU_ASSERT_STRING_EQUAL(choice.ops->name, at->policy);
+    CU_ASSERT_PTR_EQUAL(hr_policy_setting_find(at->name), at);
+    CU_ASSERT_PTR_NOT_NULL(at->values[0].key);
+    for (const struct hr_policy_value *value = at->values; value->key; value++)
+      CU_ASSERT_STRING_EQUAL(value_of(&choice, value->key), value->value);
+    hr_policy_choice_finish(&choice);
+  }
+  CU_ASSERT_PTR_NULL(hr_policy_setting_find("queue"));
+}
+
+static void slips_in_settings_are_answered_too(void) {
+  struct hr_policy_choice choice;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(hr_policy_choice_init(&choice, "conservativ", &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "did you mean 'conservative'"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "queue, fifo"));
+}
+
+TEST_MAIN("policy registry", TEST(a_setting_is_its_policy_with_values), TEST(slips_in_settings_are_answered_too),
+          TEST(defaults_are_the_table_s), TEST(a_value_is_read_back_as_set),
           TEST(slips_are_answered_with_what_would_be_right), TEST(every_policy_is_complete))

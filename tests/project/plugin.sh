@@ -86,4 +86,15 @@ grep -q "\"digest\": \"$digest\"" early.json || fail "with fewer functions it do
 sed 's/    p->waiting\[first\] = .*/    status = hr_plan_start(plan, job, \&placement, HR_REASON_IN_ORDER);/' patience.c >twice.c
 builds twice
 refused 3 "policy 'patience' at 0.000000 s, start of job 1: the job is not waiting" --policy ./twice.so
+
+echo "compared"
+"$headroom" compare "$demo" --policies ./patience.so:patience_s=7200,fifo,./patience.so --threads 2 --quiet --json compared.json ||
+  fail "the comparison"
+grep -q "\"digest\": \"$digest\"" compared.json || fail "in a comparison it does something else"
+grep -q '"name": "./patience.so"' compared.json || fail "the comparison calls it otherwise"
+code=0
+"$headroom" compare "$demo" --policies fifo,./twice.so,sjf --json compared_not.json >out 2>&1 || code=$?
+[ "$code" -eq 3 ] || fail "exit code $code, not 3"
+grep -qF "policy ./twice.so: policy 'patience' at 0.000000 s" out || fail "it does not name the policy: $(cat out)"
+[ ! -e compared_not.json ] || fail "a comparison that failed left a file"
 echo "policies of others: loaded, built in, refused"

@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "priced.h"
 #include "replayed.h"
+#include "schema_check.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>
@@ -135,82 +136,6 @@ static void remarks_and_large_seeds_are_kept(void) {
 
 static const cJSON *schema;
 
-static const cJSON *get(const cJSON *object, const char *key) {
-  return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
-static const cJSON *resolved(const cJSON *rule) {
-  const cJSON *reference = get(rule, "$ref");
-  if (!reference) return rule;
-  const char *name = strrchr(reference->valuestring, '/') + 1;
-  const cJSON *definition = get(get(schema, "$defs"), name);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(definition);
-  return definition;
-}
-
-static bool is_of_type(const cJSON *value, const char *type) {
-  if (strcmp(type, "object") == 0) return cJSON_IsObject(value);
-  if (strcmp(type, "array") == 0) return cJSON_IsArray(value);
-  if (strcmp(type, "string") == 0) return cJSON_IsString(value);
-  if (strcmp(type, "null") == 0) return cJSON_IsNull(value);
-  if (strcmp(type, "boolean") == 0) return cJSON_IsBool(value);
-  if (strcmp(type, "number") == 0) return cJSON_IsNumber(value);
-  return cJSON_IsNumber(value) && value->valuedouble == (double)(long long)value->valuedouble;
-}
-
-static bool type_allowed(const cJSON *value, const cJSON *types) {
-  const cJSON *type;
-  if (cJSON_IsString(types)) return is_of_type(value, types->valuestring);
-  cJSON_ArrayForEach(type, types) if (is_of_type(value, type->valuestring)) return true;
-  return false;
-}
-
-static bool in_list(const cJSON *list, const char *text) {
-  const cJSON *item;
-  cJSON_ArrayForEach(item, list) if (strcmp(item->valuestring, text) == 0) return true;
-  return false;
-}
-
-static bool complain(const char *path, const char *what) {
-  printf("\n  %s: %s\n", path, what);
-  return false;
-}
-
-static bool fits(const cJSON *value, const cJSON *rule, const char *path);
-
-static bool keys_fit(const cJSON *value, const cJSON *rule, const char *path) {
-  const cJSON *key, *known = get(rule, "properties"), *others = get(rule, "additionalProperties");
-  const cJSON *names = get(get(rule, "propertyNames"), "enum");
-  cJSON_ArrayForEach(key, get(rule, "required")) {
-    if (!get(value, key->valuestring)) return complain(path, key->valuestring);
-  }
-  cJSON_ArrayForEach(key, value) {
-    const cJSON *own = get(known, key->string);
-    char below[300];
-    snprintf(below, sizeof below, "%s.%s", path, key->string);
-    if (names && !in_list(names, key->string)) return complain(below, "a name that is not in the list");
-    if (!own && !cJSON_IsObject(others)) return complain(below, "the schema does not know this key");
-    if (!fits(key, own ? own : others, below)) return false;
-  }
-  return true;
-}
-
-/* The part of JSON Schema that the summary's schema uses, patterns apart. */
-static bool fits(const cJSON *value, const cJSON *rule, const char *path) {
-  rule = resolved(rule);
-  const cJSON *item, *least = get(rule, "minimum"), *most = get(rule, "maximum");
-  if (!type_allowed(value, get(rule, "type"))) return complain(path, "of another type");
-  if (cJSON_IsNumber(value) && least && value->valuedouble < least->valuedouble) return complain(path, "too small");
-  if (cJSON_IsNumber(value) && most && value->valuedouble > most->valuedouble) return complain(path, "too large");
-  if (cJSON_IsObject(value)) return keys_fit(value, rule, path);
-  if (cJSON_IsArray(value)) {
-    cJSON_ArrayForEach(item, value) {
-      if (!fits(item, get(rule, "items"), path)) return false;
-    }
-  }
-  return true;
-}
-
 static bool is_section_of_markets(const cJSON *rule, const char *key) {
   static const char *const sections[] = {"cost", "budgets", "goodput", "spot"};
   for (size_t i = 0; rule == schema && i < sizeof sections / sizeof *sections; i++)
@@ -222,12 +147,14 @@ static bool is_section_of_markets(const cJSON *rule, const char *key) {
    only runs with markets have. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key, *inner;
-  cJSON_ArrayForEach(key, get(rule, "properties")) {
-    if (is_section_of_markets(rule, key->string) == in_list(get(rule, "required"), key->string))
-      return complain("required", key->string);
+  cJSON_ArrayForEach(key, schema_get(rule, "properties")) {
+    if (is_section_of_markets(rule, key->string) == schema_lists(schema_get(rule, "required"), key->string)) {
+      printf("\n  required: %s\n", key->string);
+      return false;
+    }
     if (!all_required(key)) return false;
   }
-  cJSON_ArrayForEach(inner, get(rule, "$defs")) {
+  cJSON_ArrayForEach(inner, schema_get(rule, "$defs")) {
     if (!all_required(inner)) return false;
   }
   return true;
@@ -239,10 +166,10 @@ static void expect_fit(double horizon_s, uint32_t n_jobs) {
   char *text = written(&label, &perf);
   cJSON *tree = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
-  CU_ASSERT_TRUE(fits(tree, schema, "summary"));
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "summary"));
   const cJSON *extra = cJSON_AddNumberToObject(cJSON_GetObjectItemCaseSensitive(tree, "queue"), "min", 0);
   CU_ASSERT_PTR_NOT_NULL_FATAL(extra);
-  CU_ASSERT_FALSE(fits(tree, schema, "on purpose"));
+  CU_ASSERT_FALSE(schema_fits(schema, tree, "on purpose"));
   cJSON_Delete(tree);
   free(text);
 }
@@ -285,7 +212,7 @@ static void expect_costs_fit(void) {
   char *text = written_with_costs();
   cJSON *tree = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
-  CU_ASSERT_TRUE(fits(tree, schema, "summary"));
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "summary"));
   cJSON_Delete(tree);
   free(text);
 }

@@ -124,6 +124,36 @@ static void overrides_change_and_add(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* The policy's values after the overrides, in the order of its first three parameters. */
+static void expect_policy(const char *policy, const char *const *overrides, size_t count, const char *order,
+                          const char *backfill, const char *placement) {
+  char text[500], buffer[32];
+  snprintf(text, sizeof text, "{%s,\"policy\":%s}", CLUSTER, policy);
+  write_text(text);
+  struct hr_scenario *scenario = load(overrides, count);
+  CU_ASSERT_STRING_EQUAL(scenario->policy.ops->name, "queue");
+  CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&scenario->policy, 0, buffer), order);
+  CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&scenario->policy, 1, buffer), backfill);
+  CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&scenario->policy, 2, buffer), placement);
+  hr_scenario_destroy(scenario);
+}
+
+/* A setting changes what it sets and no more; what is said beside it goes before it. */
+static void settings_are_policies(void) {
+  static const char *const sjf[] = {"policy.name=sjf"}, *const easy[] = {"policy.name=easy"};
+  static const char *const both[] = {"policy.name=sjf", "policy.backfill=easy"};
+  static const char *const queue[] = {"policy.name=queue"};
+  static const char own[] = "{\"name\":\"queue\",\"order\":\"largest\",\"placement\":\"pool\"}";
+  expect_policy("{\"name\":\"sjf\",\"placement\":\"pool\"}", NULL, 0, "sjf", "strict", "pool");
+  expect_policy("{\"name\":\"sjf\",\"order\":\"smallest\"}", NULL, 0, "smallest", "strict", "best-fit");
+  expect_policy(own, sjf, 1, "sjf", "strict", "pool");
+  expect_policy(own, easy, 1, "largest", "easy", "pool");
+  expect_policy(own, both, 2, "sjf", "easy", "pool");
+  expect_policy("{\"name\":\"easy\"}", sjf, 1, "sjf", "easy", "best-fit");
+  expect_policy("{\"name\":\"easy\",\"backfill\":\"skip\"}", queue, 1, "fifo", "skip", "best-fit");
+  expect_policy("{\"name\":\"easy\",\"backfill\":\"skip\"}", easy, 1, "fifo", "easy", "best-fit");
+}
+
 /* ---- Bad values ------------------------------------------------------------------------------------- */
 
 #define KNOWN_TOP                                                                                                      \
@@ -186,7 +216,9 @@ static const struct {
     {"{" POLICY ",\"cluster\":{\"pools\":[" POOL "],\"nodes_file\":\"n\"}}",
      "s.json:1:38: 'cluster' has both 'pools' and 'nodes_file'; one of them is wanted"},
     {WITH_POLICY(""), "s.json:2:11: 'policy' lacks the key 'name'; a text \"...\" of 1 to 10000 bytes is wanted"},
-    {WITH_POLICY("\"name\":\"quue\""), "s.json:2:19: unknown policy 'quue'; did you mean 'queue'? (known: queue)"},
+    {WITH_POLICY("\"name\":\"quue\""),
+     "s.json:2:19: unknown policy 'quue'; did you mean 'queue'? (known: queue, fifo, sjf, smallest, largest, "
+     "priority, srtf, las, gittins, edf, f1, wfp3, qssf, fair-share, drf, multifactor, easy, conservative)"},
     {WITH_POLICY("\"name\":\"queue\",\n\"ordr\":\"sjf\""),
      "s.json:3:1: unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: name, order, backfill, "
      "placement..."},
@@ -336,6 +368,7 @@ static void leaves_nothing_behind(void) {
 
 TEST_MAIN("scenarios_load", TEST(starts_in_a_folder_of_its_own), TEST(least_file_has_defaults), TEST(every_key_is_read),
           TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(overrides_change_and_add),
-          TEST(bad_values_are_told), TEST(unknown_column_field_is_told), TEST(bad_overrides_are_told),
-          TEST(override_mends_the_file), TEST(syntax_errors_have_their_place), TEST(nesting_10000_deep),
-          TEST(files_that_are_no_text), TEST(files_that_cannot_be_read), TEST(leaves_nothing_behind))
+          TEST(settings_are_policies), TEST(bad_values_are_told), TEST(unknown_column_field_is_told),
+          TEST(bad_overrides_are_told), TEST(override_mends_the_file), TEST(syntax_errors_have_their_place),
+          TEST(nesting_10000_deep), TEST(files_that_are_no_text), TEST(files_that_cannot_be_read),
+          TEST(leaves_nothing_behind))

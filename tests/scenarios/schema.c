@@ -157,6 +157,8 @@ static void policies_are_in_the_schema(void) {
         CU_ASSERT_TRUE(list_has(get(said, "enum"), param->choices[i]));
     }
   }
+  for (const struct hr_policy_setting *at = hr_policy_settings(); at->name; at++)
+    CU_ASSERT_TRUE(list_has(get(get(properties, "name"), "enum"), at->name));
   for (const cJSON *property = properties->child; property; property = property->next)
     CU_ASSERT_TRUE(strcmp(property->string, "name") == 0 || some_policy_has(property->string));
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "plan/figures.h"
+
+#include "report/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *magnitude_text(enum hr__unit unit, double value, char *buffer) {
+  switch (unit) {
+  case HR__SECONDS:
+    return hr__duration_text(value, buffer);
+  case HR__FACTOR:
+    return hr__fixed_text(value, value < 10000 ? 2 : 0, buffer);
+  case HR__INDEX:
+    return hr__fixed_text(value, 4, buffer);
+  case HR__COUNT:
+    return hr__fixed_text(value, value == floor(value) ? 0 : 1, buffer);
+  case HR__GPU_HOURS:
+    return hr__fixed_text(value, value < 1000 ? 1 : 0, buffer);
+  case HR__SHARE:
+    return hr__fixed_text(100 * value, 1, buffer);
+  case HR__DOLLARS:
+    return hr__usd_text((int64_t)llround(value * 1e6), buffer);
+  }
+  return strcpy(buffer, "");
+}
+
+const char *hr__figure_text(enum hr__unit unit, double value, char *buffer) {
+  if (isnan(value)) return strcpy(buffer, "-");
+  magnitude_text(unit, value, buffer);
+  return unit == HR__SHARE ? strcat(buffer, " %") : buffer;
+}
+
+static const char *with_sign(enum hr__unit unit, const char *sign, double magnitude, char *buffer) {
+  magnitude_text(unit, magnitude, stpcpy(buffer, sign));
+  return unit == HR__SHARE ? strcat(buffer, " pts") : buffer;
+}
+
+const char *hr__difference_text(enum hr__unit unit, double difference, char *buffer) {
+  if (isnan(difference)) return strcpy(buffer, "-");
+  if (difference == 0) return strcpy(buffer, "=");
+  return with_sign(unit, difference < 0 ? "-" : "+", fabs(difference), buffer);
+}
+
+const char *hr__margin_text(enum hr__unit unit, const struct hr_estimate *estimate, char *buffer) {
+  if (isnan(estimate->low)) return strcpy(buffer, "-");
+  return with_sign(unit, "\u00b1", (estimate->high - estimate->low) / 2, buffer);
+}
+
+char *hr__policy_words(const struct hr_policy_choice *choice) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return NULL;
+  const char *separator = ": ";
+  fputs(choice->ops->name, out);
+  for (size_t i = 0; i < choice->n_params; i++) {
+    char buffer[HR__NUMBER_BYTES];
+    const struct hr_param *param = &choice->ops->params[i];
+    const char *value = hr_policy_choice_text(choice, i, buffer);
+    if (param->aside && strcmp(value, param->fallback) == 0) continue;
+    fprintf(out, "%s%s %s", separator, param->key, value);
+    separator = ", ";
+  }
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a person should know of how a run went. */
+
+#include "headroom/report.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A run without a horizon in which jobs wait for what never comes, or lose their work again and again. */
+static enum hr_status note_standstill(const struct hr_result *result, struct hr_notes *notes) {
+  uint64_t left = result->n_waiting + result->n_running;
+  if (!result->stood_still) return HR_OK;
+  return hr_notes_add(notes,
+                      "warning: the run was given up after %" PRId64 " days, %" PRIu64
+                      " job%s unfinished: for a year none ended and no work became safe; 'horizon_s' ends a run sooner",
+                      result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
+}
+
+static bool has_tenant(const struct hr_trace *trace, const char *name) {
+  for (uint32_t i = 0; i < trace->tenants.count; i++)
+    if (strcmp(trace->tenants.text[i], name) == 0) return true;
+  return false;
+}
+
+enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
+                            const struct hr_quota_spec *quotas, const struct hr_result *result, struct hr_notes *notes,
+                            struct hr_error *error) {
+  enum hr_status status = note_standstill(result, notes);
+  for (size_t i = 0; i < costs->n_budgets && status == HR_OK; i++)
+    if (!has_tenant(trace, costs->budgets[i].tenant))
+      status =
+          hr_notes_add(notes, "the budget of tenant '%s': no job of the trace is theirs", costs->budgets[i].tenant);
+  for (uint32_t i = 0; status == HR_OK && quotas && i < quotas->n_nodes; i++) {
+    const struct hr_quota_node *node = &quotas->nodes[i];
+    if (node->is_tenant && !has_tenant(trace, node->name))
+      status = hr_notes_add(notes, "the quota of tenant '%s': no job of the trace is theirs", node->name);
+  }
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}

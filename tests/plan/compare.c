@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whole comparisons: the runs are those that each policy makes alone, whatever the threads, and the files say it. */
+
+#include "../report/files.h"
+#include "harness.h"
+#include "schema_check.h"
+#include "setup.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct hr_comparison *compare(const struct setup *setup) {
+  struct hr_comparison *comparison = NULL;
+  struct hr_error error = {0};
+  if (hr_compare(&setup->config, &comparison, &error) != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(comparison);
+  return comparison;
+}
+
+static void expect(double value, double expected) {
+  if (fabs(value - expected) > 1e-9) printf("\n  %.17g, not %.17g\n", value, expected);
+  CU_ASSERT(fabs(value - expected) <= 1e-9);
+}
+
+static const char *const two[] = {"fifo", "sjf", NULL};
+static const char *const three[] = {"fifo", "sjf", "largest"};
+
+/* Waits are 0, 99, 148, 0 in order of submit and 0, 109, 98, 0 with the shortest first. */
+static void differences_are_exact_where_nothing_is_random(void) {
+  struct setup setup;
+  setup_make(&setup, POOL, "", two, 50);
+  struct hr_comparison *comparison = compare(&setup);
+  CU_ASSERT_EQUAL(hr_comparison_replications(comparison), 1);
+  struct hr_estimate wait = hr_comparison_estimate(comparison, 1, "wait_mean_s");
+  expect(wait.value, (109 + 98) / 4.0);
+  expect(wait.difference, (109 + 98 - 99 - 148) / 4.0);
+  expect(wait.low, wait.difference);
+  expect(wait.high, wait.difference);
+  CU_ASSERT_TRUE(wait.significant);
+  struct hr_estimate makespan = hr_comparison_estimate(comparison, 1, "makespan_s");
+  expect(makespan.difference, 0);
+  CU_ASSERT_FALSE(makespan.significant);
+  CU_ASSERT_FALSE(hr_comparison_estimate(comparison, 0, "wait_mean_s").significant);
+  CU_ASSERT(isnan(hr_comparison_estimate(comparison, 1, "cost_total_usd").value));
+  CU_ASSERT(isnan(hr_comparison_estimate(comparison, 1, "preemptions").value));
+  CU_ASSERT(isnan(hr_comparison_estimate(comparison, 1, "no such figure").value));
+  CU_ASSERT_PTR_NOT_NULL(strstr(hr_comparison_notes(comparison)->text[0], "nothing in the scenario is random"));
+  hr_comparison_destroy(comparison);
+  setup_finish(&setup);
+}
+
+/* What hr_sim_run makes of a policy under a seed. */
+static uint64_t digest_alone(const struct setup *setup, uint32_t contender, uint64_t seed) {
+  struct hr_run_config config = {.trace = setup->trace,
+                                 .cluster = &setup->scenario->cluster,
+                                 .policy = setup->choices[contender].ops,
+                                 .params = setup->choices[contender].params,
+                                 .seed = seed,
+                                 .horizon_us = HR_NEVER_US,
+                                 .classes = setup->scenario->classes};
+  struct hr_result *result = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, NULL), HR_OK);
+  uint64_t digest = result->digest;
+  hr_result_destroy(result);
+  return digest;
+}
+
+static void replication_0_is_the_run_alone(void) {
+  struct setup setup;
+  setup_make(&setup, SPOT, "", two, 3);
+  struct hr_comparison *comparison = compare(&setup);
+  CU_ASSERT_EQUAL(hr_comparison_replications(comparison), 3);
+  for (uint32_t i = 0; i < 2; i++)
+    CU_ASSERT_EQUAL(hr_comparison_summary(comparison, i)->digest, digest_alone(&setup, i, setup.scenario->seed));
+  CU_ASSERT_NOT_EQUAL(digest_alone(&setup, 0, hr_replication_seed(5, 1)), digest_alone(&setup, 0, 5));
+  hr_comparison_destroy(comparison);
+  setup_finish(&setup);
+}
+
+static void seeds_are_drawn_from_the_scenario_s(void) {
+  CU_ASSERT_EQUAL(hr_replication_seed(7, 0), 7);
+  CU_ASSERT_EQUAL(hr_replication_seed(UINT64_MAX, 0), UINT64_MAX);
+  for (uint32_t i = 1; i < 100; i++) {
+    CU_ASSERT(hr_replication_seed(7, i) < UINT64_C(1) << 53);
+    CU_ASSERT_NOT_EQUAL(hr_replication_seed(7, i), hr_replication_seed(8, i));
+    for (uint32_t k = 0; k < i; k++) CU_ASSERT_NOT_EQUAL(hr_replication_seed(7, i), hr_replication_seed(7, k));
+  }
+}
+
+/* A policy against itself: whatever is drawn, it is drawn for both. */
+static void random_events_are_common(void) {
+  static const char *const twins[] = {"queue", "fifo", NULL};
+  struct setup setup;
+  setup_make(&setup, SPOT, DRAWN, twins, 6);
+  struct hr_comparison *comparison = compare(&setup);
+  bool varied = false;
+  for (const char *const *metric = hr_comparison_metrics(); *metric; metric++) {
+    struct hr_estimate estimate = hr_comparison_estimate(comparison, 1, *metric);
+    CU_ASSERT(estimate.difference == 0 && estimate.low == 0 && estimate.high == 0);
+  }
+  double cost = hr_comparison_estimate(comparison, 0, "cost_total_usd").value;
+  varied = cost != (double)hr_comparison_summary(comparison, 0)->costs->total_uusd / 1e6;
+  CU_ASSERT_TRUE(varied);
+  CU_ASSERT_PTR_NOT_NULL(strstr(hr_comparison_notes(comparison)->text[0], "the same policy"));
+  hr_comparison_destroy(comparison);
+  setup_finish(&setup);
+}
+
+static void one_random_run_has_no_interval(void) {
+  struct setup setup;
+  setup_make(&setup, SPOT, "", two, 1);
+  struct hr_comparison *comparison = compare(&setup);
+  struct hr_estimate wait = hr_comparison_estimate(comparison, 1, "wait_mean_s");
+  CU_ASSERT(!isnan(wait.difference) && isnan(wait.low) && isnan(wait.high) && !wait.significant);
+  CU_ASSERT_PTR_NOT_NULL(strstr(hr_comparison_notes(comparison)->text[0], "--replications"));
+  hr_comparison_destroy(comparison);
+  setup_finish(&setup);
+}
+
+/* ---- Files ------------------------------------------------------------------------------------------ */
+
+static char *json_of(const struct hr_comparison *comparison) {
+  CU_ASSERT_EQUAL_FATAL(hr_comparison_write_json(files_path("c.json"), comparison, NULL, NULL), HR_OK);
+  return files_read(files_path("c.json"));
+}
+
+static void threads_change_nothing(void) {
+  char *texts[3];
+  for (uint32_t i = 0; i < 3; i++) {
+    struct setup setup;
+    setup_make(&setup, SPOT, DRAWN, three, 4);
+    setup.config.n_threads = 1u << i;
+    struct hr_comparison *comparison = compare(&setup);
+    texts[i] = json_of(comparison);
+    *strstr(texts[i], "\n  \"perf\": {") = '\0';
+    hr_comparison_destroy(comparison);
+    setup_finish(&setup);
+  }
+  CU_ASSERT_STRING_EQUAL(texts[0], texts[1]);
+  CU_ASSERT_STRING_EQUAL(texts[0], texts[2]);
+  for (uint32_t i = 0; i < 3; i++) free(texts[i]);
+}
+
+static cJSON *read_schema(const char *path) {
+  char *text = files_read(path);
+  cJSON *schema = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
+  free(text);
+  return schema;
+}
+
+/* Each summary, with an empty `perf` put in, fits the schema of summaries. */
+static void expect_summaries_fit(const cJSON *tree) {
+  cJSON *schema = read_schema(PROJECT_DIR "/docs/summary.schema.json"), *policy;
+  cJSON_ArrayForEach(policy, schema_get(tree, "policies")) {
+    cJSON *summary = cJSON_GetObjectItemCaseSensitive(policy, "summary");
+    CU_ASSERT_PTR_NULL(schema_get(summary, "perf"));
+    cJSON_AddItemToObject(summary, "perf",
+                          cJSON_Parse("{\"load_s\":0,\"sim_s\":0,\"jobs_per_s\":null,\"peak_rss_mib\":0}"));
+    CU_ASSERT_TRUE(schema_fits(schema, summary, "summary"));
+  }
+  cJSON_Delete(schema);
+}
+
+static void expect_fit(const char *pool, uint32_t replications) {
+  cJSON *schema = read_schema(PROJECT_DIR "/docs/compare.schema.json");
+  struct setup setup;
+  setup_make(&setup, pool, "", two, replications);
+  struct hr_comparison *comparison = compare(&setup);
+  char *text = json_of(comparison);
+  cJSON *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "comparison"));
+  expect_summaries_fit(tree);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(cJSON_AddNumberToObject(tree, "extra", 0));
+  CU_ASSERT_FALSE(schema_fits(schema, tree, "on purpose"));
+  cJSON_Delete(tree);
+  free(text);
+  hr_comparison_destroy(comparison);
+  setup_finish(&setup);
+  cJSON_Delete(schema);
+}
+
+static void every_key_is_in_the_schema(void) {
+  expect_fit(POOL, 1);
+  expect_fit(SPOT, 1);
+  expect_fit(SPOT, 3);
+}
+
+static void csv_has_a_row_for_each_figure(void) {
+  struct setup setup;
+  setup_make(&setup, POOL, "", two, 1);
+  struct hr_comparison *comparison = compare(&setup);
+  CU_ASSERT_EQUAL_FATAL(hr_comparison_write_csv(files_path("c.csv"), comparison, NULL), HR_OK);
+  char *text = files_read(files_path("c.csv"));
+  CU_ASSERT_EQUAL(strncmp(text, "policy,group,name,metric,value,difference,low,high,significant\n", 62), 0);
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nfifo,all,,wait_mean_s,61.75,0,0,0,false\n"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nsjf,all,,wait_mean_s,51.75,-10,-10,-10,true\n"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nsjf,tenant,b,wait_mean_s,103.5,-20,-20,-20,true\n"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nsjf,tenant,,wait_mean_s,0,0,0,0,false\n"));
+  CU_ASSERT_PTR_NULL(strstr(text, "cost_total_usd"));
+  free(text);
+  hr_comparison_destroy(comparison);
+  setup_finish(&setup);
+}
+
+static void what_cannot_be_written_is_told(void) {
+  struct setup setup;
+  struct hr_error error = {0};
+  setup_make(&setup, POOL, "", two, 1);
+  struct hr_comparison *comparison = compare(&setup);
+  CU_ASSERT_EQUAL(hr_comparison_write_markdown("/dev/full", comparison, &error), HR_IO_ERROR);
+  CU_ASSERT_EQUAL(hr_comparison_write_json("/dev/full", comparison, NULL, &error), HR_IO_ERROR);
+  CU_ASSERT_EQUAL(hr_comparison_write_csv("/dev/full", comparison, &error), HR_IO_ERROR);
+  CU_ASSERT_NOT_EQUAL(hr_comparison_write_markdown(files_path("nowhere/c.md"), comparison, &error), HR_OK);
+  hr_comparison_destroy(comparison);
+  setup_finish(&setup);
+}
+
+TEST_MAIN("plan: compare", TEST(differences_are_exact_where_nothing_is_random), TEST(replication_0_is_the_run_alone),
+          TEST(seeds_are_drawn_from_the_scenario_s), TEST(random_events_are_common),
+          TEST(one_random_run_has_no_interval), TEST(threads_change_nothing), TEST(every_key_is_in_the_schema),
+          TEST(csv_has_a_row_for_each_figure), TEST(what_cannot_be_written_is_told))

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every allocation of a comparison and of its files fails once: each time the caller is told, and nothing is left. */
+
+#include "../report/files.h"
+#include "harness.h"
+#include "scarce_memory.h"
+#include "setup.h"
+
+#include <cjson/cJSON.h>
+
+static const char *const names[] = {"fifo", "easy", NULL};
+static struct setup setup;
+static struct hr_comparison *made;
+
+static enum hr_status compare(void) {
+  struct hr_comparison *comparison;
+  struct hr_error error;
+  enum hr_status status = hr_compare(&setup.config, &comparison, &error);
+  if (status != HR_OK) return status;
+  hr_comparison_destroy(made);
+  made = comparison;
+  return HR_OK;
+}
+
+static enum hr_status write_csv(void) {
+  struct hr_error error;
+  return hr_comparison_write_csv("/dev/null", made, &error);
+}
+
+static enum hr_status write_markdown(void) {
+  struct hr_error error;
+  return hr_comparison_write_markdown("/dev/null", made, &error);
+}
+
+static enum hr_status write_json(void) {
+  struct hr_error error;
+  return hr_comparison_write_json("/dev/null", made, NULL, &error);
+}
+
+static enum hr_status print_table(void) {
+  FILE *out = fopen("/dev/null", "w");
+  if (!out) return HR_IO_ERROR;
+  enum hr_status status = hr_comparison_print(out, made, NULL, true);
+  fclose(out);
+  return status;
+}
+
+/* One thread, as memory is counted for one. */
+static void starve_all(const char *pool, const char *more) {
+  setup_make(&setup, pool, more, names, 2);
+  setup.config.n_threads = 1;
+  made = NULL;
+  cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
+  CU_ASSERT(starve(compare) > 40);
+  CU_ASSERT(starve(write_json) > 100);
+  cJSON_InitHooks(NULL);
+  CU_ASSERT(starve(write_csv) > 1);
+  CU_ASSERT(starve(write_markdown) > 5);
+  CU_ASSERT(starve(print_table) > 5);
+  hr_comparison_destroy(made);
+  setup_finish(&setup);
+}
+
+static void nothing_random(void) {
+  starve_all(POOL, "");
+}
+
+static void drawn(void) {
+  starve_all(SPOT, DRAWN);
+}
+
+TEST_MAIN("plan: no memory", TEST(nothing_random), TEST(drawn))

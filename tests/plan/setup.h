@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_PLAN_SETUP_H
+#define HR_TESTS_PLAN_SETUP_H
+
+/* Comparisons to be made: four jobs of 8 GPUs, on one node of 8 that is there or on four spot ones that come and go. */
+
+#include "headroom/headroom.h"
+
+#define POOL "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":8}"
+#define SPOT                                                                                                           \
+  "{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":8,\"market\":\"spot\",\"usd_per_gpu_hour\":1,"       \
+  "\"on_demand_usd_per_gpu_hour\":3,\"boot_s\":5,"                                                                     \
+  "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":20%s}}"
+#define DRAWN ",\"price\":{\"model\":\"ou\",\"volatility\":0.3,\"reversion_h\":1,\"interval_s\":3600}"
+
+enum { MOST_POLICIES = 3 };
+
+/* A scenario, the trace and policies by name. */
+struct setup {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_policy_choice choices[MOST_POLICIES];
+  struct hr_contender contenders[MOST_POLICIES];
+  struct hr_compare_config config;
+};
+
+/* `pool` is POOL or SPOT, `more` what is put into the latter. `names` end with NULL or are MOST_POLICIES. */
+void setup_make(struct setup *setup, const char *pool, const char *more, const char *const *names,
+                uint32_t replications);
+void setup_finish(struct setup *setup);
+
+#endif

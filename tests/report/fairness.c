@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jain's index and finish-time fairness against values computed by hand, on a cluster of 8 GPUs. */
+
+#include "harness.h"
+#include "replayed.h"
+
+#include <math.h>
+
+static struct replayed run;
+
+static struct hr_fairness fairness_of(const struct replayed_job *jobs, uint32_t n_jobs, const uint32_t *tenant,
+                                      double horizon_s) {
+  static const char *const names[] = {"a", "b", "c"};
+  replayed_make(&run, jobs, n_jobs, horizon_s);
+  run.trace.tenant = tenant;
+  if (tenant) run.trace.tenants = (struct hr_names){3, names};
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  struct hr_fairness fairness = summary->fairness;
+  hr_summary_destroy(summary);
+  return fairness;
+}
+
+static void expect(double value, double expected) {
+  if (fabs(value - expected) > 1e-12) printf("\n  %.17g, not %.17g\n", value, expected);
+  CU_ASSERT(fabs(value - expected) <= 1e-12);
+}
+
+/* Each asks for all GPUs, and b waits for a: 2 of them share while a runs, 1 thereafter. */
+static void two_that_take_turns(void) {
+  static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
+                                             {.submit_s = 0, .work_s = 100, .start_s = 100, .gpus = 8}};
+  static const uint32_t tenant[] = {0, 1};
+  struct hr_fairness fairness = fairness_of(jobs, 2, tenant, NEVER);
+  CU_ASSERT_STRING_EQUAL(fairness.over, "tenants");
+  CU_ASSERT_EQUAL(fairness.parties, 2);
+  expect(fairness.jain, 1.5 * 1.5 / (2 * 1.25));
+  expect(fairness.finish_time.mean, (0.5 + 200 / 150.0) / 2);
+  expect(fairness.finish_time.max, 200 / 150.0);
+  expect(fairness.share_above_1, 0.5);
+}
+
+/* What fits into a share is not stretched, and who never waits is exactly at 1. */
+static void small_jobs_that_never_wait(void) {
+  static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 2},
+                                             {.submit_s = 5, .work_s = 1, .start_s = 5, .gpus = 2},
+                                             {.submit_s = 7, .work_s = 50, .start_s = 7, .gpus = 2}};
+  static const uint32_t tenant[] = {0, 1, 2};
+  struct hr_fairness fairness = fairness_of(jobs, 3, tenant, NEVER);
+  expect(fairness.jain, 1);
+  expect(fairness.finish_time.max, 1);
+  expect(fairness.finish_time.mean, 1);
+  expect(fairness.share_above_1, 0);
+}
+
+/* A short run time counts as 10 s, and the completion time grows by as much. */
+static void short_jobs_are_lengthened(void) {
+  static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 1, .start_s = 30, .gpus = 1},
+                                             {.submit_s = 0, .work_s = 0, .start_s = 0, .gpus = 1}};
+  static const uint32_t tenant[] = {0, 1};
+  struct hr_fairness fairness = fairness_of(jobs, 2, tenant, NEVER);
+  expect(fairness.finish_time.max, 40 / 10.0);
+  expect(fairness.jain, 1.25 * 1.25 / (2 * (1 + 0.0625)));
+}
+
+/* Two jobs of one tenant at a time are one presence, and between two spells it is not there: while b waits its 100 s,
+   a is there for 20 + 30 s of them. */
+static void presence_is_a_union_of_stays(void) {
+  static const struct replayed_job jobs[] = {{.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
+                                             {.submit_s = 0, .work_s = 20, .start_s = 0, .gpus = 0},
+                                             {.submit_s = 10, .work_s = 5, .start_s = 10, .gpus = 0},
+                                             {.submit_s = 50, .work_s = 30, .start_s = 50, .gpus = 0}};
+  static const uint32_t tenant[] = {1, 0, 0, 0};
+  struct hr_fairness fairness = fairness_of(jobs, 4, tenant, NEVER);
+  CU_ASSERT_EQUAL(fairness.parties, 2);
+  expect(fairness.finish_time.mean, (1 + 1 + 1 + 100 / 150.0) / 4);
+}
+
+/* Without names each job is for itself; a job that is refused is not there, one that is cut off is until the end. */
+static void jobs_share_where_nobody_is_named(void) {
+  static const struct replayed_job jobs[] = {
+      {.submit_s = 0, .work_s = 100, .start_s = 0, .gpus = 8},
+      {.submit_s = 0, .work_s = 100, .start_s = NEVER, .gpus = 8},
+      {.submit_s = 0, .work_s = 9, .start_s = NEVER, .gpus = 99, .rejected = true}};
+  struct hr_fairness fairness = fairness_of(jobs, 3, NULL, 100);
+  CU_ASSERT_STRING_EQUAL(fairness.over, "jobs");
+  CU_ASSERT_EQUAL(fairness.parties, 1);
+  expect(fairness.finish_time.mean, 0.5);
+  expect(fairness.jain, 1);
+}
+
+static void nothing_completed(void) {
+  static const struct replayed_job jobs[] = {
+      {.submit_s = 0, .work_s = 9, .start_s = NEVER, .gpus = 99, .rejected = true}};
+  struct hr_fairness fairness = fairness_of(jobs, 1, NULL, NEVER);
+  CU_ASSERT_EQUAL(fairness.parties, 0);
+  CU_ASSERT_EQUAL(fairness.finish_time.count, 0);
+  expect(fairness.jain, 0);
+}
+
+/* Against a count at every second, on many jobs with ends out of order. */
+static void sharing_is_the_mean_over_a_stay(void) {
+  struct replayed_job jobs[MOST_JOBS];
+  uint32_t tenant[MOST_JOBS], state = 7;
+  for (int i = 0; i < MOST_JOBS; i++) {
+    state = state * 1664525u + 1013904223u;
+    jobs[i] = (struct replayed_job){.submit_s = 3 * i, .work_s = 10 + state % 61, .gpus = 8};
+    jobs[i].start_s = jobs[i].submit_s + (state >> 8) % 40;
+    tenant[i] = (state >> 16) % 3;
+  }
+  struct hr_fairness fairness = fairness_of(jobs, MOST_JOBS, tenant, NEVER);
+  double sum = 0;
+  for (int i = 0; i < MOST_JOBS; i++) {
+    int end_s = (int)(jobs[i].start_s + jobs[i].work_s), there = 0;
+    for (int t = (int)jobs[i].submit_s; t < end_s; t++)
+      for (uint32_t who = 0; who < 3; who++) {
+        bool found = false;
+        for (int k = 0; k < MOST_JOBS; k++)
+          found = found || (tenant[k] == who && jobs[k].submit_s <= t && t < jobs[k].start_s + jobs[k].work_s);
+        there += found;
+      }
+    double jct_s = end_s - jobs[i].submit_s;
+    sum += jct_s / (jobs[i].work_s * (there / jct_s));
+  }
+  expect(fairness.finish_time.mean, sum / MOST_JOBS);
+}
+
+TEST_MAIN("report: fairness", TEST(two_that_take_turns), TEST(small_jobs_that_never_wait),
+          TEST(short_jobs_are_lengthened), TEST(presence_is_a_union_of_stays), TEST(jobs_share_where_nobody_is_named),
+          TEST(nothing_completed), TEST(sharing_is_the_mean_over_a_stay))
