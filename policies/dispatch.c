@@ -80,14 +80,31 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
   return status;
 }
 
-enum hr_status hr__queue_reject(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
-                                enum hr_reason reason) {
+bool hr__queue_give_up(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
+  if (queue->n_given_up == queue->given_up_capacity) {
+    queue->given_up = hr_arena_grown(queue->arena, queue->given_up, &queue->given_up_capacity, sizeof *queue->given_up);
+    if (!queue->given_up) return false;
+  }
+  queue->given_up[queue->n_given_up++] = (struct hr__given_up){job, reason};
+  return true;
+}
+
+static enum hr_status reject(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
+                             enum hr_reason reason) {
   struct hr__ticket ticket = ticket_for(queue, view, job);
   struct hr__shape *shape = hr__waiting_shape(&queue->waiting, ticket.gpus, ticket.accept_class);
   enum hr_status status = hr_plan_reject(plan, job, reason);
   TELL(queue, status, job_rejected, view, job);
   struct hr_job_entry entry = {ticket.key, job, ticket.value};
   return status == HR_OK ? hr__waiting_remove(&queue->waiting, shape, entry) : status;
+}
+
+enum hr_status hr__queue_reject_given_up(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < queue->n_given_up && status == HR_OK; i++)
+    status = reject(queue, view, plan, queue->given_up[i].job, queue->given_up[i].reason);
+  queue->n_given_up = 0;
+  return status;
 }
 
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key) {

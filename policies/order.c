@@ -2,6 +2,7 @@
 /* Orders whose key a job has from its submission on. */
 
 #include "policies/queue.h"
+#include "policies/queue_params.h"
 
 #include <math.h>
 
@@ -27,10 +28,26 @@ static int64_t sjf_key(struct hr__queue *queue, const struct hr_view *view, hr_j
   return hr_trace_estimate_us(queue->trace, job);
 }
 
+/* With aging all priorities rise alike while jobs wait, so that what counts is when each would have been at none. */
 static int64_t priority_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
+  const int64_t *aging_us = queue->order_state;
   const int32_t *priority = queue->trace->priority;
-  return priority ? -(int64_t)priority[job.id] : 0;
+  if (!priority) return 0;
+  if (*aging_us == 0) return -(int64_t)priority[job.id];
+  const int64_t most = INT64_MAX / 4 / *aging_us;
+  int64_t bounded = priority[job.id] > most ? most : priority[job.id] < -most ? -most : priority[job.id];
+  return queue->trace->submit_us[job.id] - bounded * *aging_us;
+}
+
+static enum hr_status create_priority(struct hr__queue *queue, const struct hr_policy_env *env,
+                                      struct hr_error *error) {
+  (void)error;
+  int64_t *aging_us = hr_arena_alloc(env->arena, sizeof *aging_us);
+  if (!aging_us) return HR_NO_MEMORY;
+  *aging_us = hr__queue_param_us(env, "aging_s");
+  queue->order_state = aging_us;
+  return HR_OK;
 }
 
 /* The earliest deadline first; jobs without one come last. */
@@ -55,6 +72,6 @@ const struct hr__order hr__order_fifo = {.key = fifo_key};
 const struct hr__order hr__order_sjf = {.key = sjf_key};
 const struct hr__order hr__order_smallest = {.key = smallest_key};
 const struct hr__order hr__order_largest = {.key = largest_key};
-const struct hr__order hr__order_priority = {.key = priority_key};
+const struct hr__order hr__order_priority = {.key = priority_key, .create = create_priority};
 const struct hr__order hr__order_edf = {.key = edf_key};
 const struct hr__order hr__order_f1 = {.key = f1_key};

@@ -190,6 +190,16 @@ static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
+/* The job starts when all have left; until then nobody else is stopped. */
+static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                  hr_job job) {
+  const struct hr__preemptor *preemptor = queue->preemptor;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
+    if (preemptor->victims[i].needed) status = hr__preemption_warn(queue, view, plan, preemptor->victims[i].job, job);
+  return status;
+}
+
 enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                    struct hr__shape *shape, struct hr_job_entry head, bool *started) {
   int64_t bound = queue->preemptor->terms.rule->bound(queue, view, head);
@@ -201,6 +211,7 @@ enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view
     if (hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i}) && could_suffice(queue, i, gpus, bound))
       status = search_pool(queue, view, plan, head.job, i, bound, &found);
   if (status != HR_OK || !found) return status;
+  if (queue->preemptor->terms.grace_us > 0) return warn_needed(queue, view, plan, head.job);
   struct hr_placement placement;
   status = stop_needed(queue, view, plan);
   if (status != HR_OK) return status;

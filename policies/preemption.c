@@ -85,8 +85,19 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   return hr__dues_add(&preemptor->spared, queue->arena, due) ? HR_OK : HR_NO_MEMORY;
 }
 
+/* One that was told to leave has done so. */
+static bool forget_leaving(struct hr__queue *queue, const struct hr_event *event) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  if (!preemptor->leaves || !preemptor->leaves[event->job.id]) return true;
+  preemptor->leaves[event->job.id] = false;
+  if (--preemptor->n_leaving == 0) preemptor->promised = (hr_job){HR_NONE};
+  bool killed = preemptor->terms.stopped == HR__STOPPED_KILLED && event->kind == HR_EVENT_INTERRUPT;
+  return !killed || hr__queue_give_up(queue, event->job, HR_REASON_KILLED);
+}
+
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
+  if (!forget_leaving(queue, event)) return HR_NO_MEMORY;
   return unlist(queue, event->job, event->placement->pool);
 }
 
@@ -103,7 +114,8 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
   struct hr__preemptor *preemptor = hr_arena_alloc(env->arena, sizeof *preemptor);
   if (!preemptor) return false;
   size_t n_jobs = env->jobs->n_jobs, n_pools = hr_cluster_pools(env->cluster);
-  *preemptor = (struct hr__preemptor){.terms = *terms, .classes = env->classes};
+  *preemptor = (struct hr__preemptor){.terms = *terms, .classes = env->classes, .promised = {HR_NONE}};
+  if (terms->grace_us > 0 && !(preemptor->leaves = hr_arena_alloc(env->arena, n_jobs + 1))) return false;
   preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);
   preemptor->key_of = hr_arena_alloc(env->arena, (n_jobs + 1) * sizeof *preemptor->key_of);
   if (!preemptor->running || !preemptor->key_of) return false;
@@ -195,6 +207,24 @@ enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view
   return killed ? hr_plan_reject(plan, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
 }
 
+enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                   hr_job job, hr_job promised) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  struct hr_slice one;
+  hr_pool pool = hr_view_placement(view, job, &one).pool;
+  int64_t at_us = view->now_us + preemptor->terms.grace_us;
+  enum hr_status status = hr_plan_notice(plan, job, at_us, hr__preemption_keeps(queue, job));
+  if (status != HR_OK) return status;
+  preemptor->leaves[job.id] = true;
+  preemptor->n_leaving++;
+  preemptor->promised = promised;
+  return unlist(queue, job, pool);
+}
+
+bool hr__preemption_holds(const struct hr__queue *queue) {
+  return queue->preemptor->promised.id != HR_NONE;
+}
+
 /* ---- The pass --------------------------------------------------------------------------------------- */
 
 /* Who may start next: the first job of a shape, or of a lane that quotas hold back. */
@@ -226,20 +256,29 @@ static struct next next_in_order(struct hr__queue *queue) {
   return next;
 }
 
+/* Starts a job, or stops others for it; while one waits for others to leave nobody else is stopped. */
+static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                              const struct next *next, bool allowed, bool *started) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  hr_job job = next->entry.job;
+  struct hr_placement placement;
+  uint32_t accept_class = hr_cluster_accept_class(queue->cluster, job);
+  *started = allowed && hr__shape_fits(queue, hr__gpus(queue, job), accept_class, &placement);
+  if (!*started && preemptor->promised.id != HR_NONE) return HR_OK;
+  if (!*started) return hr__preempt_victims(queue, view, plan, next->shape, next->entry, started);
+  if (preemptor->promised.id == job.id) preemptor->promised = (hr_job){HR_NONE};
+  return hr__queue_start(queue, view, plan, next->shape, next->entry, &placement, HR_REASON_IN_ORDER);
+}
+
 static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
   preemptor->n_passes++;
   for (struct next next; status == HR_OK && (next = next_in_order(queue)).shape;) {
-    struct hr_placement placement;
-    hr_job job = next.entry.job;
-    bool started = true, allowed = hr__quota_allows(queue, job);
-    uint32_t accept_class = hr_cluster_accept_class(queue->cluster, job);
-    if (allowed && hr__shape_fits(queue, hr__gpus(queue, job), accept_class, &placement))
-      status = hr__queue_start(queue, view, plan, next.shape, next.entry, &placement, HR_REASON_IN_ORDER);
-    else
-      status = hr__preempt_victims(queue, view, plan, next.shape, next.entry, &started);
+    bool started, allowed = hr__quota_allows(queue, next.entry.job);
+    status = try_job(queue, view, plan, &next, allowed, &started);
     if (started) continue;
+    if (next.entry.job.id == preemptor->promised.id) break; /* nobody behind it takes what it waits for */
     *next.refused = preemptor->n_passes;
     if (allowed && !queue->backfill->passes_over) break;
   }
@@ -247,7 +286,8 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
 }
 
 enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  bool by_count = queue->preemptor->terms.rule->by_order && queue->rule == HR_PLACE_POOL && !queue->quota;
+  const struct hr__preemption_terms *terms = &queue->preemptor->terms;
+  bool by_count = terms->rule->by_order && queue->rule == HR_PLACE_POOL && !queue->quota && terms->grace_us == 0;
   enum hr_status status = end_sparing(queue, view);
   if (status != HR_OK || view->n_waiting == 0) return status;
   return by_count ? hr__preempt_by_count(queue, view, plan) : pass_on_nodes(queue, view, plan);

@@ -39,6 +39,7 @@ struct hr__preemption_terms {
   enum hr__stopped stopped;
   enum hr__victims victims;
   int64_t min_run_us; /* a job is not stopped sooner after its start */
+  int64_t grace_us;   /* between being told and being stopped */
 };
 
 /* A running job that may be stopped. */
@@ -59,6 +60,9 @@ struct hr__preemptor {
   int64_t *key_of;             /* by job: its key there; NOT_LISTED for one that is not */
   struct hr__dues spared;      /* jobs that have not run for long enough yet */
   uint32_t n_passes;
+  bool *leaves;                  /* by job: it runs, and has been told to leave; NULL where there is no grace */
+  uint32_t n_leaving;            /* of those that leave for `promised` */
+  hr_job promised;               /* what they leave is for this job */
   struct hr__in_order *in_order; /* of preempt_count.c */
   /* Room for one search. */
   struct hr__victim *victims;
@@ -74,6 +78,8 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
 /* Starts waiting jobs in order, stopping others for them where the rule says so. Unless what waits is skipped, the
    first job that cannot start all the same ends it. */
 enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+/* Whether what comes free is promised to a job that waits for others to leave: then nobody behind it starts. */
+bool hr__preemption_holds(const struct hr__queue *queue);
 /* After the pass: asks to be woken when a job that was spared need not be any more. */
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 /* A running job has another key now. */
@@ -86,6 +92,9 @@ bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job);
 /* For the ways to choose: stops one job for another. */
 enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                    hr_job job);
+/* Likewise with grace: tells it to leave for the other. */
+enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                   hr_job job, hr_job promised);
 /* preempt_count.c: by count, with keys that say who comes first: exactly as if all jobs were placed in order. */
 enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 /* preempt_victims.c: for a job that does not fit: chooses victims until it does; whether it was started. */

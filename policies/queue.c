@@ -55,6 +55,7 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
                                         struct hr_error *error) {
   struct hr__preemption_terms terms = {.stopped = stops[hr__queue_param(env, "preempted")->integer],
                                        .victims = victims[hr__queue_param(env, "victims")->integer],
+                                       .grace_us = hr__queue_param_us(env, "grace_s"),
                                        .min_run_us = hr__queue_param_us(env, "min_run_s")};
   enum hr_status status = choose_preemption(queue, env, &terms.rule, error);
   if (status != HR_OK || !terms.rule) return status;
@@ -141,14 +142,14 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                            const struct hr__backfill *backfill) {
   enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, plan) : HR_OK;
+  if (queue->preemptor && hr__preemption_holds(queue)) return status;
   return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, plan) : status;
 }
 
 /* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
 static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   bool strict = !queue->backfill->by_shape;
-  enum hr_status status = hr__quota_begin_pass(queue, view, plan);
-  if (status == HR_OK) status = hr__quota_guaranteed_only(queue, true);
+  enum hr_status status = hr__quota_guaranteed_only(queue, true);
   if (status == HR_OK) status = pass(queue, view, plan, strict ? queue->backfill : &hr__backfill_skip);
   bool blocked = strict && queue->waiting.n_active > 0;
   if (status == HR_OK) status = hr__quota_guaranteed_only(queue, false);
@@ -159,7 +160,8 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   struct hr__queue *queue = self;
   if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
   enum hr_status status = HR_OK;
-  if (queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
+  if (queue->n_given_up) status = hr__queue_reject_given_up(queue, view, plan);
+  if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
   if (status == HR_OK)
     status = queue->quota ? pass_by_quota(queue, view, plan) : pass(queue, view, plan, queue->backfill);
   if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, plan);

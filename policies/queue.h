@@ -31,6 +31,12 @@ struct hr__listener {
 
 enum { HR__MOST_LISTENERS = 6 };
 
+/* A job that waits in vain. */
+struct hr__given_up {
+  hr_job job;
+  enum hr_reason reason;
+};
+
 struct hr__queue {
   struct hr_arena *arena;
   const struct hr_trace *trace;
@@ -44,10 +50,12 @@ struct hr__queue {
   struct hr__waiting waiting;
   const struct hr__listener *listeners[HR__MOST_LISTENERS];
   uint32_t n_listeners;
-  bool stops;      /* jobs may be stopped before their end */
-  bool freed;      /* capacity came free since this was last set to false */
-  bool frozen;     /* keys are not to change until the pass is over */
-  hr_job blocked;  /* the job that stopped the last pass, HR_NONE for none */
+  bool stops;                    /* jobs may be stopped before their end */
+  bool freed;                    /* capacity came free since this was last set to false */
+  bool frozen;                   /* keys are not to change until the pass is over */
+  hr_job blocked;                /* the job that stopped the last pass, HR_NONE for none */
+  struct hr__given_up *given_up; /* since the last pass */
+  uint32_t n_given_up, given_up_capacity;
   int64_t wake_us; /* the next wake-up that hr__queue_wake asked for */
   void *order_state, *backfill_state;
   struct hr__quota *quota;         /* NULL where the scenario has none */
@@ -86,9 +94,9 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
 /* Starts jobs in order until one does not fit, and returns its shape in `blocked`, NULL when none waits. */
 enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                         struct hr__shape **blocked);
-/* Gives a waiting job up. */
-enum hr_status hr__queue_reject(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
-                                enum hr_reason reason);
+/* A waiting job is to be given up: it is, at the next pass. False: out of memory. */
+bool hr__queue_give_up(struct hr__queue *queue, hr_job job, enum hr_reason reason);
+enum hr_status hr__queue_reject_given_up(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 /* Puts a waiting job where its order has it now. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
 /* Asks to be woken at a time, unless that was done already; HR_NEVER_US: not at all. */

@@ -10,8 +10,6 @@
 
 struct hr__quota {
   struct hr_quota_tree *tree;
-  hr_job *hopeless; /* jobs that wait, and ask for more than their tenants could ever use */
-  uint32_t n_hopeless, capacity;
   bool guaranteed_only; /* jobs that would borrow are held back */
 };
 
@@ -63,12 +61,7 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   (void)view;
   struct hr__quota *quota = queue->quota;
   if (milli_of(queue, job) <= hr_quota_tree_potential(quota->tree, hr__quota_tenant(queue, job))) return HR_OK;
-  if (quota->n_hopeless == quota->capacity) {
-    quota->hopeless = hr_arena_grown(queue->arena, quota->hopeless, &quota->capacity, sizeof *quota->hopeless);
-    if (!quota->hopeless) return HR_NO_MEMORY;
-  }
-  quota->hopeless[quota->n_hopeless++] = job;
-  return HR_OK;
+  return hr__queue_give_up(queue, job, HR_REASON_OVER_QUOTA) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
@@ -98,12 +91,4 @@ bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) 
   queue->quota->tree = hr_quota_tree_create(env->arena, env->quotas, env->jobs, total_milli);
   hr__queue_listen(queue, &listener);
   return queue->quota->tree != NULL;
-}
-
-enum hr_status hr__quota_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  struct hr__quota *quota = queue->quota;
-  enum hr_status status = HR_OK;
-  while (quota->n_hopeless > 0 && status == HR_OK)
-    status = hr__queue_reject(queue, view, plan, quota->hopeless[--quota->n_hopeless], HR_REASON_OVER_QUOTA);
-  return status == HR_OK ? hr__waiting_park(&queue->waiting) : status;
 }

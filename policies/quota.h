@@ -2,7 +2,9 @@
 #ifndef HR_POLICIES_QUOTA_H
 #define HR_POLICIES_QUOTA_H
 
-/* Starting jobs only within their tenants' quotas. */
+/* Starting jobs only within their tenants' quotas; those that ask for more than their tenant could ever use are given
+ * up.
+ */
 
 #include "policies/queue.h"
 
@@ -23,7 +25,5 @@ bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job vic
 /* Likewise, tentatively: what it would be like if the job had not run; and back. */
 void hr__quota_leave_out(const struct hr__queue *queue, hr_job job);
 void hr__quota_put_back(const struct hr__queue *queue, hr_job job);
-/* Before a pass: rejects jobs that ask for more than their tenant could ever use. */
-enum hr_status hr__quota_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 
 #endif

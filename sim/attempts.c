@@ -261,9 +261,9 @@ void hr__attempts_settle(struct hr__engine *engine) {
 
 /* ---- Interruption ----------------------------------------------------------------------------------- */
 
-enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
+static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason, bool keep) {
   struct hr_slice one;
-  enum hr_status status = hr__attempt_stop(engine, job, hr__attempt_keeps_all(engine, job));
+  enum hr_status status = hr__attempt_stop(engine, job, keep);
   if (status != HR_OK) return status;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
@@ -273,11 +273,15 @@ enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum
   engine->view.n_running--;
   engine->view.n_waiting++;
   engine->state[job.id] = HR_JOB_WAITING;
-  if (engine->pool_fate) engine->pool_fate[placement.pool.id].interruptions++;
+  if (reason != HR_REASON_PREEMPTED) engine->pool_fate[placement.pool.id].interruptions++;
   struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__happen(engine, &event);
   hr__seat_drop(engine, job);
   return status;
+}
+
+enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason) {
+  return interrupt(engine, job, reason, hr__attempt_keeps_all(engine, job));
 }
 
 static bool save_fits(const struct hr__engine *engine, hr_job job, int64_t down_us) {
@@ -315,6 +319,20 @@ enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t
   }
   enter(engine, job, HR__PHASE_WORKING);
   return work_on(engine, job);
+}
+
+enum hr_status hr__attempt_grace(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps) {
+  engine->attempt[job.id].evict_us = evict_us;
+  engine->attempt[job.id].evict_keeps = keeps;
+  enum hr_status status = hr__schedule(engine, evict_us, HR__PENDING_EVICT, job.id);
+  return status == HR_OK && !keeps ? hr__attempt_notice(engine, job, evict_us) : status;
+}
+
+/* Unless it has left, or ended, before. */
+enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job) {
+  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  if (engine->state[job.id] != HR_JOB_RUNNING || attempt->evict_us != engine->view.now_us) return HR_OK;
+  return interrupt(engine, job, HR_REASON_PREEMPTED, attempt->evict_keeps || hr__attempt_keeps_all(engine, job));
 }
 
 /* ---- Asking, for policies --------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ enum hr__move_kind {
   HR__MOVE_REJECT,
   HR__MOVE_WAKE,
   HR__MOVE_PREEMPT,
+  HR__MOVE_NOTICE,
   HR__MOVE_ACQUIRE,
   HR__MOVE_RELEASE
 };
@@ -36,10 +37,10 @@ enum hr__move_kind {
 struct hr__move {
   enum hr__move_kind kind;
   enum hr_reason reason;
-  bool keeps; /* of a preemption: all work is kept */
+  bool keeps; /* of a preemption or a notice: all work is kept */
   hr_job job;
   hr_node node;         /* asked for or given back */
-  int64_t at_us;        /* of a wake-up */
+  int64_t at_us;        /* of a wake-up; of a notice: when the job is stopped */
   int64_t attempt_us;   /* of a start or a preemption: when the job's attempt before began */
   int64_t kept_us;      /* of a preemption: what was kept before */
   struct hr__seat seat; /* of a preemption: where the job sat */
@@ -63,6 +64,8 @@ struct hr__attempt {
   int64_t progress_us; /* work done when its phase began, in all attempts together, but for what was lost */
   int64_t interval_us; /* work between two checkpoints; HR_NEVER_US: none is made */
   int64_t down_us;     /* of a job that leaves: when its node goes */
+  int64_t evict_us;    /* when its policy has it stopped; 0: not */
+  bool evict_keeps;    /* all its work is then kept */
   enum hr__phase phase;
 };
 
@@ -152,6 +155,9 @@ bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job);
 enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep);
 /* A running job is told that it will be stopped at `down_us`. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us);
+/* The policy gives a running job grace; the grace is over. */
+enum hr_status hr__attempt_grace(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps);
+enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job);
 /* A running job loses its place now and waits again. */
 enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason);
 /* At the end of the run: what still runs has kept what it has done. */

@@ -12,6 +12,7 @@ enum hr__pending_kind {
   HR__PENDING_END,          /* a job's work is done */
   HR__PENDING_PHASE,        /* a job begins or ends to restart or to save */
   HR__PENDING_STORAGE,      /* a pool's storage: its first writer is done */
+  HR__PENDING_EVICT,        /* a job's grace is over */
   HR__PENDING_LEVEL_AHEAD,  /* a pool: the next step of its level comes within the time of notice */
   HR__PENDING_LEVEL,        /* a pool: the next step of its level is there */
   HR__PENDING_BLOW,         /* a pool: notice for the nodes of the next blow */

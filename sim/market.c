@@ -387,6 +387,7 @@ enum hr_status hr__market_turn(struct hr__engine *engine, enum hr__pending_kind 
   case HR__PENDING_END:
   case HR__PENDING_PHASE:
   case HR__PENDING_STORAGE:
+  case HR__PENDING_EVICT:
   case HR__PENDING_TIMER:
     break;
   }

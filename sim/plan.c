@@ -129,6 +129,17 @@ enum hr_status hr_plan_requeue(struct hr_plan *plan, hr_job job, enum hr_reason 
   return stop(plan, job, reason, false);
 }
 
+enum hr_status hr_plan_notice(struct hr_plan *plan, hr_job job, int64_t at_us, bool keeps) {
+  struct hr__engine *engine = plan->engine;
+  if (!(engine->abilities & HR_POLICY_PREEMPTS))
+    return refuse(plan, job, "notice", "the policy did not say that it preempts");
+  if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_RUNNING)
+    return refuse(plan, job, "notice", "the job does not run");
+  if (is_starting(plan, job)) return refuse(plan, job, "notice", "the job was started in this pass; roll back");
+  if (at_us <= engine->view.now_us) return refuse(plan, job, "notice", "the job's end is not in the future");
+  return add_move(plan, (struct hr__move){.kind = HR__MOVE_NOTICE, .job = job, .at_us = at_us, .keeps = keeps});
+}
+
 enum hr_status hr_plan_acquire(struct hr_plan *plan, hr_pool pool, uint32_t nodes) {
   struct hr__engine *engine = plan->engine;
   hr_job none = {HR_NONE};
@@ -226,6 +237,7 @@ static void undo(struct hr__engine *engine, const struct hr__move *move) {
     undo_release(engine, move);
     return;
   case HR__MOVE_WAKE:
+  case HR__MOVE_NOTICE:
     return;
   }
 }

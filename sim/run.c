@@ -93,6 +93,8 @@ static enum hr_status turn(struct hr__engine *engine, struct hr__pending pending
     return hr__attempt_turn(engine, (hr_job){entity});
   case HR__PENDING_STORAGE:
     return turn_storage(engine, (hr_pool){entity});
+  case HR__PENDING_EVICT:
+    return hr__attempt_evict(engine, (hr_job){entity});
   case HR__PENDING_TIMER:
     return fire_timer(engine);
   default:
@@ -185,6 +187,8 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
     return hr__schedule(engine, move->at_us, HR__PENDING_TIMER, 0);
   case HR__MOVE_PREEMPT:
     return commit_preempt(engine, move);
+  case HR__MOVE_NOTICE:
+    return hr__attempt_grace(engine, move->job, move->at_us, move->keeps);
   case HR__MOVE_ACQUIRE:
     return hr__market_launch(engine, move->node);
   case HR__MOVE_RELEASE: {

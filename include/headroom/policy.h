@@ -204,6 +204,10 @@ HR_API enum hr_status hr_plan_wake_at(struct hr_plan *plan, int64_t at_us);
 HR_API enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason reason);
 /* Likewise, but as if its nodes had been reclaimed without notice: what is not safe in a checkpoint is lost. */
 HR_API enum hr_status hr_plan_requeue(struct hr_plan *plan, hr_job job, enum hr_reason reason);
+/* Tells a running job that it will be stopped at `at_us`, and then waits again: with all its work if it `keeps` it,
+   else as after a reclaim with notice, for which it may save and leave sooner. An HR_EVENT_INTERRUPT comes of it,
+   unless it ends before. */
+HR_API enum hr_status hr_plan_notice(struct hr_plan *plan, hr_job job, int64_t at_us, bool keeps);
 /* Asks for `nodes` more nodes of an elastic pool, at most hr_cluster_offer. Those that boot in no time are up at once.
  */
 HR_API enum hr_status hr_plan_acquire(struct hr_plan *plan, hr_pool pool, uint32_t nodes);
