@@ -94,7 +94,7 @@ case_list_policies() {
   matches stdout '^queue +'
   matches stdout '^sjf +a name for queue:order=sjf$'
   try 0 list policies -v
-  says stdout 'order = fifo | sjf | smallest | largest | priority (default: fifo)'
+  says stdout 'order = fifo | sjf | smallest | largest | priority | srtf | las'
   says stdout 'backfill = strict | skip | easy | conservative'
   says stdout 'placement = pool | first-fit | best-fit | worst-fit'
 }

@@ -224,7 +224,7 @@ static const struct {
      "placement..."},
     {WITH_POLICY("\"name\":\"queue\",\n\"order\":\"sfj\""),
      "s.json:3:9: parameter 'order': 'sfj' is not one of its choices; did you mean 'sjf'? (known: fifo, sjf, smallest, "
-     "largest, priority)"},
+     "largest, priority, srtf, las, gittins, edf, f1, wfp3, qssf, fair-share, drf, multifactor)"},
     {WITH_POLICY("\"name\":\"queue\",\n\"order\":[]"),
      "s.json:3:9: 'policy.order' is an empty list; a text, a number, true or false is wanted"},
 };
@@ -269,7 +269,7 @@ static const struct {
      "bytes is wanted"},
     {"name.first=x", "--set name.first=x: 'name' has no keys inside; a text \"...\" of 1 to 200 bytes is wanted"},
     {"policy.order=sfj", "--set policy.order=sfj: parameter 'order': 'sfj' is not one of its choices; did you mean "
-                         "'sjf'? (known: fifo, sjf, smallest, largest, priority)"},
+                         "'sjf'? (known: fifo, sjf, smallest, largest, priority, srtf, las, gittins, edf, f1, wfp3, qssf, fair-share, drf, multifactor)"},
     {"policy", "--set policy: is not of the form path=value, as in policy.order=sjf"},
     {"=5", "--set =5: is not of the form path=value, as in policy.order=sjf"},
     {"..=5",
