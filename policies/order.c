@@ -68,10 +68,20 @@ static int64_t f1_key(struct hr__queue *queue, const struct hr_view *view, hr_jo
   return llround(value * 1e6);
 }
 
-const struct hr__order hr__order_fifo = {.key = fifo_key};
+static bool always(const struct hr__queue *queue) {
+  (void)queue;
+  return true;
+}
+
+static bool when_aging(const struct hr__queue *queue) {
+  const int64_t *aging_us = queue->order_state;
+  return *aging_us > 0;
+}
+
+const struct hr__order hr__order_fifo = {.key = fifo_key, .ages = always};
 const struct hr__order hr__order_sjf = {.key = sjf_key};
 const struct hr__order hr__order_smallest = {.key = smallest_key};
 const struct hr__order hr__order_largest = {.key = largest_key};
-const struct hr__order hr__order_priority = {.key = priority_key, .create = create_priority};
+const struct hr__order hr__order_priority = {.key = priority_key, .create = create_priority, .ages = when_aging};
 const struct hr__order hr__order_edf = {.key = edf_key};
 const struct hr__order hr__order_f1 = {.key = f1_key};

@@ -24,6 +24,9 @@ struct hr__order {
   int64_t (*running_key)(struct hr__queue *queue, const struct hr_view *view, hr_job job);
   int64_t (*running_bound)(struct hr__queue *queue, const struct hr_view *view, struct hr_job_entry waiting);
 
+  /* Whether a job that waits comes before all but finitely many that may yet arrive; NULL: it may not. */
+  bool (*ages)(const struct hr__queue *queue);
+
   /* An order with a memory; each may be NULL. */
   enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error);
   const struct hr__listener *listener;

@@ -109,11 +109,19 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   return status == HR_OK ? create_market(queue, env, error) : status;
 }
 
+/* In an order in which a job that waits comes ever closer to the front, and cannot be passed for ever once it is there.
+ */
+static bool starves_nobody(const struct hr__queue *queue) {
+  if (queue->quota || queue->preemptor || queue->backfill->passes_over) return false;
+  return queue->order->ages && queue->order->ages(queue);
+}
+
 static uint32_t abilities(void *self) {
   const struct hr__queue *queue = self;
   if (queue->deadlines) return HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
-  if (queue->market) return HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
-  return queue->preemptor ? HR_POLICY_PREEMPTS : 0;
+  uint32_t promises = starves_nobody(queue) ? HR_POLICY_STARVES_NOBODY : 0;
+  if (queue->market) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
+  return promises | (queue->preemptor ? HR_POLICY_PREEMPTS : 0);
 }
 
 static enum hr_status observe(void *self, const struct hr_view *view, const struct hr_event *event) {

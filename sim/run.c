@@ -367,6 +367,7 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
                                 .n_passes = engine->n_passes,
                                 .n_backfilled = engine->n_backfilled,
                                 .end_us = engine->last_us,
+                                .abilities = engine->abilities,
                                 .stood_still = engine->stood_still,
                                 .digest = engine->digest};
   engine->state = engine->reason = NULL;

@@ -248,7 +248,11 @@ struct hr_policy_env {
   const struct hr_quota_spec *quotas;  /* NULL where the scenario has none */
 };
 
-enum { HR_POLICY_PREEMPTS = 1, HR_POLICY_MANAGES_CAPACITY = 2 };
+enum {
+  HR_POLICY_PREEMPTS = 1,
+  HR_POLICY_MANAGES_CAPACITY = 2,
+  HR_POLICY_STARVES_NOBODY = 4 /* a promise: no job that fits the cluster waits for ever while others come and go */
+};
 
 struct hr_policy_ops {
   uint32_t abi;  /* HR_POLICY_ABI */
@@ -263,9 +267,9 @@ struct hr_policy_ops {
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
   /* Once per instant, after all events of that instant. */
   enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_plan *plan);
-  /* What this policy will do beyond starting and rejecting jobs: HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY. Asked
-     once, after `create`; NULL: neither. Who does not manage capacity gets all nodes that can be had, as soon as they
-     can be had. */
+  /* What this policy will do beyond starting and rejecting jobs (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY), and
+     what it promises (HR_POLICY_STARVES_NOBODY). Asked once, after `create`; NULL: nothing of it. Who does not manage
+     capacity gets all nodes that can be had, as soon as they can be had. */
   uint32_t (*abilities)(void *self);
 };
 

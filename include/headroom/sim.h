@@ -75,9 +75,10 @@ struct hr_result {
   uint32_t n_pools;
   uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
   uint64_t n_events, n_passes, n_backfilled;
-  int64_t end_us;   /* the last instant of the run; the horizon where that cut it */
-  bool stood_still; /* the run was given up: for a year nothing had come of it, and jobs are left */
-  uint64_t digest;  /* of the event log: time, kind, job and placement of all that happened, in order */
+  int64_t end_us;     /* the last instant of the run; the horizon where that cut it */
+  uint32_t abilities; /* of the policy, as it told them */
+  bool stood_still;   /* the run was given up: for a year nothing had come of it, and jobs are left */
+  uint64_t digest;    /* of the event log: time, kind, job and placement of all that happened, in order */
 };
 
 /* Runs to the end. `*result` is set when HR_OK is returned. Exit code 3 errors name time, job, policy and rule. */

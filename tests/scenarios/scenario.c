@@ -269,7 +269,8 @@ static const struct {
      "bytes is wanted"},
     {"name.first=x", "--set name.first=x: 'name' has no keys inside; a text \"...\" of 1 to 200 bytes is wanted"},
     {"policy.order=sfj", "--set policy.order=sfj: parameter 'order': 'sfj' is not one of its choices; did you mean "
-                         "'sjf'? (known: fifo, sjf, smallest, largest, priority, srtf, las, gittins, edf, f1, wfp3, qssf, fair-share, drf, multifactor)"},
+                         "'sjf'? (known: fifo, sjf, smallest, largest, priority, srtf, las, gittins, edf, f1, wfp3, "
+                         "qssf, fair-share, drf, multifactor)"},
     {"policy", "--set policy: is not of the form path=value, as in policy.order=sjf"},
     {"=5", "--set =5: is not of the form path=value, as in policy.order=sjf"},
     {"..=5",
