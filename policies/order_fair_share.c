@@ -73,7 +73,7 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct fairness *fairness = queue->order_state;
-  if (!queue->waiting.n_active || !hr__shares_update(&fairness->shares, view->now_us)) return HR_OK;
+  if (!hr__waiting_any(&queue->waiting) || !hr__shares_update(&fairness->shares, view->now_us)) return HR_OK;
   fairness->as_of_us = view->now_us;
   return hr__waiting_rerank_all(&queue->waiting);
 }

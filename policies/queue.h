@@ -46,6 +46,7 @@ struct hr__queue {
   uint32_t n_listeners;
   bool stops;      /* jobs may be stopped before their end */
   bool freed;      /* capacity came free since this was last set to false */
+  bool parted;     /* lanes are parted by priority, too */
   bool frozen;     /* keys are not to change until the pass is over */
   hr_job blocked;  /* the job that stopped the last pass, HR_NONE for none */
   int64_t wake_us; /* the next wake-up that hr__queue_wake asked for */

@@ -261,6 +261,16 @@ enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting) {
 
 /* ---- Asking ----------------------------------------------------------------------------------------- */
 
+struct hr__lane *hr__waiting_first_lane(const struct hr__waiting *waiting, const struct hr__shape *shape) {
+  return has_lanes(waiting) ? lane_listed(waiting, shape->head) : NULL;
+}
+
+struct hr__lane *hr__waiting_next_lane(const struct hr__waiting *waiting, const struct hr__lane *lane) {
+  struct hr_job_entry listed = lane->listed;
+  bool found = hr_job_tree_next(&lane->shape->lanes, listed.key, listed.job, INT64_MAX, &listed);
+  return found ? lane_listed(waiting, listed) : NULL;
+}
+
 struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < waiting->n_active; i++) {

@@ -15,7 +15,7 @@
 
 struct hr__lane {
   uint64_t name;   /* what the order calls it */
-  uint32_t tenant; /* where there are quotas */
+  uint32_t tenant; /* as in the ticket */
   bool parked;     /* it is held back: not in its shape's list */
   struct hr__shape *shape;
   struct hr_job_tree jobs;  /* by the key that they came with */
@@ -71,7 +71,7 @@ struct hr__ticket {
   hr_job job;
   uint32_t gpus, accept_class;
   uint64_t lane;   /* 0 where there are no lanes */
-  uint32_t tenant; /* likewise, and where there are no quotas */
+  uint32_t tenant; /* likewise; where there are no quotas, whatever else lanes are parted by */
   int64_t key, value;
 };
 
@@ -90,6 +90,14 @@ enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
    after each start and each stop. */
 enum hr_status hr__waiting_park(struct hr__waiting *waiting);
 enum hr_status hr__waiting_unpark(struct hr__waiting *waiting);
+
+/* Whether any job waits, held back or not. */
+static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
+  return waiting->n_active > 0 || waiting->n_parked > 0;
+}
+/* The lane that the shape's first job is in, NULL where there are no lanes; and the one that is listed after it. */
+struct hr__lane *hr__waiting_first_lane(const struct hr__waiting *waiting, const struct hr__shape *shape);
+struct hr__lane *hr__waiting_next_lane(const struct hr__waiting *waiting, const struct hr__lane *lane);
 
 /* The shape of the first waiting job of all; NULL when none waits, or all are held back. */
 struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting);
