@@ -313,5 +313,27 @@ static void guaranteed_jobs_pass_those_that_are_held_back(void) {
   lab_finish(&lab);
 }
 
-TEST_MAIN("quotas in runs", TEST(guaranteed_jobs_pass_those_that_are_held_back), TEST(nobody_is_above_his_limits),
+/* Behind a job that waits for two GPUs of a node, there is room on two nodes for the jobs of a tenant that may use one. */
+static void a_plan_holds_back_whom_it_has_started_enough_of(void) {
+  struct lab lab;
+  lab_begin(&lab);
+  lab_add_pool(&lab, 2, 4);
+  char name[] = "t2";
+  lab_add_quota(&lab, (struct hr_quota_node){.name = name, .parent = HR_NONE, .is_tenant = true, .max_milli = 1000});
+  const int64_t s = HR_SECOND_US;
+  for (int i = 0; i < 2; i++) lab_add_job(&lab, (struct lab_job){.work_us = 100 * s, .gpus = 3, .tenant = 1});
+  lab_add_job(&lab, (struct lab_job){.work_us = 100 * s, .gpus = 2, .tenant = 1});
+  for (int i = 0; i < 2; i++) lab_add_job(&lab, (struct lab_job){.work_us = 10 * s, .gpus = 1, .tenant = 2});
+  for (int i = 0; i < 2; i++) {
+    lab_set(&lab, "backfill", i ? "easy" : "conservative");
+    CU_ASSERT_TRUE_FATAL(lab_run(&lab, NULL));
+    CU_ASSERT_EQUAL(lab.result->start_us[2], 100 * s);
+    CU_ASSERT_EQUAL(lab.result->start_us[3], 0);
+    CU_ASSERT_EQUAL(lab.result->start_us[4], 10 * s);
+  }
+  lab_finish(&lab);
+}
+
+TEST_MAIN("quotas in runs", TEST(a_plan_holds_back_whom_it_has_started_enough_of),
+          TEST(guaranteed_jobs_pass_those_that_are_held_back), TEST(nobody_is_above_his_limits),
           TEST(nobody_waits_for_what_he_is_guaranteed))
