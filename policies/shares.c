@@ -68,8 +68,9 @@ double hr__shares_usage(const struct hr__shares *shares, uint32_t account, int64
   const struct hr__account *of = &shares->accounts[account];
   double passed_us = (double)(now_us - of->at_us), gpus = of->running_gpus;
   if (shares->half_life_us == 0) return of->usage + gpus * passed_us;
-  double left = exp2(-passed_us / (double)shares->half_life_us);
-  return of->usage * left + gpus * ((double)shares->half_life_us / LN_2) * (1 - left);
+  double half_lives = passed_us / (double)shares->half_life_us;
+  double gone = -expm1(-half_lives * LN_2); /* 1 - 2^-x, exact where little time has passed, too */
+  return of->usage * exp2(-half_lives) + gpus * ((double)shares->half_life_us / LN_2) * gone;
 }
 
 void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t gpus, int64_t now_us) {

@@ -313,7 +313,8 @@ static void guaranteed_jobs_pass_those_that_are_held_back(void) {
   lab_finish(&lab);
 }
 
-/* Behind a job that waits for two GPUs of a node, there is room on two nodes for the jobs of a tenant that may use one. */
+/* Behind a job that waits for two GPUs of a node, there is room on two nodes for the jobs of a tenant that may use one.
+ */
 static void a_plan_holds_back_whom_it_has_started_enough_of(void) {
   struct lab lab;
   lab_begin(&lab);
