@@ -239,7 +239,7 @@ static int64_t longest_window(const struct hr__queue *queue, struct planner *pla
 static bool walker_may_start(const struct hr__queue *queue, struct planner *planner, const struct walker *walker) {
   if (walker->walk.shape->gpus == 0) return true;
   int64_t window = longest_window(queue, planner, walker->walk.shape);
-  return window > 0 && hr__walk_has(&queue->waiting, &walker->walk, window);
+  return window > 0 && hr__walk_has(&walker->walk, window);
 }
 
 static bool some_may_start(const struct hr__queue *queue, struct planner *planner) {
@@ -259,7 +259,7 @@ static bool begin_walk(struct hr__queue *queue, struct planner *planner) {
   planner->n_walkers = queue->waiting.n_active;
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
     planner->walkers[i] = (struct walker){.not_before_us = {0}};
-    hr__walk_begin(&queue->waiting, hr__active_shape(&queue->waiting, i), &planner->walkers[i].walk);
+    if (!hr__walk_begin(&queue->waiting, hr__active_shape(&queue->waiting, i), &planner->walkers[i].walk)) return false;
   }
   return true;
 }
@@ -272,8 +272,11 @@ static struct walker *first_walker(struct planner *planner) {
   return first;
 }
 
-static void advance(struct hr__queue *queue, struct planner *planner, struct walker *walker) {
-  if (!hr__walk_on(&queue->waiting, &walker->walk)) *walker = planner->walkers[--planner->n_walkers];
+static enum hr_status advance(struct hr__queue *queue, struct planner *planner, struct walker *walker) {
+  if (hr__walk_on(&queue->waiting, &walker->walk)) return HR_OK;
+  if (!walker->walk.shape) return HR_NO_MEMORY;
+  *walker = planner->walkers[--planner->n_walkers];
+  return HR_OK;
 }
 
 static uint32_t length_class(int64_t length_us) {
@@ -295,6 +298,8 @@ static enum hr_status reserve(struct hr__queue *queue, struct walker *walker, co
   struct hr__shape *shape = walker->walk.shape;
   struct request request = {shape->gpus, shape->accept_class, job.value > 0 ? job.value : 1};
   struct hr_placement placement = {0};
+  *started = false;
+  if (hr__walk_is_held(&queue->waiting, &walker->walk)) return HR_OK;
   *started = true;
   if (request.gpus > 0) {
     int64_t from_us = walker->not_before_us[length_class(request.length_us)];
@@ -324,7 +329,7 @@ static enum hr_status plan_all(struct hr__queue *queue, const struct hr_view *vi
     struct walker *walker = first_walker(planner);
     bool started;
     status = reserve(queue, walker, view, plan, &started);
-    advance(queue, planner, walker);
+    if (status == HR_OK) status = advance(queue, planner, walker);
     if (started) wait = 0, until_asked = 1;
   }
   return status;

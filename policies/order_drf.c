@@ -11,13 +11,15 @@
 #include <math.h>
 #include <string.h>
 
-/* The most of a share that a key can tell from more. */
+/* What a key counts a share in, and the most that it can count to: shares of tenants with little weight are large. */
 #define WHOLE_SHARE ((double)(INT64_C(1) << 50))
+#define MOST ((double)(INT64_C(1) << 62))
 
 struct tenant {
   double weight;
-  int64_t key;
-  uint64_t *held; /* by resource */
+  int64_t key;      /* as ranked */
+  int64_t next_key; /* as it is now */
+  uint64_t *held;   /* by resource */
 };
 
 struct drf {
@@ -88,7 +90,7 @@ static int64_t key_of_share(const struct drf *drf, const struct tenant *tenant) 
   double dominant = 0;
   for (uint32_t i = 0; i < drf->n_resources; i++)
     if (drf->total[i]) dominant = fmax(dominant, (double)tenant->held[i] / (double)drf->total[i]);
-  return llround(dominant / tenant->weight * WHOLE_SHARE);
+  return llround(fmin(dominant / tenant->weight * WHOLE_SHARE, MOST));
 }
 
 /* Adds what the job holds, or takes it away: unsigned numbers wrap around. */
@@ -101,7 +103,7 @@ static void change(struct hr__queue *queue, hr_job job, hr_pool pool, uint64_t s
   tenant->held[drf->type_of[pool.id]] += sign * hr__gpus(queue, job);
   if (trace->cpu_milli) tenant->held[drf->n_types] += sign * tasks * trace->cpu_milli[job.id];
   if (trace->mem_mib) tenant->held[drf->n_types + 1] += sign * tasks * trace->mem_mib[job.id];
-  tenant->key = key_of_share(drf, tenant);
+  tenant->next_key = key_of_share(drf, tenant);
   drf->changed = drf->changed == NOBODY || drf->changed == number ? number : SEVERAL;
 }
 
@@ -134,6 +136,8 @@ static enum hr_status refresh(struct hr__queue *queue, const struct hr_view *vie
   uint32_t tenant = drf->changed;
   drf->changed = NOBODY;
   if (tenant == NOBODY) return HR_OK;
+  uint32_t first = tenant == SEVERAL ? 0 : tenant, end = tenant == SEVERAL ? drf->n_tenants : tenant + 1;
+  for (uint32_t i = first; i < end; i++) drf->tenants[i].key = drf->tenants[i].next_key;
   return tenant == SEVERAL ? hr__waiting_rerank_all(&queue->waiting) : hr__waiting_rerank(&queue->waiting, tenant);
 }
 

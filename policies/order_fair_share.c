@@ -78,7 +78,7 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct fairness *fairness = queue->order_state;
-  if (!queue->waiting.n_active) return HR_OK;
+  if (!hr__waiting_any(&queue->waiting)) return HR_OK;
   hr__shares_come_to(&fairness->shares, view->now_us);
   if (queue->order->keys_only_grow && fairness->shares.rule == HR__SHARE_TREE)
     return hr__waiting_look_again(&queue->waiting);

@@ -133,7 +133,7 @@ static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *
 
 static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   const struct gittins *gittins = queue->order_state;
-  if (!queue->waiting.n_active || !queue->preemptor) return HR_OK;
+  if (!hr__waiting_any(&queue->waiting) || !queue->preemptor) return HR_OK;
   return hr__queue_wake(queue, view, plan, hr__service_next_us(&gittins->service));
 }
 

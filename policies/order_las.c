@@ -121,7 +121,7 @@ static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *vi
   struct hr_job_entry due;
   int64_t next_us = queue->preemptor ? hr__service_next_us(&las->service) : HR_NEVER_US;
   if (hr_job_tree_first(&las->promotions, &due) && due.key < next_us) next_us = due.key;
-  return queue->waiting.n_active ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
+  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
 }
 
 static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * WFP3 (Tang, Lan, Desai and Buettner, "Fault-aware, utility-based job scheduling on Blue Gene/P systems", CLUSTER'09):
- * the greatest (wait / run time)^3 x GPUs goes first, with the run time that is expected. Jobs of one shape with equal
- * run times never change places: they are a lane.
+ * the greatest (wait / run time)^3 x GPUs goes first, with the run time that is expected. Jobs with equal
+ * run times and GPUs never change places: they are a lane.
  */
 
 #include "policies/queue.h"
@@ -10,22 +10,46 @@
 #include <math.h>
 #include <string.h>
 
+struct wfp3 {
+  int64_t now_us;
+  struct hr__pair_map kinds; /* (run time, GPUs) */
+  uint32_t n_kinds;
+  uint32_t *kind_of; /* by job */
+};
+
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   (void)error;
-  queue->order_state = hr_arena_alloc(env->arena, sizeof(int64_t)); /* now */
-  return queue->order_state ? HR_OK : HR_NO_MEMORY;
+  struct wfp3 *wfp3 = hr_arena_alloc(env->arena, sizeof *wfp3);
+  if (!wfp3) return HR_NO_MEMORY;
+  queue->order_state = wfp3;
+  wfp3->kind_of = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof *wfp3->kind_of);
+  return wfp3->kind_of ? HR_OK : HR_NO_MEMORY;
+}
+
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  struct wfp3 *wfp3 = queue->order_state;
+  struct hr__pair kind = {(uint64_t)hr_trace_estimate_us(queue->trace, job), hr__gpus(queue, job)};
+  uint32_t number = hr__pair_map_find(&wfp3->kinds, kind);
+  if (number == HR_NONE) {
+    number = wfp3->n_kinds++;
+    if (!hr__pair_map_add(&wfp3->kinds, queue->arena, kind, number)) return HR_NO_MEMORY;
+  }
+  wfp3->kind_of[job.id] = number;
+  return HR_OK;
 }
 
 static uint64_t lane(const struct hr__queue *queue, hr_job job) {
-  return (uint64_t)hr_trace_estimate_us(queue->trace, job) << 20 | (hr__gpus(queue, job) & 0xfffff);
+  const struct wfp3 *wfp3 = queue->order_state;
+  return wfp3->kind_of[job.id];
 }
 
 /* Of doubles that are not negative, the bits compare as the numbers do. */
 static int64_t full_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
   (void)lane;
   const struct hr__queue *queue = self;
-  const int64_t *now_us = queue->order_state;
-  double waited = (double)(*now_us - queue->trace->submit_us[entry.job.id]);
+  const struct wfp3 *wfp3 = queue->order_state;
+  double waited = (double)(wfp3->now_us - queue->trace->submit_us[entry.job.id]);
   double run = fmax((double)hr_trace_estimate_us(queue->trace, entry.job), 1);
   double value = pow(waited / run, 3) * hr__gpus(queue, entry.job);
   int64_t bits;
@@ -35,16 +59,18 @@ static int64_t full_key(void *self, const struct hr__lane *lane, struct hr_job_e
 
 static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)job;
-  int64_t *now_us = queue->order_state;
-  *now_us = view->now_us;
+  struct wfp3 *wfp3 = queue->order_state;
+  wfp3->now_us = view->now_us;
   return 0;
 }
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  int64_t *now_us = queue->order_state;
-  *now_us = view->now_us;
+  struct wfp3 *wfp3 = queue->order_state;
+  wfp3->now_us = view->now_us;
   return hr__waiting_rerank_all(&queue->waiting);
 }
 
+static const struct hr__listener listener = {.job_waits = job_waits};
+
 const struct hr__order hr__order_wfp3 = {
-    .key = key, .lane = lane, .full_key = full_key, .create = create, .begin_pass = begin_pass};
+    .key = key, .lane = lane, .full_key = full_key, .create = create, .listener = &listener, .begin_pass = begin_pass};

@@ -48,9 +48,10 @@ static bool begin(struct hr__queue *queue) {
   walk->n_starts = walk->n_victims = 0;
   for (uint32_t i = 0; i < n_pools; i++)
     walk->debt[i] = -(int64_t)(hr_cluster_free_milli(queue->cluster, (hr_pool){i}) / 1000);
-  for (uint32_t i = 0; i < n_shapes; i++)
-    hr__walk_begin(&queue->waiting, hr__active_shape(&queue->waiting, i), &walk->walks[i]);
-  return true;
+  bool ok = true;
+  for (uint32_t i = 0; i < n_shapes && ok; i++)
+    ok = hr__walk_begin(&queue->waiting, hr__active_shape(&queue->waiting, i), &walk->walks[i]);
+  return ok;
 }
 
 static struct hr__walk *first_walk(struct hr__in_order *walk) {
@@ -123,7 +124,9 @@ static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
     if (pool != HR_NONE && !note_start(queue, at, pool, reason)) return false;
     if (pool == HR_NONE && !queue->backfill->passes_over) break;
     if (pool == HR_NONE) reason = HR_REASON_BACKFILL;
-    if (pool == HR_NONE || !hr__walk_on(&queue->waiting, at)) *at = walk->walks[--walk->n_walks];
+    if (pool != HR_NONE && hr__walk_on(&queue->waiting, at)) continue;
+    if (!at->shape) return false;
+    *at = walk->walks[--walk->n_walks];
   }
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
     if (!pass_over(queue, i, INT64_MAX)) return false;

@@ -227,17 +227,28 @@ bool hr__preemption_holds(const struct hr__queue *queue) {
 
 /* ---- The pass --------------------------------------------------------------------------------------- */
 
-/* Who may start next: the first job of a shape, or of a lane that quotas hold back. */
+/* Who may start next: the first job of a shape, or of a lane whose shape's first job was refused, as others may be
+   stopped for it; or of one that quotas hold back. */
 struct next {
   struct hr__shape *shape; /* NULL: nobody */
   struct hr_job_entry entry;
-  uint32_t *refused; /* where it is noted that this pass has given it up */
+  struct hr__lane *lane; /* NULL where there are none */
 };
 
-static void consider(struct next *next, struct hr__shape *shape, struct hr_job_entry entry, uint32_t *refused,
-                     uint32_t pass) {
-  if (*refused == pass || (next->shape && !hr__entry_before(entry, next->entry))) return;
-  *next = (struct next){shape, entry, refused};
+static void consider(struct next *next, struct hr__shape *shape, struct hr_job_entry entry, struct hr__lane *lane) {
+  if (next->shape && !hr__entry_before(entry, next->entry)) return;
+  *next = (struct next){shape, entry, lane};
+}
+
+static void consider_shape(const struct hr__queue *queue, struct hr__shape *shape, struct next *next) {
+  uint32_t pass = queue->preemptor->n_passes;
+  struct hr__lane *lane = hr__waiting_first_lane(&queue->waiting, shape);
+  if (shape->refused != pass) {
+    consider(next, shape, shape->head, lane);
+    return;
+  }
+  while (lane && lane->refused == pass) lane = hr__waiting_next_lane(&queue->waiting, lane);
+  if (lane) consider(next, shape, lane->listed, lane);
 }
 
 static struct next next_in_order(struct hr__queue *queue) {
@@ -245,13 +256,12 @@ static struct next next_in_order(struct hr__queue *queue) {
   uint32_t pass = queue->preemptor->n_passes;
   struct next next = {0};
   for (uint32_t i = 0; i < waiting->n_active; i++) {
-    struct hr__shape *shape = hr__active_shape(waiting, i);
-    consider(&next, shape, shape->head, &shape->refused, pass);
+    consider_shape(queue, hr__active_shape(waiting, i), &next);
   }
   for (uint32_t i = 0; i < waiting->n_parked; i++) {
     struct hr__lane *lane = waiting->parked[i];
-    if (lane->jobs.count && hr__quota_is_turn(queue, lane->head.job))
-      consider(&next, lane->shape, lane->listed, &lane->refused, pass);
+    if (lane->refused != pass && lane->jobs.count && hr__quota_is_turn(queue, lane->head.job))
+      consider(&next, lane->shape, lane->listed, lane);
   }
   return next;
 }
@@ -279,7 +289,8 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
     status = try_job(queue, view, plan, &next, allowed, &started);
     if (started) continue;
     if (next.entry.job.id == preemptor->promised.id) break; /* nobody behind it takes what it waits for */
-    *next.refused = preemptor->n_passes;
+    if (next.lane) next.lane->refused = preemptor->n_passes;
+    if (allowed) next.shape->refused = preemptor->n_passes;
     if (allowed && !queue->backfill->passes_over) break;
   }
   return status;
@@ -295,5 +306,5 @@ enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view
 
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   int64_t next_us = hr__dues_first_us(&queue->preemptor->spared);
-  return queue->waiting.n_active ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
+  return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
 }

@@ -63,7 +63,13 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
   return hr__preemption_create(queue, env, &terms) ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Where an order has no lanes of its own but quotas need some. */
+/* Among jobs that ask for the same, those behind the first may stop others that it may not. */
+static bool is_parted(const struct hr__queue *queue, const struct hr_policy_env *env) {
+  bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
+  return by_priority && queue->backfill->by_shape && queue->order != &hr__order_priority && env->jobs->priority;
+}
+
+/* Where an order has no lanes of its own but quotas, or preemption, need some. */
 static int64_t same_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
   (void)self;
   (void)lane;
@@ -72,7 +78,7 @@ static int64_t same_key(void *self, const struct hr__lane *lane, struct hr_job_e
 
 static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env) {
   hr__full_key *full_key = queue->order->full_key;
-  if (env->quotas && !full_key) full_key = same_key;
+  if ((env->quotas || queue->parted) && !full_key) full_key = same_key;
   hr__is_held *is_held = env->quotas ? hr__quota_holds : NULL;
   enum hr_status status = hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key, is_held, queue);
   queue->waiting.keys_grow = queue->order->keys_only_grow;
@@ -82,6 +88,7 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
 static enum hr_status create_queue(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
   if (!queue->placer) return HR_NO_MEMORY;
+  queue->parted = is_parted(queue, env);
   enum hr_status status = create_waiting(queue, env);
   if (status == HR_OK && env->quotas && !hr__quota_create(queue, env)) status = HR_NO_MEMORY;
   if (status == HR_OK && queue->order->create) status = queue->order->create(queue, env, error);

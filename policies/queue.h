@@ -52,6 +52,7 @@ struct hr__queue {
   uint32_t n_listeners;
   bool stops;                    /* jobs may be stopped before their end */
   bool freed;                    /* capacity came free since this was last set to false */
+  bool parted;                   /* lanes are parted by priority, too */
   bool frozen;                   /* keys are not to change until the pass is over */
   hr_job blocked;                /* the job that stopped the last pass, HR_NONE for none */
   struct hr__given_up *given_up; /* since the last pass */

@@ -32,9 +32,10 @@ bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
   return !hr_quota_tree_borrows(quota->tree, hr__quota_tenant(queue, job), milli_of(queue, job));
 }
 
+/* Lanes that were held back are looked at again: where all shapes are one queue, a smaller job may have come first. */
 enum hr_status hr__quota_guaranteed_only(struct hr__queue *queue, bool on) {
   queue->quota->guaranteed_only = on;
-  enum hr_status status = on ? HR_OK : hr__waiting_unpark(&queue->waiting);
+  enum hr_status status = hr__waiting_unpark(&queue->waiting);
   return status == HR_OK ? hr__waiting_park(&queue->waiting) : status;
 }
 

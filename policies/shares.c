@@ -21,8 +21,7 @@ enum { FARTHEST = 256 };
 
 void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,
                      const struct hr_quota_spec *weights) {
-  *shares = (struct hr__shares){
-      .rule = rule, .half_life_us = (double)half_life_us, .x = half_life_us ? 1 : 0, .weights = weights};
+  *shares = (struct hr__shares){.rule = rule, .half_life_us = (double)half_life_us, .x = 1, .weights = weights};
 }
 
 /* ---- Accounts --------------------------------------------------------------------------------------- */
@@ -48,7 +47,7 @@ static uint32_t find_or_make(struct hr__shares *shares, const struct hr__queue *
   if (number != HR_NONE) return number;
   if (!make_room(shares, queue)) return HR_NONE;
   if (!hr__pair_map_add(&shares->numbers, queue->arena, name, shares->count)) return HR_NONE;
-  struct hr__account account = {.parent = parent, .x_at = shares->x, .weight = 1, .factor = 1};
+  struct hr__account account = {.parent = parent, .at_us = shares->now_us, .x_at = shares->x, .weight = 1, .factor = 1};
   if (parent == HR_NONE) {
     account.weight = hr__tenant_weight(shares->weights, queue->trace, (uint32_t)name.a);
     shares->weights_of_tenants += account.weight;
@@ -74,15 +73,16 @@ uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *q
 
 static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
   const struct hr__account *of = &shares->accounts[account];
-  double per_x = shares->half_life_us > 0 ? shares->half_life_us / LN_2 : 1;
-  return of->usage + of->running_gpus * per_x * (shares->x - of->x_at);
+  double gpus = of->running_gpus;
+  if (shares->half_life_us <= 0) return of->usage + gpus * (double)(shares->now_us - of->at_us);
+  double half_lives = (double)(shares->now_us - of->at_us) / shares->half_life_us;
+  double grown = expm1(half_lives * LN_2); /* 2^x - 1, exact where little time has passed, too */
+  return of->usage + gpus * (shares->half_life_us / LN_2) * of->x_at * grown;
 }
 
 void hr__shares_come_to(struct hr__shares *shares, int64_t now_us) {
-  if (shares->half_life_us <= 0) {
-    shares->x = (double)now_us;
-    return;
-  }
+  shares->now_us = now_us;
+  if (shares->half_life_us <= 0) return;
   while ((double)(now_us - shares->moment_us) > FARTHEST * shares->half_life_us) {
     for (uint32_t i = 0; i < shares->count; i++) {
       shares->accounts[i].usage = ldexp(shares->accounts[i].usage, -FARTHEST);
@@ -101,6 +101,7 @@ double hr__shares_usage(const struct hr__shares *shares, uint32_t account) {
 static void run(struct hr__shares *shares, uint32_t account, int64_t gpus) {
   struct hr__account *of = &shares->accounts[account];
   of->usage = scaled_usage(shares, account);
+  of->at_us = shares->now_us;
   of->x_at = shares->x;
   of->running_gpus = (uint32_t)((int64_t)of->running_gpus + gpus);
 }

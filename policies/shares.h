@@ -26,8 +26,9 @@ enum hr__share_rule { HR__SHARE_TREE, HR__SHARE_CLASSIC };
 struct hr__account {
   uint32_t parent; /* HR_NONE: a tenant, whose usage is that of all its jobs */
   uint32_t running_gpus;
-  double usage; /* scaled, when x was `x_at` */
-  double x_at;
+  int64_t at_us; /* when `usage`, scaled, was true */
+  double usage;
+  double x_at;          /* x at that time */
   double weight;        /* among those of one parent */
   double weights_below; /* of those whose parent it is */
   double factor;        /* 0 to 1, 1 the best; as of the last update */
@@ -35,8 +36,9 @@ struct hr__account {
 
 struct hr__shares {
   enum hr__share_rule rule;
-  double half_life_us;                 /* 0: nothing fades */
-  int64_t moment_us;                   /* that usage is scaled to */
+  double half_life_us; /* 0: nothing fades */
+  int64_t moment_us;   /* that usage is scaled to */
+  int64_t now_us;
   double x;                            /* now */
   const struct hr_quota_spec *weights; /* of tenants; NULL: all equal */
   struct hr__account *accounts;

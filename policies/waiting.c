@@ -279,6 +279,16 @@ enum hr_status hr__waiting_look_again(struct hr__waiting *waiting) {
 
 /* ---- Asking ----------------------------------------------------------------------------------------- */
 
+struct hr__lane *hr__waiting_first_lane(const struct hr__waiting *waiting, const struct hr__shape *shape) {
+  return has_lanes(waiting) ? lane_listed(waiting, shape->head) : NULL;
+}
+
+struct hr__lane *hr__waiting_next_lane(const struct hr__waiting *waiting, const struct hr__lane *lane) {
+  struct hr_job_entry listed = lane->listed;
+  bool found = hr_job_tree_next(&lane->shape->lanes, listed.key, listed.job, INT64_MAX, &listed);
+  return found ? lane_listed(waiting, listed) : NULL;
+}
+
 struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting) {
   struct hr__shape *first = NULL;
   for (uint32_t i = 0; i < waiting->n_active; i++) {
@@ -303,58 +313,118 @@ static bool moves_back(struct hr__waiting *waiting, struct hr__lane *lane, struc
 bool hr__waiting_next(struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
                       int64_t bound, struct hr_job_entry *entry) {
   if (!has_lanes(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
-  struct hr_job_entry listed = {BEFORE_ALL, {0}, 0};
-  struct hr__lane *lane;
-  do {
-    if (!hr_job_tree_next(&shape->lanes, listed.key, listed.job, bound, &listed)) return false;
-    lane = lane_listed(waiting, listed);
-  } while (moves_back(waiting, lane, &listed) || is_held(waiting, lane));
-  if (!hr_job_tree_next(&lane->jobs, BEFORE_ALL, (hr_job){0}, bound, entry)) return false;
-  make_full(waiting, lane, entry);
-  return true;
+  bool found = false;
+  struct hr_job_entry listed = {BEFORE_ALL, {0}, 0}, first;
+  while (hr_job_tree_next(&shape->lanes, listed.key, listed.job, bound, &listed)) {
+    if (found && !hr__entry_before(listed, *entry)) break; /* nor then is any of the jobs of this lane or a later one */
+    struct hr__lane *lane = lane_listed(waiting, listed);
+    if (moves_back(waiting, lane, &listed)) found = false;
+    if (listed.key == BEFORE_ALL || is_held(waiting, lane)) continue;
+    if (!hr_job_tree_next(&lane->jobs, BEFORE_ALL, (hr_job){0}, bound, &first)) continue;
+    make_full(waiting, lane, &first);
+    if (!found || hr__entry_before(first, *entry)) *entry = first;
+    found = true;
+  }
+  return found;
 }
 
 /* ---- Walking ---------------------------------------------------------------------------------------- */
 
-static void stand_at(const struct hr__waiting *waiting, struct hr__walk *walk, struct hr_job_entry at) {
-  walk->at = walk->entry = at;
-  make_full(waiting, walk->lane, &walk->entry);
+static void sink(struct hr__cursor *heap, uint32_t count, struct hr__cursor cursor) {
+  uint32_t hole = 0;
+  for (uint32_t child = 1; child < count; child = 2 * hole + 1) {
+    if (child + 1 < count && hr__entry_before(heap[child + 1].entry, heap[child].entry)) child++;
+    if (hr__entry_before(cursor.entry, heap[child].entry)) break;
+    heap[hole] = heap[child];
+    hole = child;
+  }
+  heap[hole] = cursor;
 }
 
-void hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk) {
-  *walk = (struct hr__walk){.shape = shape, .lane = shape->only, .number = ++waiting->n_walks};
-  if (!has_lanes(waiting)) {
-    stand_at(waiting, walk, shape->head);
+static void rise(struct hr__cursor *heap, uint32_t count, struct hr__cursor cursor) {
+  uint32_t hole = count;
+  for (; hole > 0 && hr__entry_before(cursor.entry, heap[(hole - 1) / 2].entry); hole = (hole - 1) / 2)
+    heap[hole] = heap[(hole - 1) / 2];
+  heap[hole] = cursor;
+}
+
+static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr__lane *lane, struct hr_job_entry at) {
+  struct hr__cursor cursor = {lane, at, at};
+  make_full(waiting, lane, &cursor.entry);
+  return cursor;
+}
+
+/* Looks for the next lane that this walk has not been in: removals move lanes backward in the list. */
+static void look_for_next(const struct hr__waiting *waiting, struct hr__walk *walk) {
+  walk->next = NULL;
+  while (has_lanes(waiting) &&
+         hr_job_tree_next(&walk->shape->lanes, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) {
+    struct hr__lane *lane = lane_listed(waiting, walk->came);
+    if (lane->walk == walk->number || is_held(waiting, lane)) continue;
+    walk->next = lane;
+    walk->next_entry = cursor_at(waiting, lane, lane->head).entry;
     return;
   }
-  walk->lane = lane_listed(waiting, shape->head);
-  walk->came = walk->lane->listed;
-  stand_at(waiting, walk, walk->lane->head);
 }
 
-/* The next lane that this walk has not been through: removals move lanes backward in the list. */
-static bool next_lane(struct hr__waiting *waiting, struct hr__walk *walk) {
-  walk->lane->walk = walk->number;
-  do {
-    if (!hr_job_tree_next(&walk->shape->lanes, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) return false;
-    walk->lane = lane_listed(waiting, walk->came);
-  } while (walk->lane->walk == walk->number || is_held(waiting, walk->lane));
+static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr__lane *lane) {
+  struct hr__shape *shape = walk->shape;
+  shape->cursors =
+      roomy(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity, sizeof *shape->cursors);
+  if (!shape->cursors) return false;
+  lane->walk = walk->number;
+  rise(shape->cursors, walk->n_cursors++, cursor_at(waiting, lane, has_lanes(waiting) ? lane->head : shape->head));
+  look_for_next(waiting, walk);
   return true;
+}
+
+/* The first job of all is that of the first cursor, once all lanes have been entered that begin before it. */
+static bool stand(struct hr__waiting *waiting, struct hr__walk *walk) {
+  while (walk->next && (walk->n_cursors == 0 || hr__entry_before(walk->next_entry, walk->shape->cursors[0].entry))) {
+    if (enter(waiting, walk, walk->next)) continue;
+    walk->shape = NULL;
+    return false;
+  }
+  if (walk->n_cursors > 0) walk->entry = walk->shape->cursors[0].entry;
+  return walk->n_cursors > 0;
+}
+
+bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk) {
+  *walk = (struct hr__walk){.shape = shape, .came = {BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
+  if (!has_lanes(waiting)) {
+    walk->next = shape->only;
+    walk->next_entry = shape->head;
+    return stand(waiting, walk);
+  }
+  look_for_next(waiting, walk);
+  return stand(waiting, walk);
 }
 
 bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk) {
-  struct hr_job_entry next;
-  if (!hr_job_tree_next(&walk->lane->jobs, walk->at.key, walk->at.job, INT64_MAX, &next)) {
-    if (!has_lanes(waiting) || !next_lane(waiting, walk)) return false;
-    next = walk->lane->head;
+  struct hr__cursor *heap = walk->shape->cursors, last, top = heap[0];
+  struct hr_job_entry at;
+  if (hr_job_tree_next(&top.lane->jobs, top.at.key, top.at.job, INT64_MAX, &at)) {
+    sink(heap, walk->n_cursors, cursor_at(waiting, top.lane, at));
+  } else {
+    last = heap[--walk->n_cursors];
+    if (walk->n_cursors > 0) sink(heap, walk->n_cursors, last);
   }
-  stand_at(waiting, walk, next);
-  return true;
+  return stand(waiting, walk);
 }
 
-bool hr__walk_has(const struct hr__waiting *waiting, const struct hr__walk *walk, int64_t bound) {
+bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
   struct hr_job_entry unused;
-  if (walk->at.value <= bound || hr_job_tree_next(&walk->lane->jobs, walk->at.key, walk->at.job, bound, &unused))
-    return true;
-  return has_lanes(waiting) && hr_job_tree_next(&walk->shape->lanes, walk->came.key, walk->came.job, bound, &unused);
+  for (uint32_t i = 0; i < walk->n_cursors; i++) {
+    const struct hr__cursor *cursor = &walk->shape->cursors[i];
+    if (cursor->at.value <= bound ||
+        hr_job_tree_next(&cursor->lane->jobs, cursor->at.key, cursor->at.job, bound, &unused))
+      return true;
+  }
+  if (!walk->next) return false;
+  return walk->next->listed.value <= bound ||
+         hr_job_tree_next(&walk->shape->lanes, walk->came.key, walk->came.job, bound, &unused);
+}
+
+bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
+  return is_held(waiting, walk->shape->cursors[0].lane);
 }

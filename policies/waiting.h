@@ -15,7 +15,7 @@
 
 struct hr__lane {
   uint64_t name;   /* what the order calls it */
-  uint32_t tenant; /* where there are quotas */
+  uint32_t tenant; /* as in the ticket */
   bool parked;     /* it is held back: not in its shape's list */
   struct hr__shape *shape;
   struct hr_job_tree jobs;  /* by the key that they came with */
@@ -30,12 +30,14 @@ struct hr__lane {
 
 struct hr__shape {
   uint32_t gpus, accept_class;
-  uint32_t number;          /* its place in waiting->shapes */
-  struct hr__lane *only;    /* where there are no lanes: the one that holds all */
-  struct hr_job_tree lanes; /* those that are not empty, as listed */
-  struct hr_job_entry head; /* the first job of all, while there is one */
-  uint32_t active_at;       /* its place in waiting->active, HR_NONE while empty */
-  uint32_t refused;         /* for passes: the last one that found that nothing of it can start */
+  uint32_t number;            /* its place in waiting->shapes */
+  struct hr__lane *only;      /* where there are no lanes: the one that holds all */
+  struct hr_job_tree lanes;   /* those that are not empty, as listed */
+  struct hr_job_entry head;   /* the first job of all, while there is one */
+  uint32_t active_at;         /* its place in waiting->active, HR_NONE while empty */
+  uint32_t refused;           /* for passes: the last one that found that nothing of it can start */
+  struct hr__cursor *cursors; /* room for a walk */
+  uint32_t cursors_capacity;
 };
 
 /* The key by which a job of a lane compares with those of other lanes, from the one it came with. */
@@ -71,7 +73,7 @@ struct hr__ticket {
   hr_job job;
   uint32_t gpus, accept_class;
   uint64_t lane;   /* 0 where there are no lanes */
-  uint32_t tenant; /* likewise, and where there are no quotas */
+  uint32_t tenant; /* likewise; where there are no quotas, whatever else lanes are parted by */
   int64_t key, value;
 };
 
@@ -94,26 +96,46 @@ enum hr_status hr__waiting_look_again(struct hr__waiting *waiting);
 enum hr_status hr__waiting_park(struct hr__waiting *waiting);
 enum hr_status hr__waiting_unpark(struct hr__waiting *waiting);
 
+/* Whether any job waits, held back or not. */
+static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
+  return waiting->n_active > 0 || waiting->n_parked > 0;
+}
+/* The lane that the shape's first job is in, NULL where there are no lanes; and the one that is listed after it. */
+struct hr__lane *hr__waiting_first_lane(const struct hr__waiting *waiting, const struct hr__shape *shape);
+struct hr__lane *hr__waiting_next_lane(const struct hr__waiting *waiting, const struct hr__lane *lane);
+
 /* The shape of the first waiting job of all; NULL when none waits, or all are held back. */
 struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting);
 /* The shape's first job after `last` with a value of at most `bound`. With lanes: the first of all. */
 bool hr__waiting_next(struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
                       int64_t bound, struct hr_job_entry *entry);
 
-/* A walk down all jobs of a shape in order, some of which may be removed while it goes. */
-struct hr__walk {
-  struct hr__shape *shape;
+/* How far a walk has come in a lane. */
+struct hr__cursor {
   struct hr__lane *lane;
-  struct hr_job_entry came;  /* where the walk came into the lane */
   struct hr_job_entry at;    /* the job it is at, with the key that it came with */
   struct hr_job_entry entry; /* likewise, as handed out */
-  uint32_t number;
 };
-void hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk);
-/* False at the end of it. */
+
+/* A walk down all jobs of a shape in order, some of which may be removed while it goes. Keys must not change
+   meanwhile; one walk of a shape at a time. The lanes that it has come into are a heap by their next jobs; further ones
+   join when the first of their jobs is next. */
+struct hr__walk {
+  struct hr__shape *shape;
+  struct hr_job_entry entry; /* the job it is at */
+  struct hr_job_entry came;  /* where in the shape's list of lanes the last one was that it came into */
+  struct hr__lane *next;     /* the one after it, NULL when there is none; with its first job */
+  struct hr_job_entry next_entry;
+  uint32_t n_cursors, number;
+};
+/* False: out of memory. */
+bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk);
+/* False at the end of it, or when out of memory: then `shape` is NULL. */
 bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk);
 /* Whether a job from where it is on has a value of at most `bound`. */
-bool hr__walk_has(const struct hr__waiting *waiting, const struct hr__walk *walk, int64_t bound);
+bool hr__walk_has(const struct hr__walk *walk, int64_t bound);
+/* Whether the job that it is at is held back by now. */
+bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk);
 
 static inline struct hr__shape *hr__active_shape(const struct hr__waiting *waiting, uint32_t i) {
   return waiting->shapes[waiting->active[i]];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Changes to a workload that must not change its outcome, or must change it in a known way, under every order x
+ * Changes to a workload that must not change its outcome, or must change it in a known way, under every plain order x
  * backfill x placement. Here nobody outlives a limit and nothing takes no time, unless said: an overdue job is
  * expected to end "one microsecond from now", which no change of scale leaves alone.
  */
@@ -69,7 +69,7 @@ static void check_change(const struct change *change) {
     changed_workload.jobs = memcpy(changed_jobs, jobs, sizeof jobs);
     change->make(&changed_workload);
     struct hr_trace *trace = replay_trace(&workload), *changed_trace = replay_trace(&changed_workload);
-    for (uint32_t r = 0; r < REPLAY_RULES; r++) {
+    for (uint32_t r = 0; r < REPLAY_PLAIN_RULES; r++) {
       struct replay_rules rules = replay_rules_numbered(r);
       struct replay_outcome plain = replay_product(trace, &workload, rules, true);
       struct replay_outcome changed = replay_product(changed_trace, &changed_workload, rules, true);
@@ -186,7 +186,7 @@ static void labels_and_the_order_of_rows_change_nothing(void) {
     random_case(number, &workload);
     for (uint32_t i = 0; i < workload.n_jobs; i++) jobs[i].types = 0;
     struct hr_trace *traces[] = {replay_trace(&workload), relabelled(&workload, false), relabelled(&workload, true)};
-    for (uint32_t r = 0; r < REPLAY_RULES; r++) {
+    for (uint32_t r = 0; r < REPLAY_PLAIN_RULES; r++) {
       struct replay_outcome outcome[3];
       for (int t = 0; t < 3; t++) outcome[t] = replay_product(traces[t], &workload, replay_rules_numbered(r), true);
       for (int t = 1; t < 3; t++) {

@@ -10,6 +10,7 @@
 
 #include "naive.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,11 @@ struct timetable {
   uint32_t **free;
 };
 
+/* What a tenant holds of what it holds most of. */
+struct share {
+  uint64_t held, total;
+};
+
 struct state {
   const struct naive_input *in;
   struct naive_result out;
@@ -37,6 +43,7 @@ struct state {
   uint32_t *running, n_running;
   int64_t now;
   struct timetable plan;
+  struct share share[NAIVE_MAX_TENANTS]; /* as of the last ranking */
 };
 
 static void *grown(void *old, size_t bytes) {
@@ -51,24 +58,61 @@ static int64_t limit_of(const struct naive_input *in, uint32_t job) {
   return in->limit[job] >= 0 ? in->limit[job] : in->work[job];
 }
 
+static int64_t run_time_of(const struct naive_input *in, uint32_t job) {
+  return in->estimate[job] >= 0 ? in->estimate[job] : limit_of(in, job);
+}
+
+static double at_least_one(double value) {
+  return value < 1 ? 1 : value;
+}
+
+/* In millionths: log10(r) n + 870 log10(s), in seconds. */
+static int64_t f1(const struct naive_input *in, uint32_t job) {
+  double run_s = at_least_one((double)run_time_of(in, job) / 1e6);
+  double submit_s = at_least_one((double)in->submit[job] / 1e6);
+  return llround((log10(run_s) * in->gpus[job] + 870 * log10(submit_s)) * 1e6);
+}
+
+static double wfp3(const struct state *s, uint32_t job) {
+  double waited = (double)(s->now - s->in->submit[job]);
+  return pow(waited / at_least_one((double)run_time_of(s->in, job)), 3) * s->in->gpus[job];
+}
+
 static int64_t sort_key(const struct naive_input *in, uint32_t job) {
   switch (in->order) {
   case NAIVE_SJF:
-    return in->estimate[job] >= 0 ? in->estimate[job] : limit_of(in, job);
+    return run_time_of(in, job);
   case NAIVE_SMALLEST:
     return in->gpus[job];
   case NAIVE_LARGEST:
     return -(int64_t)in->gpus[job];
   case NAIVE_PRIORITY:
     return -(int64_t)in->priority[job];
+  case NAIVE_EDF:
+    return in->deadline[job] >= 0 ? in->deadline[job] : INT64_MAX;
+  case NAIVE_F1:
+    return f1(in, job);
   default:
     return 0;
   }
 }
 
-static bool goes_before(const struct naive_input *in, uint32_t a, uint32_t b) {
+static int compare_shares(struct share a, struct share b) {
+  uint64_t left = a.held * b.total, right = b.held * a.total;
+  return (left > right) - (left < right);
+}
+
+static bool goes_before(const struct state *s, uint32_t a, uint32_t b) {
+  const struct naive_input *in = s->in;
   int64_t key_a = sort_key(in, a), key_b = sort_key(in, b);
-  return key_a != key_b ? key_a < key_b : a < b;
+  if (key_a != key_b) return key_a < key_b;
+  if (in->order == NAIVE_WFP3 && wfp3(s, a) != wfp3(s, b)) return wfp3(s, a) > wfp3(s, b);
+  int by_share = in->order == NAIVE_DRF ? compare_shares(s->share[in->tenant[a]], s->share[in->tenant[b]]) : 0;
+  return by_share != 0 ? by_share < 0 : a < b;
+}
+
+static bool ranks_move(const struct naive_input *in) {
+  return in->order == NAIVE_WFP3 || in->order == NAIVE_DRF;
 }
 
 static bool accepts(const struct naive_input *in, uint32_t job, uint32_t pool) {
@@ -165,12 +209,40 @@ static void subtract_seat(uint32_t *free, const struct naive_seat *seat) {
 
 /* ---- What happens --------------------------------------------------------------------------------------- */
 
-static void arrive(struct state *s, uint32_t job) {
-  if (can_never_run(s->in, job)) return;
-  uint32_t place_in_queue = s->n_waiting++;
-  for (; place_in_queue > 0 && goes_before(s->in, job, s->waiting[place_in_queue - 1]); place_in_queue--)
+/* `place_in_queue`: how many stand before it, all of them in order. */
+static void sort_in(struct state *s, uint32_t job, uint32_t place_in_queue) {
+  for (; place_in_queue > 0 && goes_before(s, job, s->waiting[place_in_queue - 1]); place_in_queue--)
     s->waiting[place_in_queue] = s->waiting[place_in_queue - 1];
   s->waiting[place_in_queue] = job;
+}
+
+static void arrive(struct state *s, uint32_t job) {
+  if (!can_never_run(s->in, job)) sort_in(s, job, s->n_waiting++);
+}
+
+/* The greatest of the tenant's shares of the GPUs of each type. */
+static struct share dominant_share(const struct state *s, uint32_t tenant) {
+  const struct naive_input *in = s->in;
+  uint64_t held[NAIVE_MAX_POOLS] = {0}, total[NAIVE_MAX_POOLS] = {0};
+  struct share dominant = {0, 1};
+  for (uint32_t p = 0; p < in->n_pools; p++)
+    total[in->gpu_type[p]] += (uint64_t)in->pools[p].nodes * in->pools[p].gpus_per_node;
+  for (uint32_t i = 0; i < s->n_running; i++) {
+    const struct naive_seat *seat = &s->out.seat[s->running[i]];
+    if (in->tenant[s->running[i]] != tenant || seat->count == 0) continue;
+    held[in->gpu_type[s->unit[seat->part[0].unit].pool]] += in->gpus[s->running[i]];
+  }
+  for (uint32_t t = 0; t < NAIVE_MAX_POOLS; t++) {
+    struct share share = {held[t], total[t]};
+    if (total[t] && compare_shares(share, dominant) > 0) dominant = share;
+  }
+  return dominant;
+}
+
+/* Puts all who wait in the order that holds now. */
+static void rank(struct state *s) {
+  for (uint32_t t = 0; t < NAIVE_MAX_TENANTS && s->in->order == NAIVE_DRF; t++) s->share[t] = dominant_share(s, t);
+  for (uint32_t i = 1; i < s->n_waiting; i++) sort_in(s, s->waiting[i], i);
 }
 
 /* The job runs from now on; it stays in `waiting` until the pass is over. */
@@ -255,11 +327,17 @@ static void try_backfill(struct state *s, uint32_t job, uint32_t head, int64_t r
   free(seat.part);
 }
 
+static bool has_started(const struct state *s, uint32_t job) {
+  return s->out.start[job] >= 0;
+}
+
+/* Where ranks move, whoever is first after a start is looked at anew, passed over before or not. */
 static void pass_in_order(struct state *s) {
   uint32_t smallest = smallest_waiting(s), head = UINT32_MAX;
   int64_t reserved = 0;
-  for (uint32_t i = 0; i < s->n_waiting && s->n_free >= smallest; i++) {
-    uint32_t job = s->waiting[i];
+  for (uint32_t i = 0; i < s->n_waiting && s->n_free >= smallest;) {
+    uint32_t job = s->waiting[i++];
+    if (job == head || has_started(s, job)) continue;
     if (head != UINT32_MAX) {
       try_backfill(s, job, head, reserved);
     } else if (!try_start(s, job)) {
@@ -268,6 +346,9 @@ static void pass_in_order(struct state *s) {
       head = job;
       reserved = reservation_of(s, head);
     }
+    if (!has_started(s, job) || !ranks_move(s->in)) continue;
+    rank(s);
+    i = 0;
   }
 }
 
@@ -330,12 +411,22 @@ static void plan_what_runs(struct state *s) {
     occupy(s, &s->out.seat[s->running[i]], s->now, expected_end(s, s->running[i]));
 }
 
+static void drop_started(struct state *s) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < s->n_waiting; i++)
+    if (!has_started(s, s->waiting[i])) s->waiting[kept++] = s->waiting[i];
+  s->n_waiting = kept;
+}
+
+/* Until a job does not fit nothing is reserved: what is free now is free from now on. */
 static void pass_conservative(struct state *s) {
-  uint32_t first = 0; /* until a job does not fit nothing is reserved: what is free now is free from now on */
-  while (first < s->n_waiting && try_start(s, s->waiting[first])) first++;
-  uint32_t last = last_to_plan(s, first);
-  if (last > first) plan_what_runs(s);
-  for (uint32_t i = first; i < last; i++) {
+  while (s->n_waiting > 0 && try_start(s, s->waiting[0])) {
+    drop_started(s);
+    if (ranks_move(s->in)) rank(s);
+  }
+  uint32_t last = last_to_plan(s, 0);
+  if (last > 0) plan_what_runs(s);
+  for (uint32_t i = 0; i < last; i++) {
     uint32_t job = s->waiting[i];
     struct naive_seat *seat = &s->out.seat[job];
     int64_t from = s->plan.at[earliest_row(s, job, seat)];
@@ -347,14 +438,12 @@ static void pass_conservative(struct state *s) {
 /* ---- The run -------------------------------------------------------------------------------------------- */
 
 static void pass(struct state *s) {
+  if (ranks_move(s->in)) rank(s);
   if (s->in->backfill == NAIVE_CONSERVATIVE)
     pass_conservative(s);
   else
     pass_in_order(s);
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < s->n_waiting; i++)
-    if (s->out.start[s->waiting[i]] < 0) s->waiting[kept++] = s->waiting[i];
-  s->n_waiting = kept;
+  drop_started(s);
 }
 
 /* The next instant at which a job arrives or ends, INT64_MAX when there is none. */

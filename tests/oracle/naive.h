@@ -10,24 +10,38 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum naive_order { NAIVE_FIFO, NAIVE_SJF, NAIVE_SMALLEST, NAIVE_LARGEST, NAIVE_PRIORITY, NAIVE_ORDERS };
+enum naive_order {
+  NAIVE_FIFO,
+  NAIVE_SJF,
+  NAIVE_SMALLEST,
+  NAIVE_LARGEST,
+  NAIVE_PRIORITY,
+  NAIVE_EDF,
+  NAIVE_F1,
+  NAIVE_WFP3, /* ranks as of each pass */
+  NAIVE_DRF,  /* ranks as of each start; a conservative plan is made in the order in which it began */
+  NAIVE_ORDERS
+};
 enum naive_backfill { NAIVE_STRICT, NAIVE_SKIP, NAIVE_EASY, NAIVE_CONSERVATIVE, NAIVE_BACKFILLS };
 enum naive_placement { NAIVE_POOL, NAIVE_FIRST_FIT, NAIVE_BEST_FIT, NAIVE_WORST_FIT, NAIVE_PLACEMENTS };
 
-enum { NAIVE_MAX_POOLS = 8 };
+enum { NAIVE_MAX_POOLS = 8, NAIVE_MAX_TENANTS = 8 };
 
 struct naive_pool {
   uint32_t nodes, gpus_per_node;
 };
 
-/* Jobs sorted by submit; times in any whole unit, -1 where a limit or an estimate is unknown. */
+/* Jobs sorted by submit; times in any whole unit, but microseconds for F1 and WFP3; -1 where a limit, an estimate or a
+   deadline is unknown. */
 struct naive_input {
   uint32_t n_jobs;
-  const int64_t *submit, *work, *limit, *estimate;
+  const int64_t *submit, *work, *limit, *estimate, *deadline;
   const int32_t *priority;
   const uint32_t *gpus, *accepts; /* accepts: bit p is set where pool p will do */
+  const uint32_t *tenant;         /* below NAIVE_MAX_TENANTS */
   uint32_t n_pools;
   struct naive_pool pools[NAIVE_MAX_POOLS];
+  uint32_t gpu_type[NAIVE_MAX_POOLS]; /* below NAIVE_MAX_POOLS */
   enum naive_order order;
   enum naive_backfill backfill;
   enum naive_placement placement;

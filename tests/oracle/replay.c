@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const order_names[] = {"fifo", "sjf", "smallest", "largest", "priority"};
+static const char *const order_names[] = {"fifo", "sjf", "smallest", "largest", "priority", "edf", "f1", "wfp3", "drf"};
 static const char *const backfill_names[] = {"strict", "skip", "easy", "conservative"};
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit"};
 
@@ -56,7 +56,7 @@ struct hr_trace *replay_trace(const struct replay_case *workload) {
   if (!builder) abort();
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     const struct replay_job *job = &workload->jobs[i];
-    char types[REPLAY_TYPES * 4], regions[REPLAY_REGIONS * 4];
+    char types[REPLAY_TYPES * 4], regions[REPLAY_REGIONS * 4], tenant[16];
     struct hr_job_record record;
     hr_job_record_init(&record);
     record.submit_us = job->submit;
@@ -64,6 +64,9 @@ struct hr_trace *replay_trace(const struct replay_case *workload) {
     record.gpus = record.min_gpus = record.max_gpus = job->gpus;
     record.priority = job->priority;
     record.class_ = job->class_;
+    if (job->tenant)
+      record.tenant = (struct hr_text){tenant, (size_t)snprintf(tenant, sizeof tenant, "T%" PRIu32, job->tenant)};
+    if (job->deadline) record.deadline_us = job->deadline;
     if (job->limit >= 0) record.limit_us = job->limit;
     if (job->estimate >= 0) record.estimate_us = job->estimate;
     if (job->types) record.gpu_types = list_of('G', job->types, types);
@@ -185,9 +188,9 @@ static uint32_t accepted_pools(const struct replay_case *workload, const struct 
 
 /* One column for each fact of a job, as the naive scheduler wants them. */
 struct columns {
-  int64_t *submit, *work, *limit, *estimate;
+  int64_t *submit, *work, *limit, *estimate, *deadline;
   int32_t *priority;
-  uint32_t *gpus, *accepts;
+  uint32_t *gpus, *accepts, *tenant;
 };
 
 static struct columns columns_of(const struct replay_case *workload) {
@@ -197,9 +200,11 @@ static struct columns columns_of(const struct replay_case *workload) {
       .work = grab(n, sizeof *c.work),
       .limit = grab(n, sizeof *c.limit),
       .estimate = grab(n, sizeof *c.estimate),
+      .deadline = grab(n, sizeof *c.deadline),
       .priority = grab(n, sizeof *c.priority),
       .gpus = grab(n, sizeof *c.gpus),
       .accepts = grab(n, sizeof *c.accepts),
+      .tenant = grab(n, sizeof *c.tenant),
   };
   for (uint32_t i = 0; i < n; i++) {
     const struct replay_job *job = &workload->jobs[i];
@@ -209,13 +214,15 @@ static struct columns columns_of(const struct replay_case *workload) {
     c.estimate[i] = job->estimate;
     c.priority[i] = job->priority;
     c.gpus[i] = job->gpus;
+    c.deadline[i] = job->deadline ? job->deadline - workload->jobs[0].submit : -1;
+    c.tenant[i] = job->tenant;
     c.accepts[i] = accepted_pools(workload, job);
   }
   return c;
 }
 
 static void columns_finish(struct columns *c) {
-  void *owned[] = {c->submit, c->work, c->limit, c->estimate, c->priority, c->gpus, c->accepts};
+  void *owned[] = {c->submit, c->work, c->limit, c->estimate, c->deadline, c->priority, c->gpus, c->accepts, c->tenant};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
@@ -230,12 +237,17 @@ struct replay_outcome replay_naive(const struct replay_case *workload, struct re
       .priority = c.priority,
       .gpus = c.gpus,
       .accepts = c.accepts,
+      .deadline = c.deadline,
+      .tenant = c.tenant,
       .n_pools = workload->n_pools,
       .order = rules.order,
       .backfill = rules.backfill,
       .placement = rules.placement,
   };
-  for (uint32_t p = 0; p < workload->n_pools; p++) input.pools[p] = workload->pools[p].shape;
+  for (uint32_t p = 0; p < workload->n_pools; p++) {
+    input.pools[p] = workload->pools[p].shape;
+    input.gpu_type[p] = workload->pools[p].type;
+  }
   struct replay_outcome outcome = {.n_jobs = workload->n_jobs, .result = naive_run(&input)};
   for (uint32_t i = 0; i < outcome.n_jobs; i++) {
     struct naive_seat *seat = &outcome.result.seat[i];
@@ -282,13 +294,14 @@ void replay_print(const struct replay_case *workload, struct replay_rules rules,
            p, workload->pools[p].shape.nodes, workload->pools[p].shape.gpus_per_node, workload->pools[p].type,
            workload->pools[p].region, workload->pools[p].classes);
   if (product->failed) printf("the product failed: %s\n", product->error.text);
-  printf("job: submit work limit estimate priority gpus types regions class | naive start, units | product's\n");
+  printf("job: submit work limit estimate priority gpus types regions class tenant deadline | naive start, units | "
+         "product's\n");
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     const struct replay_job *j = &workload->jobs[i];
     printf("%" PRIu32 ": %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRIu32 " %" PRIx32 " %" PRIx32
-           " %u |",
+           " %u %" PRIu32 " %" PRId64 " |",
            i, j->submit - workload->jobs[0].submit, j->work, j->limit, j->estimate, j->priority, j->gpus, j->types,
-           j->regions, (unsigned)j->class_);
+           j->regions, (unsigned)j->class_, j->tenant, j->deadline ? j->deadline - workload->jobs[0].submit : -1);
     print_fate(naive, i);
     printf(" |");
     print_fate(product, i);

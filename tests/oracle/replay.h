@@ -16,11 +16,13 @@ struct replay_job {
   int64_t submit, work, limit, estimate;
   int32_t priority;
   uint32_t gpus, types, regions;
-  uint8_t class_; /* enum hr_job_class */
+  uint8_t class_;   /* enum hr_job_class */
+  uint32_t tenant;  /* below REPLAY_TENANTS; 0: none */
+  int64_t deadline; /* on the clock of `submit`; 0: none */
 };
 
 /* GPU types and regions are numbered; one more than any pool has is one that jobs may ask for in vain. */
-enum { REPLAY_TYPES = 4, REPLAY_REGIONS = 3 };
+enum { REPLAY_TYPES = 4, REPLAY_REGIONS = 3, REPLAY_TENANTS = 4 };
 struct replay_pool {
   struct naive_pool shape;
   uint32_t type;
@@ -43,6 +45,8 @@ struct replay_rules {
 };
 /* All rules are numbered 0..REPLAY_RULES - 1, the placement changing fastest, the order slowest. */
 enum { REPLAY_RULES = NAIVE_ORDERS * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };
+/* The first so many: orders by what a job asks for alone. */
+enum { REPLAY_PLAIN_RULES = NAIVE_EDF * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };
 struct replay_rules replay_rules_numbered(uint32_t number);
 /* "fifo, easy, best-fit"; `buffer` of at least 64 bytes. */
 const char *replay_rules_text(struct replay_rules rules, char *buffer);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_POLICIES_LAB_H
+#define HR_TESTS_POLICIES_LAB_H
+
+/* Small runs of the queue policy: jobs, pools, quotas and parameters in, events and fates out. What cannot fail in a
+   sound test ends the program when it does. */
+
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+
+#include <stdbool.h>
+
+enum { LAB_JOBS = 256, LAB_POOLS = 4, LAB_NAMES = 8, LAB_QUOTAS = 16, LAB_SLICES = 8 };
+
+/* Times in microseconds; 0 stands for no limit, estimate or deadline. Tenants, users and models: 0 for none, else a
+   number below LAB_NAMES. */
+struct lab_job {
+  int64_t submit_us, work_us;
+  uint32_t gpus;
+  int32_t priority;
+  uint32_t tenant, user, model;
+  int64_t limit_us, estimate_us, deadline_us;
+  uint32_t cpu_milli;
+  uint64_t mem_mib;
+  uint8_t class_, flags;
+};
+
+struct lab {
+  struct lab_job jobs[LAB_JOBS]; /* by submit */
+  uint32_t n_jobs;
+  struct hr_pool_spec pools[LAB_POOLS];
+  uint32_t n_pools;
+  struct hr_class_spec classes[HR_N_CLASSES];
+  struct hr_quota_node nodes[LAB_QUOTAS];
+  struct hr_quota_spec quotas; /* without nodes: none */
+  struct hr_policy_choice policy;
+  int64_t horizon_us;
+  struct hr_result *result; /* of the last run */
+};
+
+void lab_begin(struct lab *lab);
+void lab_finish(struct lab *lab);
+void lab_set(struct lab *lab, const char *key, const char *value);
+void lab_add_pool(struct lab *lab, uint32_t nodes, uint32_t gpus_per_node);
+uint32_t lab_add_job(struct lab *lab, struct lab_job job);
+/* "t1" for tenant 1. What is not told is without limit, of weight 1 and at the root; returns its place. */
+uint32_t lab_add_quota(struct lab *lab, struct hr_quota_node node);
+const char *lab_tenant_name(uint32_t tenant);
+
+/* `fold` may be NULL. False: the run failed, and its error was printed. */
+bool lab_run(struct lab *lab, const struct hr_fold *fold);
+
+/* When a job completed in the last run; HR_NEVER_US. */
+int64_t lab_end_us(const struct lab *lab, uint32_t job);
+
+/* Random numbers that are the same everywhere. */
+struct lab_dice {
+  uint64_t state;
+};
+uint32_t lab_roll(struct lab_dice *dice, uint32_t below);
+bool lab_chance(struct lab_dice *dice, uint32_t percent);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What it costs to be stopped for another, and when it happens: cases worked out by hand, to the microsecond. */
+
+#include "harness.h"
+#include "lab.h"
+
+#define S HR_SECOND_US
+
+/* One GPU, on which job 0 works for 1000 s; job 1 comes at 250.000001 s with 50 s of work. */
+static void begin(struct lab *lab, const char *order) {
+  lab_begin(lab);
+  lab_add_pool(lab, 1, 1);
+  lab_set(lab, "order", order);
+  lab_set(lab, "backfill", "skip");
+  lab_add_job(lab, (struct lab_job){.work_us = 1000 * S, .gpus = 1});
+  lab_add_job(lab, (struct lab_job){.submit_us = 250 * S + 1, .work_us = 50 * S, .gpus = 1, .priority = 5});
+  lab->classes[HR_CLASS_UNKNOWN].restart_us = 30 * S;
+}
+
+static void run(struct lab *lab) {
+  CU_ASSERT_TRUE_FATAL(lab_run(lab, NULL));
+}
+
+static const struct hr_job_fate *fate(const struct lab *lab, uint32_t job) {
+  CU_ASSERT_PTR_NOT_NULL_FATAL(lab->result->fate);
+  return &lab->result->fate[job];
+}
+
+#define STARTS(job, us) CU_ASSERT_EQUAL(lab.result->start_us[job], us)
+#define ENDS(job, us) CU_ASSERT_EQUAL(lab_end_us(&lab, job), us)
+
+static void what_is_beyond_the_last_checkpoint_is_lost(void) {
+  struct lab lab;
+  begin(&lab, "srtf");
+  lab.classes[HR_CLASS_UNKNOWN].checkpoint = HR_CHECKPOINT_INTERVAL;
+  lab.classes[HR_CLASS_UNKNOWN].interval_us = 100 * S;
+  run(&lab);
+  STARTS(1, 250 * S + 1);
+  ENDS(1, 300 * S + 1);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, 50 * S + 1);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->restarting_us, 30 * S);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->attempts, 2);
+  ENDS(0, 300 * S + 1 + 30 * S + 800 * S); /* 200 s were safe */
+  CU_ASSERT_EQUAL(fate(&lab, 0)->held_us, 1000 * S + 50 * S + 1 + 30 * S);
+  CU_ASSERT_EQUAL(fate(&lab, 1)->lost_us, 0);
+  lab_finish(&lab);
+}
+
+static void without_checkpoints_all_work_is_kept(void) {
+  struct lab lab;
+  begin(&lab, "srtf");
+  run(&lab);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, 0);
+  ENDS(0, 300 * S + 1 + 30 * S + 1000 * S - (250 * S + 1));
+  lab_finish(&lab);
+}
+
+static void unless_they_are_to_begin_anew(void) {
+  struct lab lab;
+  begin(&lab, "srtf");
+  lab_set(&lab, "preempted", "requeue");
+  run(&lab);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, 250 * S + 1);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->restarting_us, 30 * S);
+  ENDS(0, 300 * S + 1 + 30 * S + 1000 * S);
+  lab_finish(&lab);
+}
+
+/* With checkpoints, but told to keep all. */
+static void or_with_checkpoints_too(void) {
+  struct lab lab;
+  begin(&lab, "srtf");
+  lab.classes[HR_CLASS_UNKNOWN].checkpoint = HR_CHECKPOINT_INTERVAL;
+  lab.classes[HR_CLASS_UNKNOWN].interval_us = 100 * S;
+  lab_set(&lab, "preempted", "checkpoint");
+  run(&lab);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, 0);
+  ENDS(0, 300 * S + 1 + 30 * S + 1000 * S - (250 * S + 1));
+  lab_finish(&lab);
+}
+
+/* A job is closer to its end than one that comes with as much work as it began with, but not once it has lost it. */
+static void what_is_lost_counts_as_work_that_remains(void) {
+  struct lab lab;
+  begin(&lab, "srtf");
+  lab_set(&lab, "preempted", "requeue");
+  lab_add_job(&lab, (struct lab_job){.submit_us = 260 * S, .work_us = 900 * S, .gpus = 1});
+  run(&lab);
+  STARTS(2, 300 * S + 1);
+  ENDS(2, 1200 * S + 1);
+  ENDS(0, 1200 * S + 1 + 30 * S + 1000 * S);
+  lab_finish(&lab);
+}
+
+static void who_is_killed_is_rejected_and_frees_its_place(void) {
+  struct lab lab;
+  begin(&lab, "fifo");
+  lab_set(&lab, "preemption", "priority");
+  lab_set(&lab, "preempted", "kill");
+  lab_add_job(&lab, (struct lab_job){.submit_us = 260 * S, .work_us = 7 * S, .gpus = 1});
+  run(&lab);
+  CU_ASSERT_EQUAL(lab.result->state[0], HR_JOB_REJECTED);
+  CU_ASSERT_EQUAL(lab.result->reason[0], HR_REASON_KILLED);
+  CU_ASSERT_EQUAL(lab.result->n_rejected, 1);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->attempts, 1);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, 250 * S + 1);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->held_us, 250 * S + 1);
+  STARTS(1, 250 * S + 1);
+  STARTS(2, 300 * S + 1);
+  ENDS(2, 307 * S + 1);
+  CU_ASSERT_EQUAL(lab.result->end_us, 307 * S + 1);
+  lab_finish(&lab);
+}
+
+/* Nothing else happens then. */
+static void one_that_is_spared_is_stopped_in_time(void) {
+  struct lab lab;
+  static const char *const placements[] = {"pool", "best-fit"};
+  for (int i = 0; i < 2; i++) {
+    begin(&lab, "fifo");
+    lab_set(&lab, "preemption", "priority");
+    lab_set(&lab, "placement", placements[i]);
+    lab_set(&lab, "min_run_s", "400.5");
+    run(&lab);
+    STARTS(1, 400 * S + S / 2);
+    ENDS(1, 450 * S + S / 2);
+    lab_finish(&lab);
+    begin(&lab, "srtf");
+    lab_set(&lab, "placement", placements[i]);
+    lab_set(&lab, "min_run_s", "400.5");
+    run(&lab);
+    STARTS(1, 400 * S + S / 2);
+    ENDS(0, 450 * S + S / 2 + 30 * S + 1000 * S - (400 * S + S / 2));
+    lab_finish(&lab);
+  }
+}
+
+/* A second attempt is spared anew. */
+static void each_attempt_is_spared(void) {
+  struct lab lab;
+  begin(&lab, "fifo");
+  lab_set(&lab, "preemption", "priority");
+  lab_set(&lab, "preempted", "checkpoint");
+  lab_set(&lab, "min_run_s", "100");
+  lab_add_job(&lab, (struct lab_job){.submit_us = 310 * S, .work_us = 5 * S, .gpus = 1, .priority = 1});
+  run(&lab);
+  STARTS(1, 250 * S + 1);
+  STARTS(2, 400 * S + 1);
+  lab_finish(&lab);
+}
+
+/* ---- With quotas ------------------------------------------------------------------------------------ */
+
+/* Two tenants are guaranteed four GPUs each; the first borrows the other's. */
+static void one_that_is_spared_is_reclaimed_in_time(void) {
+  struct lab lab;
+  lab_begin(&lab);
+  lab_add_pool(&lab, 2, 4);
+  for (uint32_t t = 1; t <= 2; t++)
+    lab_add_quota(&lab, (struct hr_quota_node){.name = t == 1 ? (char[]){"t1"} : (char[]){"t2"},
+                                               .parent = HR_NONE,
+                                               .is_tenant = true,
+                                               .guaranteed_milli = 4000});
+  for (int i = 0; i < 2; i++) lab_add_job(&lab, (struct lab_job){.work_us = 1000 * S, .gpus = 4, .tenant = 1});
+  lab_add_job(&lab, (struct lab_job){.submit_us = 10 * S, .work_us = 50 * S, .gpus = 4, .tenant = 2});
+  lab_set(&lab, "preemption", "reclaim");
+  lab_set(&lab, "min_run_s", "100");
+  run(&lab);
+  STARTS(0, 0);
+  STARTS(1, 0);
+  STARTS(2, 100 * S);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->attempts + fate(&lab, 1)->attempts, 3);
+  lab_finish(&lab);
+}
+
+/* The one that runs goes into the second queue after 100 s, and the one that waits for its quota goes before it. */
+static void who_waits_for_its_quota_is_served_when_ranks_change(void) {
+  struct lab lab;
+  begin(&lab, "las");
+  lab.pools[0].gpus_per_node = 2;
+  lab.jobs[0].tenant = lab.jobs[1].tenant = 1;
+  lab_add_quota(
+      &lab, (struct hr_quota_node){.name = (char[]){"t1"}, .parent = HR_NONE, .is_tenant = true, .max_milli = 1000});
+  lab_set(&lab, "las_threshold_1_s", "300");
+  run(&lab);
+  STARTS(1, 300 * S);
+  ENDS(1, 350 * S);
+  lab_finish(&lab);
+}
+
+TEST_MAIN("preemption", TEST(what_is_beyond_the_last_checkpoint_is_lost), TEST(without_checkpoints_all_work_is_kept),
+          TEST(unless_they_are_to_begin_anew), TEST(or_with_checkpoints_too),
+          TEST(what_is_lost_counts_as_work_that_remains), TEST(who_is_killed_is_rejected_and_frees_its_place),
+          TEST(one_that_is_spared_is_stopped_in_time), TEST(each_attempt_is_spared),
+          TEST(one_that_is_spared_is_reclaimed_in_time), TEST(who_waits_for_its_quota_is_served_when_ranks_change))

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Who is stopped for whom, on small random clusters, from the stream of events alone: whoever starts by stopping others
+ * stops none that could have gone on where it sat, none of his own rank, none too young; and who waits, waits because
+ * he would not fit if all that he may stop were gone. Whether a gang fits is asked of every node in turn.
+ */
+
+#include "harness.h"
+#include "lab.h"
+
+#include <string.h>
+
+enum { MOST_NODES = 12, CASES = 40 };
+
+static const char *const placements[] = {"pool", "first-fit", "best-fit", "worst-fit"};
+static const char *const victim_rules[] = {"last", "least-lost", "youngest", "lowest-priority"};
+static const char *const fates[] = {"requeue", "checkpoint", "kill"};
+
+struct seat {
+  uint32_t pool, gpus[MOST_NODES]; /* by node of the cluster; by count: on the pool's first node */
+};
+
+struct watch {
+  const struct lab *lab;
+  bool by_count, strict;
+  int64_t min_run_us;
+  uint8_t state[LAB_JOBS];
+  int64_t since_us[LAB_JOBS];
+  struct seat seat[LAB_JOBS];
+  uint32_t victims[LAB_JOBS], n_victims; /* stopped, and nobody has started since */
+  bool by_priority, started;             /* the order; whether anybody has, at this instant */
+  uint32_t n_groups, n_stopped, faults;
+};
+
+/* ---- Whether a job fits ----------------------------------------------------------------------------- */
+
+static uint32_t first_node(const struct lab *lab, uint32_t pool) {
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < pool; i++) first += lab->pools[i].nodes;
+  return first;
+}
+
+static void free_gpus(const struct watch *w, const bool *gone, uint32_t *free) {
+  for (uint32_t p = 0, node = 0; p < w->lab->n_pools; p++)
+    for (uint32_t i = 0; i < w->lab->pools[p].nodes; i++) {
+      const struct hr_pool_spec *pool = &w->lab->pools[p];
+      free[node++] = w->by_count ? (i ? 0 : pool->nodes * pool->gpus_per_node) : pool->gpus_per_node;
+    }
+  for (uint32_t job = 0; job < w->lab->n_jobs; job++)
+    for (uint32_t node = 0; node < MOST_NODES && w->state[job] == HR_JOB_RUNNING && !gone[job]; node++)
+      free[node] -= w->seat[job].gpus[node];
+}
+
+static bool gang_fits(const struct watch *w, const uint32_t *free, uint32_t gpus, uint32_t pool) {
+  uint32_t size = w->lab->pools[pool].gpus_per_node, whole = gpus / size, rest = gpus % size, wholly = 0, enough = 0;
+  for (uint32_t i = 0; i < w->lab->pools[pool].nodes; i++) {
+    uint32_t left = free[first_node(w->lab, pool) + i];
+    wholly += left == size;
+    enough += rest > 0 && left >= rest;
+  }
+  return wholly >= whole && (rest == 0 || enough > whole);
+}
+
+static bool fits(const struct watch *w, const uint32_t *free, uint32_t gpus) {
+  bool single = w->by_count;
+  for (uint32_t p = 0; p < w->lab->n_pools; p++) single = single || w->lab->pools[p].gpus_per_node >= gpus;
+  for (uint32_t p = 0; p < w->lab->n_pools; p++) {
+    if (!single && gang_fits(w, free, gpus, p)) return true;
+    for (uint32_t i = 0; i < w->lab->pools[p].nodes && single; i++)
+      if (free[first_node(w->lab, p) + i] >= gpus) return true;
+  }
+  return gpus == 0;
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+static bool may_be_stopped_for(const struct watch *w, uint32_t victim, uint32_t job, int64_t now_us) {
+  const struct lab_job *jobs = w->lab->jobs;
+  return jobs[victim].priority < jobs[job].priority && !(jobs[victim].flags & HR_JOB_NOT_INTERRUPTIBLE) &&
+         now_us - w->since_us[victim] >= w->min_run_us && now_us > w->since_us[victim] && jobs[victim].gpus > 0;
+}
+
+static void fault(struct watch *w, const char *words, uint32_t job, int64_t now_us) {
+  if (w->faults++ < 3) printf("\njob %u at %lld us: %s", (unsigned)job, (long long)now_us, words);
+}
+
+/* `gone`: room. The victims are running as far as `state` goes. */
+static void check_group(struct watch *w, uint32_t job, int64_t now_us) {
+  bool gone[LAB_JOBS] = {false};
+  uint32_t free[MOST_NODES];
+  free_gpus(w, gone, free);
+  if (fits(w, free, w->lab->jobs[job].gpus)) fault(w, "fits without stopping anybody", job, now_us);
+  for (uint32_t i = 0; i < w->n_victims; i++) gone[w->victims[i]] = true;
+  free_gpus(w, gone, free);
+  if (!fits(w, free, w->lab->jobs[job].gpus)) fault(w, "does not fit where it started", job, now_us);
+  for (uint32_t i = 0; i < w->n_victims; i++) {
+    if (!may_be_stopped_for(w, w->victims[i], job, now_us)) fault(w, "stops whom it may not", job, now_us);
+    gone[w->victims[i]] = false;
+    free_gpus(w, gone, free);
+    if (fits(w, free, w->lab->jobs[job].gpus)) fault(w, "stops more than it needs", job, now_us);
+    gone[w->victims[i]] = true;
+  }
+}
+
+static void sit_down(struct watch *w, uint32_t job, const struct hr_placement *placement, int64_t now_us) {
+  struct seat *seat = &w->seat[job];
+  uint32_t gpus = w->lab->jobs[job].gpus, found = 0;
+  *seat = (struct seat){.pool = placement->pool.id};
+  if (w->by_count) seat->gpus[first_node(w->lab, seat->pool)] = found = gpus;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    seat->gpus[placement->slices[i].node.id] += placement->slices[i].gpu_milli / 1000;
+    found += placement->slices[i].gpu_milli / 1000;
+  }
+  if (found != gpus) fault(w, "does not run as a whole", job, now_us);
+}
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct watch *w = self;
+  uint32_t job = event->job.id;
+  (void)view;
+  if (event->kind == HR_EVENT_SUBMIT) w->state[job] = HR_JOB_WAITING;
+  if (event->kind == HR_EVENT_END) w->state[job] = HR_JOB_COMPLETED;
+  if (event->kind == HR_EVENT_PREEMPT) w->victims[w->n_victims++] = job;
+  if (event->kind == HR_EVENT_REJECT && w->state[job] != HR_JOB_RUNNING) w->state[job] = HR_JOB_REJECTED;
+  if (event->kind != HR_EVENT_START) return;
+  if (w->n_victims) check_group(w, job, event->at_us);
+  w->n_groups += w->n_victims > 0;
+  w->n_stopped += w->n_victims;
+  for (uint32_t i = 0; i < w->n_victims; i++) w->state[w->victims[i]] = HR_JOB_WAITING;
+  w->n_victims = 0;
+  w->started = true;
+  w->state[job] = HR_JOB_RUNNING;
+  w->since_us[job] = event->at_us;
+  sit_down(w, job, event->placement, event->at_us);
+}
+
+/* Where the order is not by priority, one may come too late to use what another, who stopped more than him, left. */
+static void on_instant(void *self, const struct hr_view *view) {
+  struct watch *w = self;
+  bool too_late = w->started && !w->by_priority;
+  w->started = false;
+  if (too_late) return;
+  const struct lab_job *jobs = w->lab->jobs;
+  uint32_t first = HR_NONE;
+  for (uint32_t job = 0; job < w->lab->n_jobs; job++)
+    if (view->state[job] == HR_JOB_WAITING && (first == HR_NONE || jobs[job].priority > jobs[first].priority))
+      first = job;
+  for (uint32_t job = 0; job < w->lab->n_jobs; job++) {
+    bool gone[LAB_JOBS];
+    uint32_t free[MOST_NODES];
+    if (view->state[job] != HR_JOB_WAITING || (w->strict && job != first)) continue;
+    for (uint32_t i = 0; i < w->lab->n_jobs; i++) gone[i] = may_be_stopped_for(w, i, job, view->now_us);
+    free_gpus(w, gone, free);
+    if (fits(w, free, jobs[job].gpus)) fault(w, "waits, and would fit", job, view->now_us);
+  }
+}
+
+/* ---- Cases ------------------------------------------------------------------------------------------ */
+
+static void draw_jobs(struct lab *lab, struct lab_dice *dice) {
+  uint32_t n_jobs = 10 + lab_roll(dice, 40), gpus = 0;
+  int64_t at_us = 0;
+  for (uint32_t p = 0; p < lab->n_pools; p++) {
+    uint32_t size = lab->pools[p].nodes * lab->pools[p].gpus_per_node;
+    gpus = size > gpus ? size : gpus;
+  }
+  for (uint32_t i = 0; i < n_jobs; i++) {
+    at_us += lab_chance(dice, 30) ? 0 : lab_roll(dice, 4000000);
+    struct lab_job job = {.submit_us = at_us,
+                          .work_us = 1 + lab_roll(dice, 20000000),
+                          .gpus = lab_chance(dice, 70) ? 1 + lab_roll(dice, 4) : 1 + lab_roll(dice, gpus),
+                          .priority = (int32_t)lab_roll(dice, 5) - 2,
+                          .flags = lab_chance(dice, 15) ? HR_JOB_NOT_INTERRUPTIBLE : 0};
+    if (job.gpus > gpus) job.gpus = gpus;
+    if (lab_chance(dice, 5)) job.gpus = 0;
+    lab_add_job(lab, job);
+  }
+}
+
+/* Returns how many were stopped. */
+static uint32_t check_case(uint32_t number, const char *order, const char *placement, const char *rule) {
+  static struct lab lab;
+  static struct watch watch;
+  struct lab_dice dice = {number * 7919 + 17};
+  char text[16];
+  lab_begin(&lab);
+  for (uint32_t p = 0, n = 1 + lab_roll(&dice, 2); p < n; p++)
+    lab_add_pool(&lab, 2 + lab_roll(&dice, 5), 1 + lab_roll(&dice, 8));
+  draw_jobs(&lab, &dice);
+  uint32_t min_run_s = lab_chance(&dice, 50) ? 0 : lab_roll(&dice, 12);
+  snprintf(text, sizeof text, "%u", (unsigned)min_run_s);
+  watch = (struct watch){.lab = &lab,
+                         .by_count = strcmp(placement, "pool") == 0,
+                         .by_priority = strcmp(order, "priority") == 0,
+                         .strict = number % 2 && strcmp(order, "priority") == 0,
+                         .min_run_us = min_run_s * HR_SECOND_US};
+  lab_set(&lab, "order", order);
+  lab_set(&lab, "backfill", watch.strict ? "strict" : "skip");
+  lab_set(&lab, "placement", placement);
+  lab_set(&lab, "preemption", "priority");
+  lab_set(&lab, "victims", rule);
+  lab_set(&lab, "preempted", fates[number % 3]);
+  lab_set(&lab, "min_run_s", text);
+  struct hr_fold fold = {&watch, on_event, on_instant};
+  CU_ASSERT_TRUE_FATAL(lab_run(&lab, &fold));
+  if (watch.faults) printf("\ncase %u: %s, %s, %s\n", (unsigned)number, order, placement, rule);
+  CU_ASSERT_EQUAL_FATAL(watch.faults, 0);
+  lab_finish(&lab);
+  return watch.n_stopped;
+}
+
+static void check_cases(const char *order) {
+  uint32_t n_stopped = 0;
+  for (uint32_t number = 0; number < CASES; number++)
+    for (uint32_t p = 0; p < sizeof placements / sizeof *placements; p++)
+      for (uint32_t v = 0; v < sizeof victim_rules / sizeof *victim_rules; v++)
+        n_stopped += check_case(number, order, placements[p], victim_rules[v]);
+  CU_ASSERT(n_stopped > 10 * CASES);
+}
+
+static void none_is_stopped_in_vain(void) {
+  check_cases("priority");
+}
+
+/* Who may stop others may do so from behind those that may not. */
+static void nor_under_an_order_that_is_not_by_priority(void) {
+  check_cases("fifo");
+  check_cases("wfp3");
+  check_cases("drf");
+}
+
+TEST_MAIN("preemption search", TEST(none_is_stopped_in_vain), TEST(nor_under_an_order_that_is_not_by_priority))
