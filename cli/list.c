@@ -74,10 +74,12 @@ static void print_param(const struct hr_param *param) {
   print_wrapped(stdout, param->help, 6, 6);
 }
 
+enum { NAME_COLUMN = 14 };
+
 /* A name, and what it is in a column beside it, or below a name that is longer. */
 static void print_name(const char *name) {
-  printf("%-10s", name);
-  if (strlen(name) > 9) printf("\n%10s", "");
+  printf("%-*s", NAME_COLUMN, name);
+  if (strlen(name) >= NAME_COLUMN) printf("\n%*s", NAME_COLUMN, "");
 }
 
 static void print_setting(const struct hr_policy_setting *setting) {
@@ -92,7 +94,7 @@ static enum hr_status list_policies(const struct list_args *args, struct hr_erro
   (void)error;
   for (const struct hr_policy_ops *const *at = hr_policies(); *at; at++) {
     print_name((*at)->name);
-    print_wrapped(stdout, (*at)->summary, 10, 10);
+    print_wrapped(stdout, (*at)->summary, NAME_COLUMN, NAME_COLUMN);
     for (const struct hr_param *param = (*at)->params; args->verbose && param && param->key; param++)
       print_param(param);
   }
@@ -107,7 +109,7 @@ static enum hr_status list_formats(const struct list_args *args, struct hr_error
   (void)error;
   for (const struct hr_trace_format *at = hr_trace_formats(); at->name; at++) {
     print_name(at->name);
-    print_wrapped(stdout, at->summary, 10, 10);
+    print_wrapped(stdout, at->summary, NAME_COLUMN, NAME_COLUMN);
   }
   return HR_OK;
 }
@@ -121,7 +123,7 @@ static void print_gist(const char *description) {
   const char *stop = strstr(description, ". ");
   if (stop && (size_t)(stop - description) < length) length = (size_t)(stop - description);
   snprintf(gist, sizeof gist, "%.*s", (int)length, description);
-  print_wrapped(stdout, gist, 10, 10);
+  print_wrapped(stdout, gist, NAME_COLUMN, NAME_COLUMN);
 }
 
 static enum hr_status list_scenarios(const struct list_args *args, struct hr_error *error) {
@@ -132,10 +134,10 @@ static enum hr_status list_scenarios(const struct list_args *args, struct hr_err
   for (size_t i = 0; i < count; i++) {
     print_name(entries[i].name);
     if (args->verbose)
-      print_wrapped(stdout, entries[i].description, 10, 10);
+      print_wrapped(stdout, entries[i].description, NAME_COLUMN, NAME_COLUMN);
     else
       print_gist(entries[i].description);
-    printf("%10s%s\n", "", entries[i].path);
+    printf("%*s%s\n", NAME_COLUMN, "", entries[i].path);
   }
   hr_scenario_list_free(entries, count);
   return HR_OK;

@@ -96,7 +96,7 @@ const struct hr_param hr__queue_params[] = {
      .choices = preemption_names,
      .help = "for whom a running job is stopped: for nobody, for who comes before it in order, for a higher priority, "
              "for a tenant whose guarantee others use; "
-             "auto: by order under srtf and las, else for nobody",
+             "auto: by order under srtf, las and gittins, else for nobody",
      .aside = true},
     {.key = "preempted",
      .type = HR_PARAM_CHOICE,
