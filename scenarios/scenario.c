@@ -165,6 +165,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_cluster(builder);
   if (status == HR_OK) status = check_placement(builder);
   if (status == HR_OK) status = hr__build_classes(builder);
+  if (status == HR_OK) status = hr__build_models(builder);
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
   return status;
@@ -200,6 +201,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
     hr__pool_source_finish(&scenario->pool_sources[i]);
   free(scenario->pool_sources);
   hr_cluster_spec_finish(&scenario->cluster);
+  hr_speeds_destroy(scenario->speeds);
   hr_cost_spec_finish(&scenario->costs);
   hr_quota_spec_destroy(scenario->quotas);
   hr_policy_choice_finish(&scenario->policy);

@@ -60,8 +60,7 @@ static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at
   struct hr__pending pending = engine->heap.entries[at];
   hr_job job = {hr__pending_entity(pending)};
   if (engine->state[job.id] != HR_JOB_RUNNING) return broken(engine, "job %" PRIu32 " ends but does not run", job.id);
-  if (engine->attempt)
-    return check_pending_phase(engine, at);
+  if (engine->attempt) return check_pending_phase(engine, at);
   struct hr_slice one;
   hr_pool pool = hr__seat_placement(engine, job, &one).pool;
   int64_t run_us = hr__time_for_us(engine->trace->work_us[job.id], hr__speed_ppm(&engine->speeds, job, pool));

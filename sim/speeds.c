@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rows stand by model and, of one model, by GPUs. A model's rows are looked up once for each model of the trace, not for
- * each job. Work and time are turned into each other in 128 bits: work is rounded down and time up, so the time for some
- * work never ends before that work is done.
+ * Rows stand by model and, of one model, by GPUs. A model's rows are looked up once for each model of the trace, not
+ * for each job. Work and time are turned into each other in 128 bits: work is rounded down and time up, so the time for
+ * some work never ends before that work is done.
  */
 
 #include "sim/speeds.h"

@@ -157,7 +157,7 @@ static void settings_are_policies(void) {
 /* ---- Bad values ------------------------------------------------------------------------------------- */
 
 #define KNOWN_TOP                                                                                                      \
-  "(known keys: $schema, name, description, trace, catalog, cluster, classes, costs, quotas, policy, seed, horizon_s)"
+  "(known keys: $schema, name, description, trace, catalog, cluster, classes, models, costs, quotas, policy, seed, horizon_s)"
 #define KNOWN_POOL "(known keys: name, gpu, nodes, gpus_per_node, ..."
 #define POOL_WITH(nodes, gpus) "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":" nodes ",\"gpus_per_node\":" gpus "}"
 #define WITH_POOL(pool) "{" POLICY ",\n\"cluster\":{\"pools\":[\n  " pool "]}}"

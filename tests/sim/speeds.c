@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Jobs that work at other speeds in other pools: ends, stops and checkpoints worked out by hand, to the microsecond. */
 
+#include "sim/speeds.h"
 #include "harness.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "sim/speeds.h"
 
 #include <string.h>
 
@@ -108,8 +108,7 @@ static void a_job_runs_at_the_speed_of_its_pool(void) {
 static void rows_are_found_by_model_and_gpus(void) {
   struct hr_speed_row rows[] = {{model_a, 2}, {model_a, 4}};
   uint32_t ppm[] = {2000000, 5000000, 500000};
-  struct speed_case it = {
-      .n_jobs = 4, .work_us = {100, 100, 100, 100}, .gpus = {1, 3, 4, 0}, .model = {0, 0, 0, 0}};
+  struct speed_case it = {.n_jobs = 4, .work_us = {100, 100, 100, 100}, .gpus = {1, 3, 4, 0}, .model = {0, 0, 0, 0}};
   it.speeds = (struct hr_speeds){.rows = rows, .n_rows = 2, .n_pools = 1, .ppm = ppm};
   struct hr_result *result = run_case(&it);
   CU_ASSERT_EQUAL(end_of(result, 0), 50);
@@ -180,8 +179,8 @@ static enum hr_status move_at_7(void *self, const struct hr_view *view, struct h
   return status == HR_OK ? start_in(plan, 1) : status;
 }
 
-static const struct hr_policy_ops mover = {
-    HR_POLICY_HEAD, .name = "mover", .summary = "", .create = create, .decide = move_at_7, .abilities = stops};
+static const struct hr_policy_ops mover = {HR_POLICY_HEAD,   .name = "mover",     .summary = "",
+                                           .create = create, .decide = move_at_7, .abilities = stops};
 
 static void expect_move(uint32_t from_ppm, uint32_t to_ppm, int64_t restart_us, int64_t done_us, int64_t end_us) {
   uint32_t ppm[] = {from_ppm, to_ppm};
