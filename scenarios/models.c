@@ -167,7 +167,7 @@ static enum hr_status make_default(struct maker *maker) {
   uint32_t *ppm = row_at(maker->speeds, maker->speeds->n_rows);
   char words[700] = "";
   size_t used = 0;
-  double reference, tflops;
+  double reference = 1, tflops = 1;
   bool is_same = strcmp(hr__text_of(maker->models, "default", "catalogue"), "same") == 0;
   for (uint32_t i = 0; is_same && i < cluster->n_pools; i++) ppm[i] = (uint32_t)FULL_PPM;
   if (is_same) return HR_OK;
@@ -217,7 +217,7 @@ static enum hr_status make_row(struct maker *maker, const struct hr__speed_figur
   const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
   struct hr_speeds *speeds = maker->speeds;
   uint32_t row = speeds->n_rows++;
-  double base;
+  double base = 1;
   for (size_t i = 1; i < count; i++)
     if (strcasecmp(first[i - 1].gpu, first[i].gpu) == 0)
       return fail(maker, &first[i], "'%.60s' (gpus %u) has two figures for '%.60s'", first->model,

@@ -114,9 +114,10 @@ static enum hr_status build_policy(struct hr__builder *builder) {
 /* Jobs on nodes that come and go must be on known nodes; a count of a pool's GPUs knows none. */
 static enum hr_status check_placement(struct hr__builder *builder) {
   const cJSON *policy = hr__build_enter(builder, builder->source.file.tree, "policy");
-  const char *name = builder->scenario->policy.ops->name, *placement = hr__text_of(policy, "placement", "");
+  const cJSON *placement = cJSON_GetObjectItemCaseSensitive(policy, "placement");
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
-  bool by_count = strcmp(name, "queue") == 0 && strcmp(placement, "pool") == 0;
+  bool is_built_in = !builder->scenario->policy.library;
+  bool by_count = is_built_in && cJSON_IsString(placement) && strcmp(placement->valuestring, "pool") == 0;
   for (uint32_t i = 0; by_count && i < cluster->n_pools; i++) {
     const struct hr_market_spec *market = &cluster->pools[i].market;
     bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US;
