@@ -7,16 +7,14 @@
  * that fit on the cluster together. Each job has its place in one row, and runs there whenever it runs.
  */
 
-#include "headroom/policy.h"
+#include "policies/place.h"
 
 /* A job in the matrix. */
 struct hr__gang {
   hr_job job;
   uint32_t row;
   struct hr__gang *next, *previous; /* in its row, by when it came */
-  hr_pool pool;
-  struct hr_slice *slices; /* where it runs; none where GPUs are only counted */
-  uint32_t n_slices, n_room;
+  struct hr__place place;           /* where it runs */
   bool runs;
   bool pinned;      /* runs on a node that is to go: it is left alone */
   uint64_t chosen;  /* the last arrangement that it was part of */
@@ -26,21 +24,17 @@ struct hr__gang {
 struct hr__gang_row {
   struct hr__gang *first, *last;
   uint32_t count;
-  bool freed;                  /* something left it since this was last set to false */
-  struct hr_capacity capacity; /* what no job of the row has */
-  struct hr_free_index **index;
-  uint64_t *free_gpus;
+  bool freed;                   /* something left it since this was last set to false */
+  struct hr__capacity capacity; /* what no job of the row has */
 };
 
 struct hr__matrix {
   struct hr_arena *arena;
   const struct hr_trace *jobs;
   const struct hr_cluster *cluster;
-  enum hr_placement_rule rule;
   struct hr_placer *placer;
-  uint32_t n_rows, n_pools;
+  uint32_t n_rows;
   struct hr__gang_row *rows;
-  bool *usable;              /* by node */
   struct hr__gang **gang_of; /* by job; NULL: not in the matrix */
   struct hr__gang *unused;
   struct hr_job_tree outside; /* who is not in the matrix, by job */
@@ -58,9 +52,5 @@ void hr__matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang);
 bool hr__matrix_put_outside(struct hr__matrix *matrix, hr_job job);
 /* A node can be used from now on, or no more: who runs there is pinned, who does not goes outside. */
 enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable);
-
-static inline struct hr_placement hr__gang_placement(const struct hr__gang *gang) {
-  return (struct hr_placement){gang->pool, gang->n_slices, gang->slices};
-}
 
 #endif

@@ -169,12 +169,12 @@ static void add_taken(struct slicer *slicer, uint32_t bin, uint64_t gpus) {
 }
 
 static bool is_free(const struct slicer *slicer, const struct hr__gang *gang) {
-  const struct hr_pool_spec *spec = hr_cluster_pool_spec(slicer->matrix.cluster, gang->pool);
-  if (gang->n_slices == 0)
-    return taken_of(slicer, gang->pool.id) + slicer->matrix.jobs->gpus[gang->job.id] <=
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(slicer->matrix.cluster, gang->place.pool);
+  if (gang->place.n_slices == 0)
+    return taken_of(slicer, gang->place.pool.id) + slicer->matrix.jobs->gpus[gang->job.id] <=
            (uint64_t)spec->nodes * spec->gpus_per_node;
-  for (uint32_t i = 0; i < gang->n_slices; i++)
-    if (taken_of(slicer, gang->slices[i].node.id) + gang->slices[i].gpu_milli / MILLI > spec->gpus_per_node)
+  for (uint32_t i = 0; i < gang->place.n_slices; i++)
+    if (taken_of(slicer, gang->place.slices[i].node.id) + gang->place.slices[i].gpu_milli / MILLI > spec->gpus_per_node)
       return false;
   return true;
 }
@@ -183,9 +183,9 @@ static void choose(struct slicer *slicer, struct hr__gang *gang) {
   uint32_t gpus = slicer->matrix.jobs->gpus[gang->job.id];
   gang->chosen = slicer->walk;
   slicer->taken_gpus += gpus;
-  if (gang->n_slices == 0) add_taken(slicer, gang->pool.id, gpus);
-  for (uint32_t i = 0; i < gang->n_slices; i++)
-    add_taken(slicer, gang->slices[i].node.id, gang->slices[i].gpu_milli / MILLI);
+  if (gang->place.n_slices == 0) add_taken(slicer, gang->place.pool.id, gpus);
+  for (uint32_t i = 0; i < gang->place.n_slices; i++)
+    add_taken(slicer, gang->place.slices[i].node.id, gang->place.slices[i].gpu_milli / MILLI);
 }
 
 /* Who of a row may be chosen. */
@@ -235,7 +235,7 @@ static enum hr_status start_chosen(struct slicer *slicer, struct hr_plan *plan) 
     for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
       slicer->n_idle += gang->chosen != slicer->walk;
       if (gang->runs || gang->chosen != slicer->walk) continue;
-      struct hr_placement placement = hr__gang_placement(gang);
+      struct hr_placement placement = hr__place_placement(&gang->place);
       enum hr_reason reason = i == slicer->present ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL;
       enum hr_status status = hr_plan_start(plan, gang->job, &placement, reason);
       if (status != HR_OK) return status;
