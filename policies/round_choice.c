@@ -202,10 +202,14 @@ static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
   rounds->free = rounds->leases;
   rounds->leases = was;
   hr__capacity_reset(rounds->free);
+  hr__nodes_begin(rounds);
   for (uint32_t i = 0; i < rounds->n_members; i++) {
     struct hr__member *member = rounds->members[i];
     member->chosen = member->moves = member->wanted = member->evicted = false;
-    if (is_pinned(rounds, view, member)) keep_place(rounds, member);
+    member->awaits = HR_NONE;
+    if (!is_pinned(rounds, view, member)) continue;
+    keep_place(rounds, member);
+    hr__nodes_note(rounds, member, member->place.pool.id);
   }
 }
 
@@ -233,7 +237,9 @@ static bool choose_pairs(struct hr__rounds *rounds) {
   bool fine = list_pairs(rounds);
   for (uint32_t i = 0; i < rounds->n_candidates && fine; i++) {
     const struct hr__candidate *candidate = &rounds->candidates[i];
-    if (!candidate->member->chosen) fine = choose_in(rounds, candidate->member, candidate->pool);
+    if (candidate->member->chosen || candidate->member->awaits != HR_NONE) continue;
+    fine = choose_in(rounds, candidate->member, candidate->pool);
+    hr__nodes_note(rounds, candidate->member, candidate->pool);
   }
   return fine;
 }
@@ -255,7 +261,8 @@ enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *
   begin_plan(rounds, view);
   bool fine = rounds->objective == HR__FAIR || choose_pairs(rounds);
   if (fine && rounds->objective != HR__COST_SLO) fine = choose_rest(rounds);
-  return fine ? carry_out(rounds, view, plan) : HR_NO_MEMORY;
+  status = fine ? carry_out(rounds, view, plan) : HR_NO_MEMORY;
+  return status == HR_OK ? hr__nodes_settle(rounds, plan) : status;
 }
 
 /* ---- Within a round --------------------------------------------------------------------------------- */
@@ -269,10 +276,12 @@ static bool any_is_free(const struct hr__rounds *rounds) {
 static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_view *view, struct hr_plan *plan,
                                     struct hr__member *member) {
   struct hr_placement placement;
-  uint32_t pool = next_pool(rounds, member, HR_NONE);
+  bool awaits = rounds->objective == HR__COST_SLO;
+  uint32_t pool = awaits ? member->awaits : next_pool(rounds, member, HR_NONE);
   while (pool != HR_NONE && !find_in(rounds, rounds->free, member, pool, &placement))
-    pool = next_pool(rounds, member, pool);
+    pool = awaits ? HR_NONE : next_pool(rounds, member, pool);
   if (pool == HR_NONE) return HR_OK;
+  member->awaits = HR_NONE;
   if (!hr__place_set(&member->place, rounds->arena, &placement, hr__member_shape(rounds, member)->gpus))
     return HR_NO_MEMORY;
   hr__member_count(rounds, member, view->now_us);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SLOTS = 64, MILLI = 1000, ROUNDS_BETWEEN = 10 };
+enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10 };
 
 /* Added to each price per GPU-hour, in dollars, so that GPUs that cost nothing are not wasted either. */
 #define LEAST_PRICE 1e-6
@@ -182,13 +182,19 @@ static enum hr_status make_room(struct hr__rounds *rounds) {
   return HR_OK;
 }
 
-/* What there is now: nodes that are up. */
+/* In dollars per GPU-hour. Where nodes are asked for and given back, those that are there anyway cost nothing more. */
+static double price_of(const struct hr__rounds *rounds, const struct hr_view *view, hr_pool pool) {
+  bool is_elastic = hr_market_is_elastic(hr_cluster_pool_spec(rounds->cluster, pool)->market.market);
+  if (rounds->manages && !is_elastic) return 0;
+  return (double)hr_cluster_price_uusd_h(rounds->cluster, pool, view->now_us) / 1e6;
+}
+
+/* What there is now, and what it costs. */
 static void look_at_pools(const struct hr__rounds *rounds, const struct hr_view *view) {
   for (uint32_t i = 0; i < rounds->n_pools; i++) {
     hr_pool pool = {i};
-    rounds->shares->pool_gpus[i] = (double)(hr_cluster_total_milli(rounds->cluster, pool) / MILLI);
-    rounds->shares->price[i] =
-        (double)hr_cluster_price_uusd_h(rounds->cluster, pool, view->now_us) / FULL_PPM + LEAST_PRICE;
+    rounds->shares->pool_gpus[i] = (double)hr__nodes_gpus(rounds, pool);
+    rounds->shares->price[i] = price_of(rounds, view, pool) + LEAST_PRICE;
   }
 }
 

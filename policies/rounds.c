@@ -63,15 +63,19 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .round_us = (int64_t)(env->params[PARAM_ROUND].real * (double)HR_SECOND_US),
                                 .slo = env->params[PARAM_SLO].real,
                                 .by_priority = env->params[PARAM_WEIGHT].integer == 1};
+  rounds->manages = rounds->objective == HR__COST_SLO && hr_cluster_changes(env->cluster) &&
+                    rules[env->params[PARAM_PLACEMENT].integer] != HR_PLACE_POOL;
   rounds->member_of = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof(*rounds->member_of));
-  if (!rounds->member_of) return HR_NO_MEMORY;
+  rounds->spare_gpus = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->spare_gpus);
+  rounds->awaited_gpus = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->awaited_gpus);
+  if (!rounds->member_of || !rounds->spare_gpus || !rounds->awaited_gpus) return HR_NO_MEMORY;
   enum hr_status status = init_capacity(rounds, rules[env->params[PARAM_PLACEMENT].integer]);
   return status == HR_OK ? hr__shares_init(rounds) : status;
 }
 
 static uint32_t abilities(void *self) {
-  (void)self;
-  return HR_POLICY_PREEMPTS;
+  const struct hr__rounds *rounds = self;
+  return rounds->manages ? HR_POLICY_PREEMPTS | HR_POLICY_MANAGES_CAPACITY : HR_POLICY_PREEMPTS;
 }
 
 /* ---- Members ---------------------------------------------------------------------------------------- */
@@ -103,6 +107,7 @@ static enum hr_status join(struct hr__rounds *rounds, const struct hr_view *view
                                 .shape = shape,
                                 .at = rounds->n_members++,
                                 .kind = HR_NONE,
+                                .awaits = HR_NONE,
                                 .place = member->place,
                                 .since_us = view->now_us,
                                 .held_us = member->held_us,
@@ -157,6 +162,9 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   case HR_EVENT_INTERRUPT:
     if (member) stop(rounds, member, view->now_us);
     return HR_OK;
+  case HR_EVENT_OFFER:
+    rounds->set_changed = true;
+    return HR_OK;
   case HR_EVENT_NODE_UP:
   case HR_EVENT_NOTICE:
   case HR_EVENT_NODE_DOWN:
@@ -185,7 +193,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   enum hr_status status = start_plain(rounds, plan);
   if (status != HR_OK || rounds->n_members == 0) return status;
   if (view->now_us < rounds->end_us) {
-    bool fills = rounds->freed && rounds->objective != HR__COST_SLO;
+    bool fills = rounds->freed && (rounds->objective != HR__COST_SLO || rounds->manages);
     rounds->freed = false;
     return fills ? hr__round_fill(rounds, view, plan) : HR_OK;
   }

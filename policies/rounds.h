@@ -30,7 +30,8 @@ struct hr__member {
   double service_gus; /* GPU-microseconds that it had, by weight; begins with the least that others had */
   /* While a round is arranged. */
   bool chosen, moves, wanted;
-  bool evicted; /* its place is another's */
+  bool evicted;    /* its place is another's */
+  uint32_t awaits; /* the pool where it is to start when nodes come; HR_NONE */
 };
 
 struct hr__candidate {
@@ -48,6 +49,7 @@ struct hr__rounds {
   int64_t round_us;
   double slo;
   bool by_priority;
+  bool manages; /* asks for nodes and gives them back */
   struct hr_placer *placer;
   struct hr__capacity capacity[2];
   struct hr__capacity *free, *leases; /* what is free; what is free beside the places of all who ran before */
@@ -64,6 +66,8 @@ struct hr__rounds {
   uint32_t n_shapes, n_slots;
   double *draft; /* speeds of a shape that is looked up, by pool */
 
+  uint64_t *spare_gpus;      /* by pool: not spoken for in this round, on nodes that are there or can be had */
+  uint64_t *awaited_gpus;    /* by pool */
   struct hr__shares *shares; /* round_shares.c */
   bool set_changed;          /* since the last solution */
   bool freed;                /* something is free that was not, or somebody has come, since the last pass */
@@ -88,6 +92,16 @@ enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *
 enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *view, struct hr_plan *plan);
 /* Time until now goes into the accounts of a member. */
 void hr__member_count(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us);
+
+/* round_nodes.c: nodes of elastic pools, for an objective that pays for what it uses. */
+/* GPUs of the pool, on nodes that are there and, where nodes are managed, those that can be had. */
+uint64_t hr__nodes_gpus(const struct hr__rounds *rounds, hr_pool pool);
+/* A new round: nothing is spoken for. */
+void hr__nodes_begin(struct hr__rounds *rounds);
+/* A pair had its turn: the member is chosen, or will be started when nodes come, or the pool is full. */
+void hr__nodes_note(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool);
+/* Asks for what is awaited, and gives back what nobody needs. */
+enum hr_status hr__nodes_settle(struct hr__rounds *rounds, struct hr_plan *plan);
 
 static inline const struct hr__round_shape *hr__member_shape(const struct hr__rounds *rounds,
                                                              const struct hr__member *member) {

@@ -16,8 +16,10 @@ struct small_run {
   uint32_t n_jobs;
   int64_t submit_s[SMALL_JOBS], work_s[SMALL_JOBS], deadline_s[SMALL_JOBS]; /* a deadline of 0: none */
   uint32_t gpus[SMALL_JOBS], model[SMALL_JOBS];
+  int32_t priority[SMALL_JOBS];
   uint32_t n_pools, nodes[SMALL_POOLS], gpus_per_node[SMALL_POOLS];
   int64_t price_uusd_h[SMALL_POOLS];
+  enum hr_market market[SMALL_POOLS];
   uint32_t n_models;
   uint32_t ppm[(SMALL_JOBS + 1) * SMALL_POOLS]; /* by model and pool; speed 1 for who has none; n_models 0: no speeds */
   int64_t restart_s, horizon_s;
@@ -52,15 +54,17 @@ static struct hr_result *small_run_with(const struct small_run *it, const struct
                            .work_us = work_us,
                            .deadline_us = deadline_us,
                            .gpus = it->gpus,
+                           .priority = it->priority,
                            .model = it->model,
                            .models = {SMALL_JOBS, models}};
   struct hr_pool_spec pools[SMALL_POOLS];
   for (uint32_t i = 0; i < it->n_pools; i++)
-    pools[i] = (struct hr_pool_spec){.name = small_types[i],
-                                     .gpu = small_types[i],
-                                     .nodes = it->nodes[i],
-                                     .gpus_per_node = it->gpus_per_node[i],
-                                     .market = {.to_us = HR_NEVER_US, .price_uusd_h = it->price_uusd_h[i]}};
+    pools[i] = (struct hr_pool_spec){
+        .name = small_types[i],
+        .gpu = small_types[i],
+        .nodes = it->nodes[i],
+        .gpus_per_node = it->gpus_per_node[i],
+        .market = {.market = it->market[i], .to_us = HR_NEVER_US, .price_uusd_h = it->price_uusd_h[i]}};
   struct hr_cluster_spec cluster = {pools, it->n_pools};
   uint32_t ppm[(SMALL_JOBS + 1) * SMALL_POOLS];
   memcpy(ppm, it->ppm, sizeof ppm);

@@ -217,7 +217,7 @@ static const struct {
      "s.json:1:38: 'cluster' has both 'pools' and 'nodes_file'; one of them is wanted"},
     {WITH_POLICY(""), "s.json:2:11: 'policy' lacks the key 'name'; a text \"...\" of 1 to 10000 bytes is wanted"},
     {WITH_POLICY("\"name\":\"quue\""),
-     "s.json:2:19: unknown policy 'quue'; did you mean 'queue'? (known: queue, gang-slice, fifo, sjf, smallest, largest, "
+     "s.json:2:19: unknown policy 'quue'; did you mean 'queue'? (known: queue, gang-slice, rounds, fifo, sjf, smallest, largest, "
      "priority, srtf, las, gittins, edf, f1, wfp3, qssf, fair-share, drf, multifactor, easy, conservative)"},
     {WITH_POLICY("\"name\":\"queue\",\n\"ordr\":\"sjf\""),
      "s.json:3:1: unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: name, order, backfill, "
