@@ -4,8 +4,6 @@
  *   shares      prints a row for each size
  */
 
-#define _POSIX_C_SOURCE 200809L
-
 #include "policies/gavel_lp.h"
 
 #include <math.h>
