@@ -329,9 +329,19 @@ static enum hr_status begin_attempts(struct hr__engine *engine) {
   return status;
 }
 
+static enum hr_status bind_speeds(struct hr__engine *engine) {
+  const struct hr_speeds *speeds = engine->config->speeds;
+  if (speeds && speeds->n_pools != engine->config->cluster->n_pools)
+    return hr_fail(engine->error, HR_BAD_INPUT,
+                   "the table of speeds is for %" PRIu32 " pools; the cluster has %" PRIu32, speeds->n_pools,
+                   engine->config->cluster->n_pools);
+  enum hr_status status = hr__speeds_init(&engine->speeds, &engine->arena, speeds, engine->trace);
+  return status == HR_OK ? HR_OK : hr__out_of_memory(engine);
+}
+
 static enum hr_status begin(struct hr__engine *engine) {
-  enum hr_status status = hr__speeds_init(&engine->speeds, &engine->arena, engine->config->speeds, engine->trace);
-  status = status == HR_OK ? allocate_jobs(engine) : hr__out_of_memory(engine);
+  enum hr_status status = bind_speeds(engine);
+  if (status == HR_OK) status = allocate_jobs(engine);
   if (status != HR_OK) return status;
   status = hr__cluster_init(&engine->cluster, &engine->arena, engine->config->cluster, engine->trace,
                             engine->config->classes, &engine->speeds);

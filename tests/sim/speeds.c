@@ -247,7 +247,25 @@ static void speed_1_is_as_no_speed_at_all(void) {
   CU_ASSERT_NOT_EQUAL(digest[0], digest[2]);
 }
 
+static void a_table_for_other_pools_is_refused(void) {
+  uint32_t ppm[] = {1000000, 1000000};
+  char name[] = "p", gpu[] = "T4";
+  const int64_t zero[1] = {0};
+  const uint32_t gpus[1] = {1};
+  struct hr_trace trace = {.source = "test", .n_jobs = 1, .submit_us = zero, .work_us = zero, .gpus = gpus};
+  struct hr_pool_spec pool = {.name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 8};
+  struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_speeds speeds = {.n_pools = 2, .ppm = ppm};
+  struct hr_run_config config = {
+      .trace = &trace, .cluster = &cluster, .policy = &mover, .horizon_us = HR_NEVER_US, .speeds = &speeds};
+  struct hr_result *result = NULL;
+  struct hr_error error;
+  CU_ASSERT_EQUAL(hr_sim_run(&config, &result, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "the table of speeds is for 2 pools; the cluster has 1");
+}
+
 TEST_MAIN("sim speeds", TEST(work_and_time_are_exact), TEST(the_time_for_work_is_the_least),
           TEST(a_job_runs_at_the_speed_of_its_pool), TEST(rows_are_found_by_model_and_gpus),
           TEST(a_model_goes_only_where_it_runs), TEST(a_job_goes_on_at_another_speed),
-          TEST(checkpoints_are_made_by_work), TEST(speed_1_is_as_no_speed_at_all))
+          TEST(checkpoints_are_made_by_work), TEST(speed_1_is_as_no_speed_at_all),
+          TEST(a_table_for_other_pools_is_refused))
