@@ -47,6 +47,7 @@ static bool add_candidate(struct hr__rounds *rounds, struct hr__candidate candid
     rounds->candidates = grown;
   }
   rounds->candidates[rounds->n_candidates++] = candidate;
+  candidate.member->listed = true;
   return true;
 }
 
@@ -85,7 +86,6 @@ static bool list_pairs(struct hr__rounds *rounds) {
       struct hr__member *member = rounds->members[i];
       double share = hr__share_of(rounds, member, pool), held_us = (double)member->held_us[pool];
       if (member->chosen || !(share > 0)) continue;
-      member->wanted = true;
       struct hr__candidate candidate = {.priority =
                                             held_us > 0 ? share * (double)rounds->round_us / held_us : (double)INFINITY,
                                         .credit_us = member->credit_us,
@@ -111,11 +111,11 @@ static bool evict(struct hr__rounds *rounds, struct hr__member *member, const st
   return hr__capacity_holds(rounds->leases, place);
 }
 
-/* First those who are not wanted anywhere, then from the last candidate on. */
+/* First those who are no candidates, then from the last candidate on. */
 static void evict_for(struct hr__rounds *rounds, const struct hr__place *place) {
   if (hr__capacity_holds(rounds->leases, place)) return;
   for (uint32_t i = 0; i < rounds->n_members; i++)
-    if (!rounds->members[i]->wanted && evict(rounds, rounds->members[i], place)) return;
+    if (!rounds->members[i]->listed && evict(rounds, rounds->members[i], place)) return;
   for (uint32_t i = rounds->n_candidates; i-- > 0;)
     if (evict(rounds, rounds->candidates[i].member, place)) return;
 }
@@ -205,7 +205,7 @@ static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
   hr__nodes_begin(rounds);
   for (uint32_t i = 0; i < rounds->n_members; i++) {
     struct hr__member *member = rounds->members[i];
-    member->chosen = member->moves = member->wanted = member->evicted = false;
+    member->chosen = member->moves = member->listed = member->ahead = member->evicted = false;
     member->awaits = HR_NONE;
     if (!is_pinned(rounds, view, member)) continue;
     keep_place(rounds, member);
@@ -217,7 +217,7 @@ static enum hr_status start(const struct hr_view *view, struct hr_plan *plan, st
   struct hr_placement placement = hr__place_placement(&member->place);
   member->runs = true;
   member->begun_us = hr_view_done_us(view, member->job);
-  return hr_plan_start(plan, member->job, &placement, member->wanted ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
+  return hr_plan_start(plan, member->job, &placement, member->ahead ? HR_REASON_BACKFILL : HR_REASON_IN_ORDER);
 }
 
 static enum hr_status carry_out(struct hr__rounds *rounds, const struct hr_view *view, struct hr_plan *plan) {
@@ -246,10 +246,12 @@ static bool choose_pairs(struct hr__rounds *rounds) {
 
 /* What is left over is used, but for an objective that pays for what it uses. */
 static bool choose_rest(struct hr__rounds *rounds) {
-  bool fine = list_members(rounds, false);
+  bool fine = list_members(rounds, false), passed_over = false;
   for (uint32_t i = 0; i < rounds->n_candidates && fine; i++) {
-    if (rounds->objective == HR__FAIR) rounds->candidates[i].member->wanted = true;
-    fine = choose_anywhere(rounds, rounds->candidates[i].member);
+    struct hr__member *member = rounds->candidates[i].member;
+    member->ahead = passed_over;
+    fine = choose_anywhere(rounds, member);
+    passed_over = passed_over || !member->chosen;
   }
   return fine;
 }
@@ -286,7 +288,6 @@ static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_v
     return HR_NO_MEMORY;
   hr__member_count(rounds, member, view->now_us);
   hr__capacity_take(rounds->free, &member->place);
-  member->wanted = false;
   return start(view, plan, member);
 }
 
@@ -295,7 +296,12 @@ enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *v
   for (uint32_t i = 0; i < rounds->n_members; i++) rounds->members[i]->chosen = false;
   if (!list_members(rounds, true)) return HR_NO_MEMORY;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < rounds->n_candidates && status == HR_OK && any_is_free(rounds); i++)
-    status = start_if_free(rounds, view, plan, rounds->candidates[i].member);
+  bool passed_over = false;
+  for (uint32_t i = 0; i < rounds->n_candidates && status == HR_OK && any_is_free(rounds); i++) {
+    struct hr__member *member = rounds->candidates[i].member;
+    member->ahead = passed_over;
+    status = start_if_free(rounds, view, plan, member);
+    passed_over = passed_over || !member->runs;
+  }
   return status;
 }

@@ -29,7 +29,9 @@ struct hr__member {
   double credit_us;   /* time that it was entitled to and did not have */
   double service_gus; /* GPU-microseconds that it had, by weight; begins with the least that others had */
   /* While a round is arranged. */
-  bool chosen, moves, wanted;
+  bool chosen, moves;
+  bool listed;     /* among the candidates */
+  bool ahead;      /* one that was before it does not run */
   bool evicted;    /* its place is another's */
   uint32_t awaits; /* the pool where it is to start when nodes come; HR_NONE */
 };
