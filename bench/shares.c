@@ -49,7 +49,7 @@ static double measure(uint32_t n_kinds, uint32_t n_pools, uint32_t jobs, bool by
                                               .most_level = by_cost ? 1 : (double)INFINITY,
                                               .price = by_cost ? price : NULL};
     double begin_s = clock_s();
-    if (hr__shares_solve(&problem, share, &level) != HR_OK) abort();
+    if (hr__time_shares_solve(&problem, share, &level) != HR_OK) abort();
     passed_s += (clock_s() - begin_s) / REPEATS;
   }
   free(kinds);

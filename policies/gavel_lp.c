@@ -166,7 +166,7 @@ static void solve_guarded(struct program *program) {
   if (is_own) glp_free_env();
 }
 
-enum hr_status hr__shares_solve(const struct hr__share_problem *problem, double *share, double *level) {
+enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, double *share, double *level) {
   struct program *program = calloc(1, sizeof *program);
   if (!program) return HR_NO_MEMORY;
   program->problem = problem;

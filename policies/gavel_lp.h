@@ -35,6 +35,6 @@ struct hr__share_problem {
  * `share`: [n_kinds][n_pools], written; rounded to 1e-9. HR_NO_MEMORY when the solver gives up: with well-formed
  * problems, which always have a solution, it does so for want of memory only.
  */
-enum hr_status hr__shares_solve(const struct hr__share_problem *problem, double *share, double *level);
+enum hr_status hr__time_shares_solve(const struct hr__share_problem *problem, double *share, double *level);
 
 #endif

@@ -21,7 +21,7 @@ void hr__member_count(const struct hr__rounds *rounds, struct hr__member *member
   const struct hr__round_shape *shape = hr__member_shape(rounds, member);
   member->since_us = now_us;
   for (uint32_t i = 0; i < rounds->n_pools && rounds->objective != HR__FAIR; i++)
-    member->credit_us += hr__share_of(rounds, member, i) * (double)passed_us;
+    member->credit_us += hr__round_share_of(rounds, member, i) * (double)passed_us;
   if (!member->runs) return;
   member->credit_us -= (double)passed_us;
   member->held_us[member->place.pool.id] += passed_us;
@@ -84,7 +84,7 @@ static bool list_pairs(struct hr__rounds *rounds) {
   for (uint32_t i = 0; i < rounds->n_members; i++)
     for (uint32_t pool = 0; pool < rounds->n_pools; pool++) {
       struct hr__member *member = rounds->members[i];
-      double share = hr__share_of(rounds, member, pool), held_us = (double)member->held_us[pool];
+      double share = hr__round_share_of(rounds, member, pool), held_us = (double)member->held_us[pool];
       if (member->chosen || !(share > 0)) continue;
       struct hr__candidate candidate = {.priority =
                                             held_us > 0 ? share * (double)rounds->round_us / held_us : (double)INFINITY,
@@ -258,7 +258,7 @@ static bool choose_rest(struct hr__rounds *rounds) {
 
 enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *view, struct hr_plan *plan) {
   count_all(rounds, view->now_us);
-  enum hr_status status = hr__shares_update(rounds, view);
+  enum hr_status status = hr__round_shares_update(rounds, view);
   if (status != HR_OK) return status;
   begin_plan(rounds, view);
   bool fine = rounds->objective == HR__FAIR || choose_pairs(rounds);

@@ -19,7 +19,7 @@ enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10 };
 #define LEAST_PRICE 1e-6
 #define FULL_PPM 1e6
 
-struct hr__shares {
+struct hr__round_shares {
   struct hr__member **sorted;
   struct hr__share_kind *kinds;
   double *speed, *share; /* [kinds][n_pools] */
@@ -66,8 +66,8 @@ static bool grow(struct hr__rounds *rounds, uint32_t n_slots) {
   return true;
 }
 
-enum hr_status hr__shares_init(struct hr__rounds *rounds) {
-  struct hr__shares *shares = rounds->shares = hr_arena_alloc(rounds->arena, sizeof *shares);
+enum hr_status hr__round_shares_init(struct hr__rounds *rounds) {
+  struct hr__round_shares *shares = rounds->shares = hr_arena_alloc(rounds->arena, sizeof *shares);
   rounds->draft = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *rounds->draft);
   if (!shares || !rounds->draft || !grow(rounds, FIRST_SLOTS)) return HR_NO_MEMORY;
   shares->pool_gpus = hr_arena_alloc(rounds->arena, rounds->n_pools * sizeof *shares->pool_gpus);
@@ -168,7 +168,7 @@ static int by_kind(const void *a, const void *b) {
 }
 
 static enum hr_status make_room(struct hr__rounds *rounds) {
-  struct hr__shares *shares = rounds->shares;
+  struct hr__round_shares *shares = rounds->shares;
   if (rounds->n_members <= shares->room) return HR_OK;
   size_t room = 64, cells;
   while (room < rounds->n_members) room *= 2;
@@ -226,7 +226,7 @@ static double scale_of(const struct hr__rounds *rounds, const struct hr__member 
 
 /* The kind that begins at sorted[first]; where the next one does. */
 static uint32_t add_kind(const struct hr__rounds *rounds, uint32_t first) {
-  struct hr__shares *shares = rounds->shares;
+  struct hr__round_shares *shares = rounds->shares;
   struct hr__member **sorted = shares->sorted;
   const struct hr__round_shape *shape = hr__member_shape(rounds, sorted[first]);
   double *speed = shares->speed + (size_t)shares->n_kinds * rounds->n_pools;
@@ -243,7 +243,7 @@ static uint32_t add_kind(const struct hr__rounds *rounds, uint32_t first) {
 }
 
 /* Least squares of the solver's tolerances are kept off: the least scale becomes 1. */
-static void normalise(const struct hr__shares *shares) {
+static void normalise(const struct hr__round_shares *shares) {
   double least = INFINITY;
   for (uint32_t i = 0; i < shares->n_kinds; i++)
     if (shares->kinds[i].scale < least) least = shares->kinds[i].scale;
@@ -251,7 +251,7 @@ static void normalise(const struct hr__shares *shares) {
 }
 
 static enum hr_status solve(struct hr__rounds *rounds) {
-  struct hr__shares *shares = rounds->shares;
+  struct hr__round_shares *shares = rounds->shares;
   bool by_cost = rounds->objective == HR__COST_SLO;
   if (shares->n_kinds == 0) return HR_OK;
   if (rounds->objective == HR__MAKESPAN) normalise(shares);
@@ -263,7 +263,7 @@ static enum hr_status solve(struct hr__rounds *rounds) {
                                             .most_level = by_cost ? 1 : INFINITY,
                                             .price = by_cost ? shares->price : NULL};
   double level;
-  return hr__shares_solve(&problem, shares->share, &level);
+  return hr__time_shares_solve(&problem, shares->share, &level);
 }
 
 /* Needs change while jobs work: where they matter, shares are made anew after some rounds even if no job comes or goes.
@@ -273,8 +273,8 @@ static bool is_current(const struct hr__rounds *rounds) {
   return !rounds->set_changed && !(by_need && rounds->n_solved_ago >= ROUNDS_BETWEEN);
 }
 
-enum hr_status hr__shares_update(struct hr__rounds *rounds, const struct hr_view *view) {
-  struct hr__shares *shares = rounds->shares;
+enum hr_status hr__round_shares_update(struct hr__rounds *rounds, const struct hr_view *view) {
+  struct hr__round_shares *shares = rounds->shares;
   rounds->n_solved_ago++;
   if (rounds->objective == HR__FAIR || is_current(rounds)) return HR_OK;
   if (make_room(rounds) != HR_OK) return HR_NO_MEMORY;
@@ -292,7 +292,7 @@ enum hr_status hr__shares_update(struct hr__rounds *rounds, const struct hr_view
   return solve(rounds);
 }
 
-double hr__share_of(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t pool) {
+double hr__round_share_of(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t pool) {
   if (member->kind == HR_NONE) return 0;
   return rounds->shares->share[(size_t)member->kind * rounds->n_pools + pool];
 }

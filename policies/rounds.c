@@ -70,7 +70,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   rounds->awaited_gpus = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->awaited_gpus);
   if (!rounds->member_of || !rounds->spare_gpus || !rounds->awaited_gpus) return HR_NO_MEMORY;
   enum hr_status status = init_capacity(rounds, rules[env->params[PARAM_PLACEMENT].integer]);
-  return status == HR_OK ? hr__shares_init(rounds) : status;
+  return status == HR_OK ? hr__round_shares_init(rounds) : status;
 }
 
 static uint32_t abilities(void *self) {

@@ -68,24 +68,24 @@ struct hr__rounds {
   uint32_t n_shapes, n_slots;
   double *draft; /* speeds of a shape that is looked up, by pool */
 
-  uint64_t *spare_gpus;      /* by pool: not spoken for in this round, on nodes that are there or can be had */
-  uint64_t *awaited_gpus;    /* by pool */
-  struct hr__shares *shares; /* round_shares.c */
-  bool set_changed;          /* since the last solution */
-  bool freed;                /* something is free that was not, or somebody has come, since the last pass */
-  uint32_t n_solved_ago;     /* rounds */
-  double base_gus;           /* the least service of all members when the round began */
-  int64_t end_us;            /* of the round */
+  uint64_t *spare_gpus;            /* by pool: not spoken for in this round, on nodes that are there or can be had */
+  uint64_t *awaited_gpus;          /* by pool */
+  struct hr__round_shares *shares; /* round_shares.c */
+  bool set_changed;                /* since the last solution */
+  bool freed;                      /* something is free that was not, or somebody has come, since the last pass */
+  uint32_t n_solved_ago;           /* rounds */
+  double base_gus;                 /* the least service of all members when the round began */
+  int64_t end_us;                  /* of the round */
 };
 
 /* round_shares.c */
-enum hr_status hr__shares_init(struct hr__rounds *rounds);
+enum hr_status hr__round_shares_init(struct hr__rounds *rounds);
 /* The number of the job's shape; HR_NONE: out of memory. */
 uint32_t hr__round_shape_of(struct hr__rounds *rounds, const struct hr_view *view, hr_job job);
 /* Shares for all members; every member's held_us begins anew. */
-enum hr_status hr__shares_update(struct hr__rounds *rounds, const struct hr_view *view);
+enum hr_status hr__round_shares_update(struct hr__rounds *rounds, const struct hr_view *view);
 /* The member's share in a pool, of the last solution. */
-double hr__share_of(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t pool);
+double hr__round_share_of(const struct hr__rounds *rounds, const struct hr__member *member, uint32_t pool);
 
 /* round_choice.c */
 /* Who runs from now on: stops and starts. */

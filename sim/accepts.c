@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A list of GPU types is a set of pools, and so is a list of regions, the class of a job, and where a model runs at all;
- * traces have many lists that mean the same few sets. An accept class is what one of each have in common, less the spot pools for jobs that
- * may not go there.
+ * A list of GPU types is a set of pools, and so is a list of regions, the class of a job, and where a model runs at
+ * all; traces have many lists that mean the same few sets. An accept class is what one of each have in common, less the
+ * spot pools for jobs that may not go there.
  */
 
 #include "sim/accepts.h"
@@ -159,8 +159,8 @@ enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *ar
                     region_trait) != HR_OK ||
       sets_of_classes(accepts, arena, cluster) != HR_OK || sets_of_speeds(accepts, arena, cluster->n_pools) != HR_OK)
     return HR_NO_MEMORY;
-  size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count *
-                     accepts->by_speed.count;
+  size_t n_classes =
+      (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count * accepts->by_speed.count;
   accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
   if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
     return HR_NO_MEMORY;

@@ -3,7 +3,8 @@
 #define HR_SIM_ACCEPTS_H
 
 /* Which pools a job accepts: by their GPU type, their region, the classes of jobs that they are for, whether its
-   model runs there at all, and whether they are spot capacity. Jobs that accept the same pools share a number, their accept class, so that they share a queue. */
+   model runs there at all, and whether they are spot capacity. Jobs that accept the same pools share a number, their
+   accept class, so that they share a queue. */
 
 #include "headroom/cluster.h"
 #include "headroom/policy.h"

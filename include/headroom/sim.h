@@ -43,7 +43,7 @@ struct hr_run_config {
   uint32_t n_folds;
   struct hr_progress progress;
   const struct hr_quota_spec *quotas; /* for the policy to keep; NULL: none */
-  const struct hr_speeds *speeds; /* for these pools; NULL: every job works at speed 1 everywhere */
+  const struct hr_speeds *speeds;     /* for these pools; NULL: every job works at speed 1 everywhere */
 };
 
 /* What a job went through, in runs where one may be interrupted; times are per job, not per GPU. The time that a job

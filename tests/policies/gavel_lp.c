@@ -137,7 +137,7 @@ static void expect_optimum(uint32_t n_kinds, uint32_t n_pools, uint32_t steps, i
     struct small small;
     double share[MOST_KINDS * MOST_POOLS], level;
     draw_problem(&small, n_kinds, n_pools, 2);
-    CU_ASSERT_EQUAL_FATAL(hr__shares_solve(&small.problem, share, &level), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     CU_ASSERT(is_feasible(&small, share));
     CU_ASSERT(fabs(level_of(&small, share) - level) < 1e-6 * level);
     struct best best = {.small = &small, .cost = (double)INFINITY, .solution = share};
@@ -166,7 +166,7 @@ static void the_cost_is_that_of_brute_force(void) {
     for (uint32_t k = 0; k < 2; k++) small.kinds[k].scale = 1 / (speed_of(&small, k, 0) * (1 + draw(12)) / 10);
     small.problem.price = small.price;
     small.problem.most_level = 1;
-    CU_ASSERT_EQUAL_FATAL(hr__shares_solve(&small.problem, share, &level), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     CU_ASSERT(is_feasible(&small, share) && level <= 1 + 1e-9);
     struct best best = {.small = &small, .cost = (double)INFINITY, .solution = share};
     each_point(&small, 20, look, &best);
@@ -190,7 +190,7 @@ static void a_case_by_hand(void) {
   small.problem.speed = small.speed;
   small.problem.pool_gpus = small.pool_gpus;
   double share[4], level;
-  CU_ASSERT_EQUAL_FATAL(hr__shares_solve(&small.problem, share, &level), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
   CU_ASSERT_DOUBLE_EQUAL(level, 1, 1e-9);
   for (int i = 0; i < 4; i++) CU_ASSERT_DOUBLE_EQUAL(share[i], 0.5, 1e-8);
 }
@@ -207,7 +207,7 @@ static void nobody_is_worse_off_than_with_an_equal_share(void) {
     for (uint32_t k = 0; k < small.problem.n_kinds; k++) jobs += small.kinds[k].jobs;
     if (gpus > jobs) continue; /* an equal share is more than a job of one GPU can use */
     checked++;
-    CU_ASSERT_EQUAL_FATAL(hr__shares_solve(&small.problem, share, &level), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     for (uint32_t k = 0; k < small.problem.n_kinds; k++) {
       double alone = 0;
       for (uint32_t p = 0; p < MOST_POOLS; p++)
@@ -225,9 +225,9 @@ static void nobody_can_gain_without_another_losing(void) {
     struct small small;
     double share[MOST_KINDS * MOST_POOLS], other[MOST_KINDS * MOST_POOLS], level, gain = 0;
     draw_problem(&small, 2 + draw(MOST_KINDS - 1), MOST_POOLS, 4);
-    CU_ASSERT_EQUAL_FATAL(hr__shares_solve(&small.problem, share, &level), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share, &level), HR_OK);
     for (uint32_t k = 0; k < small.problem.n_kinds; k++) small.kinds[k].scale = 1 / rate_of(&small, share, k);
-    CU_ASSERT_EQUAL_FATAL(hr__shares_solve(&small.problem, other, &level), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, other, &level), HR_OK);
     CU_ASSERT_DOUBLE_EQUAL(level, 1, 1e-6);
     for (uint32_t k = 0; k < small.problem.n_kinds; k++)
       gain += small.kinds[k].jobs * (small.kinds[k].scale * rate_of(&small, other, k) - 1);
@@ -246,7 +246,7 @@ static void the_same_problem_has_the_same_solution(void) {
   struct small small;
   double share[2][MOST_KINDS * MOST_POOLS] = {{0}}, level[2];
   draw_problem(&small, MOST_KINDS, MOST_POOLS, 4);
-  for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__shares_solve(&small.problem, share[i], &level[i]), HR_OK);
+  for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&small.problem, share[i], &level[i]), HR_OK);
   CU_ASSERT(same_shares(share[0], share[1]));
   CU_ASSERT_EQUAL(level[0], level[1]);
 }
@@ -263,7 +263,7 @@ static void *solve_often(void *argument) {
   job->same = true;
   for (int i = 0; i < 200; i++) {
     double share[MOST_KINDS * MOST_POOLS] = {0}, level;
-    bool solved = hr__shares_solve(&job->small.problem, share, &level) == HR_OK;
+    bool solved = hr__time_shares_solve(&job->small.problem, share, &level) == HR_OK;
     job->same = job->same && solved && same_shares(share, job->share);
   }
   return NULL;
@@ -277,7 +277,7 @@ static void threads_do_not_disturb_each_other(void) {
   random_state = 6;
   for (int i = 0; i < N_THREADS; i++) {
     draw_problem(&jobs[i].small, MOST_KINDS, MOST_POOLS, 4);
-    CU_ASSERT_EQUAL_FATAL(hr__shares_solve(&jobs[i].small.problem, jobs[i].share, &level), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr__time_shares_solve(&jobs[i].small.problem, jobs[i].share, &level), HR_OK);
   }
   for (int i = 0; i < N_THREADS; i++)
     CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, solve_often, &jobs[i]), 0);
