@@ -29,7 +29,7 @@ void hr__member_count(const struct hr__rounds *rounds, struct hr__member *member
 }
 
 static void count_all(struct hr__rounds *rounds, int64_t now_us) {
-  rounds->base_gus = INFINITY;
+  rounds->base_gus = (double)INFINITY;
   for (uint32_t i = 0; i < rounds->n_members; i++) {
     struct hr__member *member = rounds->members[i];
     hr__member_count(rounds, member, now_us);

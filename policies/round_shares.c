@@ -244,7 +244,7 @@ static uint32_t add_kind(const struct hr__rounds *rounds, uint32_t first) {
 
 /* Least squares of the solver's tolerances are kept off: the least scale becomes 1. */
 static void normalise(const struct hr__round_shares *shares) {
-  double least = INFINITY;
+  double least = (double)INFINITY;
   for (uint32_t i = 0; i < shares->n_kinds; i++)
     if (shares->kinds[i].scale < least) least = shares->kinds[i].scale;
   for (uint32_t i = 0; i < shares->n_kinds; i++) shares->kinds[i].scale /= least;
@@ -260,7 +260,7 @@ static enum hr_status solve(struct hr__rounds *rounds) {
                                             .kinds = shares->kinds,
                                             .speed = shares->speed,
                                             .pool_gpus = shares->pool_gpus,
-                                            .most_level = by_cost ? 1 : INFINITY,
+                                            .most_level = by_cost ? 1 : (double)INFINITY,
                                             .price = by_cost ? shares->price : NULL};
   double level;
   return hr__time_shares_solve(&problem, shares->share, &level);
