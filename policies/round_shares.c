@@ -3,7 +3,7 @@
  * From members to a problem of shares and back. Members are sorted by shape and class; a run of equal ones is a kind.
  * A class is a range of what a job needs that differs from job to job: the logarithm of its work left, or of the rate
  * at which it must work to meet its deadline, in eighths of a doubling, so that the problem has few kinds however many
- * jobs there are.
+ * jobs there are; in quarters, halves, doublings where there would be many all the same.
  */
 
 #include "policies/gavel_lp.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10 };
+enum { FIRST_SLOTS = 64, ROUNDS_BETWEEN = 10, MANY_KINDS = 200, COARSEST = 4 };
 
 /* Added to each price per GPU-hour, in dollars, so that GPUs that cost nothing are not wasted either. */
 #define LEAST_PRICE 1e-6
@@ -167,6 +167,24 @@ static int by_kind(const void *a, const void *b) {
   return x->job.id < y->job.id ? -1 : 1;
 }
 
+static uint32_t count_kinds(const struct hr__rounds *rounds) {
+  struct hr__member *const *sorted = rounds->shares->sorted;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < rounds->n_members; i++)
+    count += i == 0 || sorted[i]->shape != sorted[i - 1]->shape || sorted[i]->class_ != sorted[i - 1]->class_;
+  return count;
+}
+
+/* Classes of one size after the other, each twice as wide: the one at the upper end stands for all that it takes in. */
+static void sort_into_kinds(struct hr__rounds *rounds) {
+  struct hr__round_shares *shares = rounds->shares;
+  for (uint32_t width = 1; width <= 1u << (COARSEST - 1); width *= 2) {
+    for (uint32_t i = 0; i < rounds->n_members; i++) shares->sorted[i]->class_ |= width - 1;
+    qsort(shares->sorted, rounds->n_members, sizeof(*shares->sorted), by_kind);
+    if (count_kinds(rounds) <= MANY_KINDS) return;
+  }
+}
+
 static enum hr_status make_room(struct hr__rounds *rounds) {
   struct hr__round_shares *shares = rounds->shares;
   if (rounds->n_members <= shares->room) return HR_OK;
@@ -284,7 +302,7 @@ enum hr_status hr__round_shares_update(struct hr__rounds *rounds, const struct h
     member->class_ = class_of(need_of(rounds, view, member));
     for (uint32_t pool = 0; pool < rounds->n_pools; pool++) member->held_us[pool] = 0;
   }
-  qsort(shares->sorted, rounds->n_members, sizeof(*shares->sorted), by_kind);
+  sort_into_kinds(rounds);
   shares->n_kinds = 0;
   for (uint32_t i = 0; i < rounds->n_members;) i = add_kind(rounds, i);
   rounds->set_changed = false;

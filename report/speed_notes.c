@@ -33,10 +33,10 @@ enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_spee
   }
   enum hr_status status = HR_OK;
   if (n_models)
-    status = hr_notes_add(notes, "models: %" PRIu32 " job%s of models without speeds go by the default: %s%s", n_jobs,
-                          n_jobs == 1 ? "" : "s", names, n_models > MOST_NAMES ? ", ..." : "");
+    status = hr_notes_add(notes, "models: %" PRIu32 " job%s by the default for want of speeds of their models: %s%s",
+                          n_jobs, n_jobs == 1 ? " goes" : "s go", names, n_models > MOST_NAMES ? ", ..." : "");
   if (status == HR_OK && n_without)
-    status = hr_notes_add(notes, "models: %" PRIu32 " job%s without a model go by the default speeds", n_without,
-                          n_without == 1 ? "" : "s");
+    status = hr_notes_add(notes, "models: %" PRIu32 " job%s by the default for want of a model", n_without,
+                          n_without == 1 ? " goes" : "s go");
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }
