@@ -249,7 +249,7 @@ static void check_settings(const struct hr_policy_choice *choice) {
       draw_workload(&workload, kind, seed);
       if (seed % 2 == 0) draw_speeds(&workload);
       check_run(&workload, choice);
-      if (seed == 1) check_scarcity(&workload, choice);
+      if (seed <= 2) check_scarcity(&workload, choice); /* without speeds, and with them */
     }
   check_starvation(choice);
 }
