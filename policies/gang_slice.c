@@ -76,7 +76,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 
 static uint32_t abilities(void *self) {
   (void)self;
-  return HR_POLICY_PREEMPTS;
+  return HR_POLICY_PREEMPTS | HR_POLICY_STARVES_NOBODY;
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */

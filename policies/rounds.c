@@ -75,7 +75,9 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 
 static uint32_t abilities(void *self) {
   const struct hr__rounds *rounds = self;
-  return rounds->manages ? HR_POLICY_PREEMPTS | HR_POLICY_MANAGES_CAPACITY : HR_POLICY_PREEMPTS;
+  bool is_fair = rounds->objective == HR__FAIR || rounds->objective == HR__MAX_MIN;
+  return HR_POLICY_PREEMPTS | (rounds->manages ? (uint32_t)HR_POLICY_MANAGES_CAPACITY : 0) |
+         (is_fair ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
 }
 
 /* ---- Members ---------------------------------------------------------------------------------------- */
