@@ -67,11 +67,14 @@ static struct hr_result *run_case(const struct speed_case *it) {
   struct hr_cluster_spec cluster = {pools, it->speeds.n_pools};
   struct hr_class_spec classes[HR_N_CLASSES];
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) classes[i] = it->class_;
-  struct hr_param_value queue[16] = {{.integer = 0}, {.integer = 1}, {.integer = 1}}; /* fifo, skip, first-fit */
+  struct hr_policy_choice queue;
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&queue, "queue", NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&queue, "backfill", "skip", NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&queue, "placement", "first-fit", NULL), HR_OK);
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
-                                 .policy = it->policy ? it->policy : hr_policy_find("queue", NULL),
-                                 .params = queue,
+                                 .policy = it->policy ? it->policy : queue.ops,
+                                 .params = queue.params,
                                  .seed = 1,
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
@@ -82,6 +85,7 @@ static struct hr_result *run_case(const struct speed_case *it) {
   enum hr_status status = hr_sim_run(&config, &result, &error);
   if (status != HR_OK) printf("\n  %s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  hr_policy_choice_finish(&queue);
   return result;
 }
 
