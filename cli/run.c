@@ -140,7 +140,8 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
                                  .folds = folds,
                                  .n_folds = n_folds,
                                  .progress = progress_bar_start(&bar, !run->args->quiet),
-                                 .quotas = scenario->quotas};
+                                 .quotas = scenario->quotas,
+                                 .speeds = scenario->speeds};
   double begin_s = clock_s();
   status = hr_sim_run(&config, &run->result, error);
   run->perf.sim_s = clock_s() - begin_s;
@@ -218,6 +219,7 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, run->result, &run->notes, error);
+  if (status == HR_OK) status = hr_speed_notes(trace, scenario->speeds, &run->notes, error);
   if (status == HR_OK) status = write_files(run, &label, error);
   if (status != HR_OK) return status;
   print_notes(run);

@@ -173,6 +173,21 @@ static void print_quotas(const struct hr_quota_spec *quotas) {
   print_quota(quotas, &quotas->fallback);
 }
 
+/* How fast jobs are by default, by pool; how many models have figures of their own. */
+static void print_speeds(const struct hr_scenario *scenario) {
+  const struct hr_speeds *speeds = scenario->speeds;
+  if (!speeds) return;
+  uint32_t n_models = 0;
+  for (uint32_t i = 0; i < speeds->n_rows; i++)
+    n_models += i == 0 || strcmp(speeds->rows[i - 1].model, speeds->rows[i].model) != 0;
+  printf("speeds    of %" PRIu32 " model%s, relative to %s; of others", n_models, n_models == 1 ? "" : "s",
+         speeds->reference);
+  for (uint32_t i = 0; i < speeds->n_pools; i++)
+    printf("%s %s %.6g", i ? "," : "", scenario->cluster.pools[i].name,
+           speeds->ppm[(size_t)speeds->n_rows * speeds->n_pools + i] / 1e6);
+  putchar('\n');
+}
+
 static void write_policy(FILE *out, const void *what) {
   const struct hr_policy_choice *policy = what;
   const char *separator = ":";
@@ -195,6 +210,7 @@ static void print_scenario(const struct hr_scenario *scenario) {
   }
   print_cluster(scenario);
   if (scenario->quotas) print_quotas(scenario->quotas);
+  print_speeds(scenario);
   printf("policy    ");
   print_wrapped_from(stdout, write_policy, &scenario->policy, 10, 10);
   printf("seed      %" PRIu64 "\n", scenario->seed);

@@ -49,7 +49,8 @@ static enum hr_status replay(const struct hr__one_run_config *config, struct par
                                      .folds = folds,
                                      .n_folds = n_folds,
                                      .progress = config->progress,
-                                     .quotas = scenario->quotas};
+                                     .quotas = scenario->quotas,
+                                     .speeds = scenario->speeds};
   return hr_sim_run(&run_config, &parts->result, error);
 }
 
@@ -68,7 +69,8 @@ static enum hr_status summarize(const struct hr__one_run_config *config, struct 
   status = hr_summarize(config->trace, &scenario->cluster, parts->result, parts->usage, parts->ledger ? &basis : NULL,
                         &run->summary, error);
   if (status != HR_OK) return status;
-  return hr_run_notes(config->trace, &scenario->costs, scenario->quotas, parts->result, &run->notes, error);
+  status = hr_run_notes(config->trace, &scenario->costs, scenario->quotas, parts->result, &run->notes, error);
+  return status == HR_OK ? hr_speed_notes(config->trace, scenario->speeds, &run->notes, error) : status;
 }
 
 enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct hr__one_run *run,

@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct hr_policy_ops hr__policy_queue;
+extern const struct hr_policy_ops hr__policy_queue, hr__policy_gang_slice, hr__policy_rounds;
 
-static const struct hr_policy_ops *const policies[] = {&hr__policy_queue, NULL};
+static const struct hr_policy_ops *const policies[] = {&hr__policy_queue, &hr__policy_gang_slice, &hr__policy_rounds,
+                                                       NULL};
 
 const struct hr_policy_ops *const *hr_policies(void) {
   return policies;

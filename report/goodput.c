@@ -5,7 +5,7 @@
 
 static int64_t ran_us(const struct hr_result *result, uint32_t job) {
   if (result->start_us[job] == HR_NEVER_US) return 0;
-  if (result->state[job] == HR_JOB_COMPLETED) return result->trace->work_us[job];
+  if (result->state[job] == HR_JOB_COMPLETED) return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
   return result->end_us - result->start_us[job];
 }
 

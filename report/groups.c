@@ -62,7 +62,7 @@ static void count_outcome(struct hr__totals *totals, const struct hr_trace *trac
 /* How long a job that started held its GPUs, in all its attempts. */
 static inline int64_t held_us(const struct hr_result *result, uint32_t job) {
   if (result->fate) return result->fate[job].held_us;
-  if (result->state[job] == HR_JOB_COMPLETED) return result->trace->work_us[job];
+  if (result->state[job] == HR_JOB_COMPLETED) return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
   return result->end_us - result->start_us[job];
 }
 

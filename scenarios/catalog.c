@@ -4,14 +4,10 @@
 
 #include "scenarios/catalog_tables.h"
 
-#include "traces/decode.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-enum { LARGEST_FILE = 64 << 20 };
 
 struct catalog {
   struct hr_catalog shown; /* first: what the caller holds */
@@ -19,45 +15,15 @@ struct catalog {
   struct hr__table table[HR__N_CATALOG_TABLES];
 };
 
-/* ---- Files ------------------------------------------------------------------------------------------ */
-
-static enum hr_status read_whole(struct hr__decoder *decoder, const char *path, char **bytes, size_t *size,
-                                 struct hr_error *error) {
-  size_t capacity = 1 << 16, got = 0;
-  *bytes = NULL;
-  for (*size = 0; *size < LARGEST_FILE; capacity *= 2) {
-    char *grown = realloc(*bytes, capacity);
-    if (!grown) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-    *bytes = grown;
-    enum hr_status status = hr__decoder_read(decoder, grown + *size, capacity - *size, &got, error);
-    if (status != HR_OK) return status;
-    *size += got;
-    if (*size < capacity) return HR_OK;
-  }
-  return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB: no table of prices", path, LARGEST_FILE >> 20);
-}
-
-static enum hr_status add_file(struct catalog *catalog, enum hr__catalog_table table, const char *path,
-                               struct hr_error *error) {
-  struct hr__decoder *decoder;
-  char *bytes = NULL;
-  size_t size;
-  enum hr_status status = hr__decoder_open(path, &decoder, error);
-  if (status != HR_OK) return status;
-  status = read_whole(decoder, path, &bytes, &size, error);
-  hr__decoder_close(decoder);
-  const struct hr__table_text text = {path, bytes, size};
-  if (status == HR_OK) status = hr__table_add(&catalog->table[table], &text, &catalog->texts, error);
-  free(bytes);
-  return status;
-}
+/* ---- Tables ----------------------------------------------------------------------------------------- */
 
 static enum hr_status read_table(struct catalog *catalog, enum hr__catalog_table table, const char *path,
                                  struct hr_error *error) {
   const struct hr__table_text built_in = hr__catalog_text(table);
   catalog->table[table].format = &hr__catalog_formats[table];
   enum hr_status status = hr__table_add(&catalog->table[table], &built_in, &catalog->texts, error);
-  return status == HR_OK && path ? add_file(catalog, table, path, error) : status;
+  if (status != HR_OK || !path) return status;
+  return hr__table_add_file(&catalog->table[table], path, &catalog->texts, error);
 }
 
 /* ---- What rows name in other tables ----------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #define MAX_NAME 200.0
 #define MAX_MEMBERS 1000.0
 #define MAX_USD 1e9      /* as micro-dollars exact in a double */
+#define MAX_SPEED 1e9    /* figures, in any unit */
 #define MAX_LOG_S 25.0   /* e^25 s are 2,283 years */
 #define LEAST_SCALE 1e-6 /* of what must be above zero */
 
@@ -32,6 +33,7 @@ static const char *const upfronts[] = {"none", "partial", "all", NULL};
 static const char *const spot_price_models[] = {"fixed", "trace", "ou", NULL};
 static const char *const checkpoints[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
 static const char *const idle_splits[] = {HR_IDLE_SPLIT_TABLE(WORD) NULL};
+static const char *const speed_defaults[] = {"catalogue", "same", NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
 #define CLASS_WORD(name, text) text,
@@ -173,6 +175,13 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REAL("classes.*.checkpoint.gb", 0, 1e9),
                                       REAL("classes.*.checkpoint.write_s", 0, MAX_SECONDS),
                                       REAL("classes.*.restart_s", 0, MAX_SECONDS),
+                                      OBJECT("models"),
+                                      REQUIRED_TEXT("models.reference", MAX_NAME),
+                                      CHOICE("models.default", speed_defaults),
+                                      TEXT("models.file", 1, MAX_TEXT),
+                                      OBJECT("models.speeds"),
+                                      OBJECT("models.speeds.*"),
+                                      REAL("models.speeds.*.*", 0, MAX_SPEED),
                                       OBJECT("costs"),
                                       OBJECT("costs.storage"),
                                       REAL("costs.storage.usd_per_gb_month", 0, MAX_USD),

@@ -114,9 +114,10 @@ static enum hr_status build_policy(struct hr__builder *builder) {
 /* Jobs on nodes that come and go must be on known nodes; a count of a pool's GPUs knows none. */
 static enum hr_status check_placement(struct hr__builder *builder) {
   const cJSON *policy = hr__build_enter(builder, builder->source.file.tree, "policy");
-  const char *name = builder->scenario->policy.ops->name, *placement = hr__text_of(policy, "placement", "");
+  const cJSON *placement = cJSON_GetObjectItemCaseSensitive(policy, "placement");
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
-  bool by_count = strcmp(name, "queue") == 0 && strcmp(placement, "pool") == 0;
+  bool is_built_in = !builder->scenario->policy.library;
+  bool by_count = is_built_in && cJSON_IsString(placement) && strcmp(placement->valuestring, "pool") == 0;
   for (uint32_t i = 0; by_count && i < cluster->n_pools; i++) {
     const struct hr_market_spec *market = &cluster->pools[i].market;
     bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US;
@@ -165,6 +166,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_cluster(builder);
   if (status == HR_OK) status = check_placement(builder);
   if (status == HR_OK) status = hr__build_classes(builder);
+  if (status == HR_OK) status = hr__build_models(builder);
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
   return status;
@@ -200,6 +202,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
     hr__pool_source_finish(&scenario->pool_sources[i]);
   free(scenario->pool_sources);
   hr_cluster_spec_finish(&scenario->cluster);
+  hr_speeds_destroy(scenario->speeds);
   hr_cost_spec_finish(&scenario->costs);
   hr_quota_spec_destroy(scenario->quotas);
   hr_policy_choice_finish(&scenario->policy);

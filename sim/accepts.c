@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A list of GPU types is a set of pools, and so is a list of regions, and the class of a job; traces have many lists
- * that mean the same few sets. An accept class is what one of each have in common, less the spot pools for jobs that
- * may not go there.
+ * A list of GPU types is a set of pools, and so is a list of regions, the class of a job, and where a model runs at
+ * all; traces have many lists that mean the same few sets. An accept class is what one of each have in common, less the
+ * spot pools for jobs that may not go there.
  */
 
 #include "sim/accepts.h"
@@ -99,18 +99,35 @@ static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_are
   return HR_OK;
 }
 
+/* Where a model has a speed of 0 it does not run. */
+static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_arena *arena, uint32_t n_pools) {
+  const struct hr_speeds *table = accepts->speeds->table;
+  uint32_t n_rows = table ? table->n_rows + 1 : 0;
+  struct hr__pool_sets *sets = &accepts->by_speed;
+  accepts->set_of_rows = hr_arena_alloc(arena, ((size_t)n_rows + 1) * sizeof *accepts->set_of_rows);
+  if (!accepts->set_of_rows || sets_init(sets, arena, n_pools, (size_t)n_rows + 1) != HR_OK) return HR_NO_MEMORY;
+  memset(sets_draft(sets), true, n_pools);
+  (void)sets_keep(sets);
+  for (uint32_t row = 0; row < n_rows; row++) {
+    for (uint32_t pool = 0; pool < n_pools; pool++) sets_draft(sets)[pool] = hr__speed_of_row(table, row, pool) > 0;
+    accepts->set_of_rows[row] = sets_keep(sets);
+  }
+  return HR_OK;
+}
+
 /* ---- Accept classes --------------------------------------------------------------------------------- */
 
 /* A choice of sets: one of each kind. */
 struct choice {
-  uint32_t gpus, regions, class_;
+  uint32_t gpus, regions, class_, speeds;
   bool barred;
 };
 
 static uint32_t *class_at(const struct hr__accepts *accepts, struct choice choice) {
   size_t row = (size_t)choice.barred * accepts->by_class.count + choice.class_;
   row = row * accepts->by_region.count + choice.regions;
-  return &accepts->class_of[row * accepts->by_gpu.count + choice.gpus];
+  row = row * accepts->by_gpu.count + choice.gpus;
+  return &accepts->class_of[row * accepts->by_speed.count + choice.speeds];
 }
 
 static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, struct choice choice) {
@@ -119,6 +136,7 @@ static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec
     draft[pool] = cluster->pools[pool].nodes > 0 && sets_have(&accepts->by_gpu, choice.gpus, pool) &&
                   sets_have(&accepts->by_region, choice.regions, pool) &&
                   sets_have(&accepts->by_class, choice.class_, pool) &&
+                  sets_have(&accepts->by_speed, choice.speeds, pool) &&
                   !(choice.barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
   *class_at(accepts, choice) = sets_keep(&accepts->classes);
 }
@@ -127,18 +145,22 @@ static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_sp
   for (uint32_t class_ = 0; class_ < accepts->by_class.count; class_++)
     for (uint32_t regions = 0; regions < accepts->by_region.count; regions++)
       for (uint32_t gpus = 0; gpus < accepts->by_gpu.count; gpus++)
-        make_class(accepts, cluster, (struct choice){gpus, regions, class_, barred});
+        for (uint32_t speeds = 0; speeds < accepts->by_speed.count; speeds++)
+          make_class(accepts, cluster, (struct choice){gpus, regions, class_, speeds, barred});
 }
 
 enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
-                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
+                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
+                                const struct hr__speeds *speeds) {
+  accepts->speeds = speeds;
   if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists, gpu_trait) !=
           HR_OK ||
       sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
                     region_trait) != HR_OK ||
-      sets_of_classes(accepts, arena, cluster) != HR_OK)
+      sets_of_classes(accepts, arena, cluster) != HR_OK || sets_of_speeds(accepts, arena, cluster->n_pools) != HR_OK)
     return HR_NO_MEMORY;
-  size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count;
+  size_t n_classes =
+      (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count * accepts->by_speed.count;
   accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
   if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
     return HR_NO_MEMORY;
@@ -155,16 +177,23 @@ static uint32_t set_of_class(const struct hr__accepts *accepts, const struct hr_
   return accepts->set_of_class[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN];
 }
 
+static uint32_t speed_set_of(const struct hr__accepts *accepts, hr_job job) {
+  uint32_t row = accepts->speeds->table ? accepts->speeds->row_of[job.id] : HR_NONE;
+  return row == HR_NONE ? 0 : accepts->set_of_rows[row];
+}
+
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job, bool barred) {
   return *class_at(accepts, (struct choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
                                             .regions = set_of(accepts->set_of_regions, trace->regions, job),
                                             .class_ = set_of_class(accepts, trace, job),
+                                            .speeds = speed_set_of(accepts, job),
                                             .barred = barred});
 }
 
 enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job,
                                    uint32_t class_, uint32_t pool) {
-  if (!sets_have(&accepts->by_gpu, set_of(accepts->set_of_gpus, trace->gpu_types, job), pool))
+  if (!sets_have(&accepts->by_gpu, set_of(accepts->set_of_gpus, trace->gpu_types, job), pool) ||
+      !sets_have(&accepts->by_speed, speed_set_of(accepts, job), pool))
     return HR_REASON_NO_GPU_TYPE;
   if (!sets_have(&accepts->by_region, set_of(accepts->set_of_regions, trace->regions, job), pool))
     return HR_REASON_NO_REGION;

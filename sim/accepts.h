@@ -2,13 +2,15 @@
 #ifndef HR_SIM_ACCEPTS_H
 #define HR_SIM_ACCEPTS_H
 
-/* Which pools a job accepts: by their GPU type, their region, the classes of jobs that they are for, and whether they
-   are spot capacity. Jobs that accept the same pools share a number, their accept class, so that they share a queue. */
+/* Which pools a job accepts: by their GPU type, their region, the classes of jobs that they are for, whether its
+   model runs there at all, and whether they are spot capacity. Jobs that accept the same pools share a number, their
+   accept class, so that they share a queue. */
 
 #include "headroom/cluster.h"
 #include "headroom/policy.h"
 #include "headroom/trace.h"
 #include "sim/arena.h"
+#include "sim/speeds.h"
 
 /* Distinct rows of flags, one flag for each pool. */
 struct hr__pool_sets {
@@ -20,14 +22,18 @@ struct hr__accepts {
   struct hr__pool_sets by_gpu, by_region, by_class; /* set 0: every pool */
   uint32_t *set_of_gpus, *set_of_regions;           /* [lists + 1]: of no list, and of each list of the trace */
   uint32_t set_of_class[HR_N_CLASSES];
-  struct hr__pool_sets classes; /* class 0: every pool that has nodes */
-  uint32_t *class_of;           /* [2][by_class.count][by_region.count][by_gpu.count]; the second time, for jobs that
-                                   may not go to spot capacity */
+  const struct hr__speeds *speeds;
+  struct hr__pool_sets by_speed; /* set 0: every pool */
+  uint32_t *set_of_rows;         /* [rows + 1] of the table of speeds */
+  struct hr__pool_sets classes;  /* class 0: every pool that has nodes */
+  uint32_t *class_of;            /* [2][by_class.count][by_region.count][by_gpu.count][by_speed.count]; the second time,
+                                    for jobs that may not go to spot capacity */
 };
 
 /* In the arena. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
-                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
+                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
+                                const struct hr__speeds *speeds);
 
 /* The class of a job that may go to spot capacity, or is barred from it. */
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job, bool barred);

@@ -107,9 +107,21 @@ static bool can_save(const struct hr__engine *engine, hr_job job) {
 
 /* What was done so far cannot be lost any more. */
 static void keep(struct hr__engine *engine, hr_job job) {
-  int64_t progress_us = engine->attempt[job.id].progress_us;
-  if (engine->kept_us[job.id] < progress_us) engine->stirred_us = engine->view.now_us;
-  engine->kept_us[job.id] = progress_us;
+  struct hr__attempt *attempt = &engine->attempt[job.id];
+  if (engine->kept_us[job.id] < attempt->progress_us) engine->stirred_us = engine->view.now_us;
+  engine->kept_us[job.id] = attempt->progress_us;
+  engine->fate[job.id].kept_us += attempt->unkept_us;
+  attempt->unkept_us = 0;
+}
+
+/* The work that is done by now, if the phase is one of work. Time is rounded up to a whole microsecond, in which a fast
+   job would do more than there is to do. */
+static int64_t progress_us(const struct hr__engine *engine, hr_job job) {
+  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  if (attempt->phase != HR__PHASE_WORKING) return attempt->progress_us;
+  int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us;
+  int64_t done_us = hr__work_in_us(engine->view.now_us - attempt->phase_us, attempt->speed_ppm);
+  return attempt->progress_us + (done_us < left_us ? done_us : left_us);
 }
 
 static void note_saved(struct hr__engine *engine, hr_job job) {
@@ -122,8 +134,9 @@ static void close_phase(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
   struct hr_job_fate *fate = &engine->fate[job.id];
   int64_t passed_us = engine->view.now_us - attempt->phase_us;
+  attempt->progress_us = progress_us(engine, job);
   if (attempt->phase == HR__PHASE_WORKING)
-    attempt->progress_us += passed_us;
+    attempt->unkept_us += passed_us;
   else if (attempt->phase == HR__PHASE_RESTARTING)
     fate->restarting_us += passed_us;
   else
@@ -143,9 +156,9 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* since the last checkpoint */
   if (attempt->interval_us != HR_NEVER_US && attempt->interval_us - done_us < left_us) {
     int64_t until_us = attempt->interval_us > done_us ? attempt->interval_us - done_us : 0;
-    return hr__schedule(engine, now_us + until_us, HR__PENDING_PHASE, job.id);
+    return hr__schedule(engine, now_us + hr__time_for_us(until_us, attempt->speed_ppm), HR__PENDING_PHASE, job.id);
   }
-  return hr__schedule(engine, now_us + left_us, HR__PENDING_END, job.id);
+  return hr__schedule(engine, now_us + hr__time_for_us(left_us, attempt->speed_ppm), HR__PENDING_END, job.id);
 }
 
 static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
@@ -160,7 +173,7 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
   const struct hr__attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
   if (attempt->phase == HR__PHASE_RESTARTING) from_us += class_of(engine, job)->restart_us;
-  return left_us <= down_us - from_us;
+  return hr__time_for_us(left_us, attempt->speed_ppm) <= down_us - from_us;
 }
 
 /* Who leaves once its checkpoint is written stays all the same if it has time enough to be done. */
@@ -219,6 +232,7 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
                                   .phase_us = engine->view.now_us,
                                   .progress_us = engine->kept_us[job.id],
                                   .interval_us = interval_us(engine, job),
+                                  .speed_ppm = hr__speed_ppm(&engine->speeds, job, pool_of(engine, job)),
                                   .phase = restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING};
   if (hr__attempt_keeps_all(engine, job)) note_saved(engine, job);
   if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
@@ -237,8 +251,8 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
   struct hr_job_fate *fate = &engine->fate[job.id];
   close_phase(engine, job);
   if (all_kept) keep(engine, job);
-  fate->lost_us += attempt->progress_us - engine->kept_us[job.id];
-  fate->kept_us = engine->kept_us[job.id];
+  fate->lost_us += attempt->unkept_us;
+  attempt->unkept_us = 0;
   fate->held_us += engine->view.now_us - engine->attempt_us[job.id];
 }
 
@@ -337,12 +351,24 @@ enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job) {
 
 /* ---- Asking, for policies --------------------------------------------------------------------------- */
 
+/* Of a running job that cannot be stopped. */
+static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
+  int64_t passed_us = engine->view.now_us - engine->start_us[job.id], work_us = engine->trace->work_us[job.id];
+  if (!engine->speeds.table) return passed_us;
+  int64_t done_us = hr__work_in_us(passed_us, hr__speed_ppm(&engine->speeds, job, pool_of(engine, job)));
+  return done_us < work_us ? done_us : work_us;
+}
+
 int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
   if (view->state[job.id] == HR_JOB_COMPLETED) return view->jobs->work_us[job.id];
   const struct hr__engine *engine = hr__engine_of(view);
   if (view->state[job.id] != HR_JOB_RUNNING) return engine->attempt ? engine->kept_us[job.id] : 0;
-  if (!engine->attempt) return view->now_us - view->start_us[job.id];
+  if (!engine->attempt) return done_unstopped_us(engine, job);
   const struct hr__attempt *attempt = &engine->attempt[job.id];
   if (attempt->begun_us != engine->attempt_us[job.id]) return engine->kept_us[job.id];
-  return attempt->progress_us + (attempt->phase == HR__PHASE_WORKING ? view->now_us - attempt->phase_us : 0);
+  return progress_us(engine, job);
+}
+
+uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool) {
+  return hr__speed_ppm(&hr__engine_of(view)->speeds, job, pool);
 }

@@ -42,14 +42,29 @@ static void add_job(const struct hr__engine *engine, hr_job job, struct usage *u
     usage->node_milli[placement.slices[i].node.id] += placement.slices[i].gpu_milli;
 }
 
+/* Who ends when it is pending to end has all of its work done by then, and not a microsecond before. */
+static enum hr_status check_pending_phase(const struct hr__engine *engine, uint32_t at) {
+  struct hr__pending pending = engine->heap.entries[at];
+  uint32_t job = hr__pending_entity(pending);
+  const struct hr__attempt *attempt = &engine->attempt[job];
+  if (engine->heap.place[job] != at + 1) return broken(engine, "job %" PRIu32 " is pending twice", job);
+  if (hr__pending_kind(pending) != HR__PENDING_END) return HR_OK;
+  int64_t left_us = engine->trace->work_us[job] - attempt->progress_us;
+  if (attempt->phase_us + hr__time_for_us(left_us, attempt->speed_ppm) != pending.at_us)
+    return broken(engine, "job %" PRIu32 " ends at another time than what is left of its work says", job);
+  return HR_OK;
+}
+
 /* A job's pending entry: the end of its work or, in runs where jobs may be stopped, of its phase. */
 static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at) {
   struct hr__pending pending = engine->heap.entries[at];
   hr_job job = {hr__pending_entity(pending)};
   if (engine->state[job.id] != HR_JOB_RUNNING) return broken(engine, "job %" PRIu32 " ends but does not run", job.id);
-  if (engine->attempt)
-    return engine->heap.place[job.id] == at + 1 ? HR_OK : broken(engine, "job %" PRIu32 " is pending twice", job.id);
-  if (engine->start_us[job.id] + engine->trace->work_us[job.id] != pending.at_us)
+  if (engine->attempt) return check_pending_phase(engine, at);
+  struct hr_slice one;
+  hr_pool pool = hr__seat_placement(engine, job, &one).pool;
+  int64_t run_us = hr__time_for_us(engine->trace->work_us[job.id], hr__speed_ppm(&engine->speeds, job, pool));
+  if (engine->start_us[job.id] + run_us != pending.at_us)
     return broken(engine, "job %" PRIu32 " ends at another time than its work says", job.id);
   return HR_OK;
 }
@@ -154,8 +169,22 @@ static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) 
   if (engine->state[job] == HR_JOB_RUNNING) return HR_OK;
   if (fate->held_us != fate->kept_us + fate->lost_us + fate->saving_us + fate->restarting_us)
     return broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
-  if (engine->state[job] == HR_JOB_COMPLETED && fate->kept_us != engine->trace->work_us[job])
+  if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return broken(engine, "job %" PRIu32 " completed without its work", job);
+  if (!engine->speeds.table && fate->kept_us != engine->kept_us[job])
+    return broken(engine, "job %" PRIu32 ": the time of its work is not the work, at full speed", job);
+  return HR_OK;
+}
+
+/* A running job's speed is that of the pool that it is in, and it does not run where it has none. */
+static enum hr_status check_speed(const struct hr__engine *engine, uint32_t job) {
+  struct hr_slice one;
+  if (engine->state[job] != HR_JOB_RUNNING || engine->trace->gpus[job] == 0) return HR_OK;
+  hr_pool pool = hr__seat_placement(engine, (hr_job){job}, &one).pool;
+  uint32_t speed_ppm = hr__speed_ppm(&engine->speeds, (hr_job){job}, pool);
+  if (speed_ppm == 0) return broken(engine, "job %" PRIu32 " runs where it cannot", job);
+  if (engine->attempt && engine->attempt[job].speed_ppm != speed_ppm)
+    return broken(engine, "job %" PRIu32 " works at the speed of another pool", job);
   return HR_OK;
 }
 
@@ -167,7 +196,8 @@ static enum hr_status check_job(const struct hr__engine *engine, uint32_t job) {
     return broken(engine, "job %" PRIu32 ": state and start differ", job);
   if (started && engine->start_us[job] < engine->trace->submit_us[job])
     return broken(engine, "job %" PRIu32 " starts before its submit", job);
-  return engine->attempt ? check_fate(engine, job) : HR_OK;
+  enum hr_status status = check_speed(engine, job);
+  return status == HR_OK && engine->attempt ? check_fate(engine, job) : status;
 }
 
 static enum hr_status check_jobs(const struct hr__engine *engine) {

@@ -84,14 +84,15 @@ static enum hr_status make_nodes(struct hr_cluster *cluster, struct hr_arena *ar
 }
 
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
-                                const struct hr_trace *trace, const struct hr_class_spec *classes) {
+                                const struct hr_trace *trace, const struct hr_class_spec *classes,
+                                const struct hr__speeds *speeds) {
   *cluster = (struct hr_cluster){.trace = trace, .classes = classes};
   cluster->pools = hr_arena_alloc(arena, spec->n_pools * sizeof *cluster->pools);
   if (!cluster->pools) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < spec->n_pools; i++)
     if (init_pool(cluster, arena, &spec->pools[i]) != HR_OK) return HR_NO_MEMORY;
   if (make_nodes(cluster, arena) != HR_OK) return HR_NO_MEMORY;
-  return hr__accepts_init(&cluster->accepts, arena, spec, trace);
+  return hr__accepts_init(&cluster->accepts, arena, spec, trace, speeds);
 }
 
 /* ---- Taking and giving ------------------------------------------------------------------------------ */

@@ -50,10 +50,11 @@ struct hr_cluster {
 /* Whether nodes of the pool come and go: elastic, or reserved for a time. */
 bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec);
 
-/* In the arena; the spec, the trace and the classes (which may be NULL) must outlive it. Nodes that come and go are
- * off. */
+/* In the arena; the spec, the trace, the classes (which may be NULL) and the speeds must outlive it. Nodes that come
+ * and go are off. */
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
-                                const struct hr_trace *trace, const struct hr_class_spec *classes);
+                                const struct hr_trace *trace, const struct hr_class_spec *classes,
+                                const struct hr__speeds *speeds);
 
 /* Takes a placement for a job of `gpu_milli`, or takes nothing and returns the rule that it breaks. */
 const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, uint64_t gpu_milli,

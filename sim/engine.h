@@ -8,6 +8,7 @@
 #include "sim/arena.h"
 #include "sim/cluster.h"
 #include "sim/event_heap.h"
+#include "sim/speeds.h"
 #include "sim/supply.h"
 
 /* Where a running job sits. One slice, by far the most common, is kept in place. */
@@ -66,6 +67,8 @@ struct hr__attempt {
   int64_t down_us;     /* of a job that leaves: when its node goes */
   int64_t evict_us;    /* when its policy has it stopped; 0: not */
   bool evict_keeps;    /* all its work is then kept */
+  int64_t unkept_us;   /* time of work since the attempt began or its work was last kept */
+  uint32_t speed_ppm;
   enum hr__phase phase;
 };
 
@@ -104,6 +107,8 @@ struct hr__engine {
   int64_t *start_us;       /* by job */
   struct hr__seat *seat;   /* by job, while it runs */
   struct hr__slice_store store;
+  struct hr__speeds speeds;
+  int64_t *ended_us; /* by job, in runs with speeds where no job may be stopped */
 
   /* In runs where a job may be stopped before its end; NULL in others. */
   int64_t *attempt_us, *kept_us; /* by job */
@@ -119,7 +124,7 @@ struct hr__engine {
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   int64_t last_us;    /* the last instant at which something happened */
   int64_t stirred_us; /* the last instant at which a job arrived or ended, or work became safe */
-  int64_t longest_us; /* that a job works */
+  int64_t longest_us; /* that a job works where it is slowest */
   bool stood_still;
   uint64_t digest;
 };

@@ -40,6 +40,7 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   engine->n_completed++;
   engine->stirred_us = engine->view.now_us;
   if (engine->attempt) hr__attempt_end(engine, job);
+  if (engine->ended_us) engine->ended_us[job.id] = engine->view.now_us;
   if (engine->residents.first) hr__residents_remove(engine, job, &placement);
   struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
   enum hr_status status = hr__happen(engine, &event);
@@ -141,8 +142,9 @@ static enum hr_status apply_events(struct hr__engine *engine) {
 static enum hr_status commit_start(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
   struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
-  int64_t now_us = engine->view.now_us, work_us = engine->trace->work_us[move->job.id];
-  if (now_us > LAST_US - work_us)
+  uint32_t speed_ppm = hr__speed_ppm(&engine->speeds, move->job, placement.pool);
+  int64_t now_us = engine->view.now_us, run_us = hr__time_for_us(engine->trace->work_us[move->job.id], speed_ppm);
+  if (now_us > LAST_US - run_us)
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time passes 146,000 years: the jobs are too long",
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
@@ -150,7 +152,7 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
   hr__tell(engine, &event);
   if (engine->residents.first && hr__residents_add(engine, move->job, &placement) != HR_OK) return HR_NO_MEMORY;
   if (engine->attempt) return hr__attempt_begin(engine, move->job);
-  return hr__schedule(engine, now_us + work_us, HR__PENDING_END, move->job.id);
+  return hr__schedule(engine, now_us + run_us, HR__PENDING_END, move->job.id);
 }
 
 /* The cluster has it back already; what is left is the job's own books. */
@@ -285,6 +287,7 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
     engine->start_us[i] = HR_NEVER_US;
     if (engine->trace->work_us[i] > engine->longest_us) engine->longest_us = engine->trace->work_us[i];
   }
+  engine->longest_us = hr__time_for_us(engine->longest_us, engine->speeds.least_ppm);
   return HR_OK;
 }
 
@@ -318,15 +321,30 @@ static enum hr_status begin_attempts(struct hr__engine *engine) {
   if (engine->attempt) {
     engine->view.attempt_us = engine->attempt_us;
     engine->view.kept_us = engine->kept_us;
+  } else if (engine->speeds.table) {
+    engine->ended_us = malloc(((size_t)engine->trace->n_jobs + 1) * sizeof *engine->ended_us);
+    if (!engine->ended_us) return hr__out_of_memory(engine);
+    for (uint32_t i = 0; i < engine->trace->n_jobs; i++) engine->ended_us[i] = HR_NEVER_US;
   }
   return status;
 }
 
+static enum hr_status bind_speeds(struct hr__engine *engine) {
+  const struct hr_speeds *speeds = engine->config->speeds;
+  if (speeds && speeds->n_pools != engine->config->cluster->n_pools)
+    return hr_fail(engine->error, HR_BAD_INPUT,
+                   "the table of speeds is for %" PRIu32 " pools; the cluster has %" PRIu32, speeds->n_pools,
+                   engine->config->cluster->n_pools);
+  enum hr_status status = hr__speeds_init(&engine->speeds, &engine->arena, speeds, engine->trace);
+  return status == HR_OK ? HR_OK : hr__out_of_memory(engine);
+}
+
 static enum hr_status begin(struct hr__engine *engine) {
-  enum hr_status status = allocate_jobs(engine);
+  enum hr_status status = bind_speeds(engine);
+  if (status == HR_OK) status = allocate_jobs(engine);
   if (status != HR_OK) return status;
   status = hr__cluster_init(&engine->cluster, &engine->arena, engine->config->cluster, engine->trace,
-                            engine->config->classes);
+                            engine->config->classes, &engine->speeds);
   if (status != HR_OK) return hr__out_of_memory(engine);
   engine->view = (struct hr_view){.size = sizeof engine->view,
                                   .jobs = engine->trace,
@@ -369,9 +387,10 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
                                 .end_us = engine->last_us,
                                 .abilities = engine->abilities,
                                 .stood_still = engine->stood_still,
-                                .digest = engine->digest};
+                                .digest = engine->digest,
+                                .ended_us = engine->ended_us};
   engine->state = engine->reason = NULL;
-  engine->start_us = NULL;
+  engine->start_us = engine->ended_us = NULL;
   engine->fate = NULL;
   engine->pool_fate = NULL;
   return HR_OK;
@@ -388,6 +407,7 @@ static void finish(struct hr__engine *engine) {
   free(engine->state);
   free(engine->reason);
   free(engine->start_us);
+  free(engine->ended_us);
   free(engine->seat);
   free(engine->fate);
   free(engine->pool_fate);

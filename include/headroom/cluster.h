@@ -2,7 +2,7 @@
 #ifndef HEADROOM_CLUSTER_H
 #define HEADROOM_CLUSTER_H
 
-/* What a cluster is made of: pools of identical nodes. */
+/* What a cluster is made of: pools of identical nodes; and how fast jobs work on them. */
 
 #include "headroom/base.h"
 #include "headroom/market.h"
@@ -38,6 +38,28 @@ HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const st
                                           struct hr_error *error);
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
 HR_API uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec);
+
+/* ---- Speeds ----------------------------------------------------------------------------------------- */
+
+/* A model as it trains on so many GPUs. */
+struct hr_speed_row {
+  char *model;
+  uint32_t gpus;
+};
+
+/*
+ * How fast jobs work, by their model and the pool, in millionths of their speed on the reference type, on which they
+ * take their recorded run time. 0: such jobs cannot run there. Rows are in order of (model, gpus) and distinct; a job
+ * goes by the row of its model with the most GPUs that are not more than its own, by the model's first row where all
+ * are for more, and by the row after the last where its model has none. It all comes from malloc.
+ */
+struct hr_speeds {
+  char *reference; /* GPU type */
+  struct hr_speed_row *rows;
+  uint32_t n_rows, n_pools;
+  uint32_t *ppm; /* [n_rows + 1][n_pools] */
+};
+HR_API void hr_speeds_destroy(struct hr_speeds *speeds);
 
 #ifdef __cplusplus
 }

@@ -191,6 +191,10 @@ HR_API int64_t hr_view_done_us(const struct hr_view *view, hr_job job);
 /* Where a running job sits; `one` is where a single slice is written. Valid until the next move. */
 HR_API struct hr_placement hr_view_placement(const struct hr_view *view, hr_job job, struct hr_slice *one);
 
+/* How fast the job works in the pool, in millionths: the work that it does in a second there, which has a recorded run
+   time of as many microseconds. 0: it cannot run there. 1,000,000 wherever the run has no speeds. */
+HR_API uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool);
+
 struct hr_plan;
 /* Starts a waiting job now. The placement is copied. */
 HR_API enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_placement *placement,

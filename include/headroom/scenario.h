@@ -43,6 +43,7 @@ struct hr_scenario {
   struct hr_notes files;        /* paths of what it names: its trace, records, tables */
   struct hr_quota_spec *quotas; /* NULL: none. Cohorts first, then tenants in the scenario's order */
   bool prices_drawn;            /* a price of a pool is drawn: under another seed it is another */
+  struct hr_speeds *speeds;     /* NULL: every job works at speed 1 everywhere */
 };
 
 /* Reads, overrides and validates a scenario. `overrides` are "path=value" texts, e.g. "policy.order=sjf" or

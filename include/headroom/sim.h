@@ -43,16 +43,17 @@ struct hr_run_config {
   uint32_t n_folds;
   struct hr_progress progress;
   const struct hr_quota_spec *quotas; /* for the policy to keep; NULL: none */
+  const struct hr_speeds *speeds;     /* for these pools; NULL: every job works at speed 1 everywhere */
 };
 
 /* What a job went through, in runs where one may be interrupted; times are per job, not per GPU. The time that a job
-   held GPUs is kept + lost + saving + restarting. */
+   held GPUs is kept + lost + saving + restarting. At speed 1 the time of its work is the work itself. */
 struct hr_job_fate {
   uint32_t attempts; /* starts */
   int64_t end_us;    /* HR_NEVER_US unless it completed */
-  int64_t kept_us;   /* work done that counts: all of it when completed */
+  int64_t kept_us;   /* time in which it did work that counts: all of it when completed */
   int64_t saved_us;  /* when its first checkpoint was safe; HR_NEVER_US: it has none */
-  int64_t lost_us;   /* work done that was lost */
+  int64_t lost_us;   /* time in which it did work that was lost */
   int64_t saving_us, restarting_us;
   int64_t held_us; /* GPUs held, all attempts */
 };
@@ -79,6 +80,7 @@ struct hr_result {
   uint32_t abilities; /* of the policy, as it told them */
   bool stood_still;   /* the run was given up: for a year nothing had come of it, and jobs are left */
   uint64_t digest;    /* of the event log: time, kind, job and placement of all that happened, in order */
+  int64_t *ended_us;  /* by job, of those that completed, where jobs have speeds and cannot be stopped; else NULL */
 };
 
 /* Runs to the end. `*result` is set when HR_OK is returned. Exit code 3 errors name time, job, policy and rule. */

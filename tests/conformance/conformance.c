@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_JOBS = 80, N_CASES = 6, MOST_CHOICES = 16 };
+enum { MOST_JOBS = 80, N_CASES = 6, MOST_CHOICES = 16, N_MODELS = 2, N_POOLS = 2 };
 
 /* ---- Workloads -------------------------------------------------------------------------------------- */
 
@@ -27,10 +27,13 @@ enum kind { STANDING, NOTICED, UNNOTICED, N_KINDS };
 struct workload {
   enum kind kind;
   int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], limit_us[MOST_JOBS], deadline_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS];
+  uint32_t gpus[MOST_JOBS], model[MOST_JOBS];
   struct hr_trace trace;
+  struct hr_speed_row rows[N_MODELS];
+  uint32_t speeds_ppm[(N_MODELS + 1) * N_POOLS];
+  struct hr_speeds speeds; /* no row: every job works at speed 1 */
   struct hr_level_step levels[6];
-  struct hr_pool_spec pools[2];
+  struct hr_pool_spec pools[N_POOLS];
   struct hr_cluster_spec cluster;
   struct hr_class_spec classes[HR_N_CLASSES];
 };
@@ -109,6 +112,22 @@ static void draw_workload(struct workload *workload, enum kind kind, uint64_t se
     workload->classes[i] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_ON_NOTICE, .write_us = HR_SECOND_US};
 }
 
+/* Jobs of two models and of none, each with speeds of its own. */
+static void draw_speeds(struct workload *workload) {
+  static char names[N_MODELS][8] = {"a", "b"};
+  static const char *const models[N_MODELS] = {names[0], names[1]};
+  for (uint32_t i = 0; i < workload->trace.n_jobs; i++) {
+    uint32_t model = draw(N_MODELS + 1);
+    workload->model[i] = model < N_MODELS ? model : HR_NONE;
+  }
+  for (uint32_t i = 0; i < N_MODELS; i++) workload->rows[i] = (struct hr_speed_row){names[i], 1};
+  for (uint32_t i = 0; i < (N_MODELS + 1) * N_POOLS; i++) workload->speeds_ppm[i] = 250000 + draw(3000000);
+  workload->trace.model = workload->model;
+  workload->trace.models = (struct hr_names){N_MODELS, models};
+  workload->speeds =
+      (struct hr_speeds){.rows = workload->rows, .n_rows = N_MODELS, .n_pools = N_POOLS, .ppm = workload->speeds_ppm};
+}
+
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
 static unsigned n_runs, n_failed;
@@ -136,7 +155,8 @@ static enum hr_status run(const struct workload *workload, const struct hr_polic
                                  .check = fold != NULL, /* it takes most of the time */
                                  .classes = workload->classes,
                                  .folds = fold,
-                                 .n_folds = fold != NULL};
+                                 .n_folds = fold != NULL,
+                                 .speeds = workload->speeds.n_rows ? &workload->speeds : NULL};
   *result = NULL;
   n_runs++;
   return hr_sim_run(&config, result, error);
@@ -227,8 +247,9 @@ static void check_settings(const struct hr_policy_choice *choice) {
   for (enum kind kind = STANDING; kind < N_KINDS; kind++)
     for (uint64_t seed = 1; seed <= N_CASES && !(kind != STANDING && counts_only(choice)); seed++) {
       draw_workload(&workload, kind, seed);
+      if (seed % 2 == 0) draw_speeds(&workload);
       check_run(&workload, choice);
-      if (seed == 1) check_scarcity(&workload, choice);
+      if (seed <= 2) check_scarcity(&workload, choice); /* without speeds, and with them */
     }
   check_starvation(choice);
 }

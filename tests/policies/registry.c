@@ -75,7 +75,7 @@ static void slips_in_settings_are_answered_too(void) {
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_policy_choice_init(&choice, "conservativ", &error), HR_BAD_INPUT);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "did you mean 'conservative'"));
-  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "queue, fifo"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "rounds, fifo"));
 }
 
 TEST_MAIN("policy registry", TEST(a_setting_is_its_policy_with_values), TEST(slips_in_settings_are_answered_too),

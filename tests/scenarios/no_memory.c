@@ -39,7 +39,7 @@ static FILE *open_new(char *path) {
   "\"usd_per_gpu_hour\":2,\"on_demand_usd_per_gpu_hour\":3,\"spot\":{" members "}"
 #define WALK "\"price\":{\"model\":\"ou\",\"volatility\":1,\"reversion_h\":1}"
 
-static void write_scenario(FILE *file, const char *levels) {
+static void write_scenario(FILE *file, const char *levels, const char *speeds) {
   fputs("{\"trace\":{\"file\":\"t.csv\",\"columns\":{\"submit\":\"s\"}},\"horizon_s\":9999,"
         "\"policy\":{\"name\":\"queue\",\"backfill\":\"easy\"},"
         "\"classes\":{\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}},"
@@ -50,16 +50,21 @@ static void write_scenario(FILE *file, const char *levels) {
         "\"cluster\":{\"pools\":[" POOL("a", "T4", "") "," POOL("b", "L4", OWNED) "," POOL(
             "c", "A10G", ON_DEMAND) "," POOL("d", "T4", SPOT("\"model\":\"exponential\",\"rate_per_h\":1," WALK)),
         file);
-  fprintf(file, "," POOL("e", "T4", SPOT("\"model\":\"trace\",\"file\":\"%s\"")) "]}}", levels);
+  fprintf(file, "," POOL("e", "T4", SPOT("\"model\":\"trace\",\"file\":\"%s\"")) "]},", levels);
+  fprintf(file, "\"models\":{\"reference\":\"L4\",\"file\":\"%s\",\"speeds\":{\"a\":{\"T4\":1}}}}", speeds);
 }
 
 static void loading(void) {
   char path[] = "/tmp/headroom-no-memory-XXXXXX", levels_path[] = "/tmp/headroom-no-memory-XXXXXX";
+  char speeds_path[] = "/tmp/headroom-no-memory-XXXXXX";
   FILE *levels = open_new(levels_path);
   fputs("{\"metadata\":{\"gap_seconds\":600},\"data\":[1,0]}", levels);
   fclose(levels);
+  FILE *speeds = open_new(speeds_path);
+  fputs("model,gpu,speed\nb,T4,2\n", speeds);
+  fclose(speeds);
   FILE *file = open_new(path);
-  write_scenario(file, levels_path);
+  write_scenario(file, levels_path, speeds_path);
   fclose(file);
   cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
   scenario_path = path;
@@ -67,6 +72,7 @@ static void loading(void) {
   cJSON_InitHooks(NULL);
   remove(path);
   remove(levels_path);
+  remove(speeds_path);
 }
 
 static enum hr_status list_scenarios(void) {

@@ -157,7 +157,8 @@ static void settings_are_policies(void) {
 /* ---- Bad values ------------------------------------------------------------------------------------- */
 
 #define KNOWN_TOP                                                                                                      \
-  "(known keys: $schema, name, description, trace, catalog, cluster, classes, costs, quotas, policy, seed, horizon_s)"
+  "(known keys: $schema, name, description, trace, catalog, cluster, classes, models, costs, quotas, policy, seed, "   \
+  "horizon_s)"
 #define KNOWN_POOL "(known keys: name, gpu, nodes, gpus_per_node, ..."
 #define POOL_WITH(nodes, gpus) "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":" nodes ",\"gpus_per_node\":" gpus "}"
 #define WITH_POOL(pool) "{" POLICY ",\n\"cluster\":{\"pools\":[\n  " pool "]}}"
@@ -217,7 +218,8 @@ static const struct {
      "s.json:1:38: 'cluster' has both 'pools' and 'nodes_file'; one of them is wanted"},
     {WITH_POLICY(""), "s.json:2:11: 'policy' lacks the key 'name'; a text \"...\" of 1 to 10000 bytes is wanted"},
     {WITH_POLICY("\"name\":\"quue\""),
-     "s.json:2:19: unknown policy 'quue'; did you mean 'queue'? (known: queue, fifo, sjf, smallest, largest, "
+     "s.json:2:19: unknown policy 'quue'; did you mean 'queue'? (known: queue, gang-slice, rounds, fifo, sjf, "
+     "smallest, largest, "
      "priority, srtf, las, gittins, edf, f1, wfp3, qssf, fair-share, drf, multifactor, easy, conservative)"},
     {WITH_POLICY("\"name\":\"queue\",\n\"ordr\":\"sjf\""),
      "s.json:3:1: unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: name, order, backfill, "
@@ -274,8 +276,8 @@ static const struct {
     {"policy", "--set policy: is not of the form path=value, as in policy.order=sjf"},
     {"=5", "--set =5: is not of the form path=value, as in policy.order=sjf"},
     {"..=5",
-     "--set ..=5: unknown key '' (known keys: $schema, name, description, trace, catalog, cluster, classes, costs, "
-     "quotas, policy, seed, "
+     "--set ..=5: unknown key '' (known keys: $schema, name, description, trace, catalog, cluster, classes, models, "
+     "costs, quotas, policy, seed, "
      "horizon_s)"},
 };
 

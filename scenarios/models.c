@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How fast models are on the pools' GPUs. Figures come from the scenario and from a file; of one model on as many GPUs
+ * each is divided by that of the reference type, so it does not matter what they count. Where there is none, a job is
+ * as fast as the catalogue's dense FP16 figure (tensor cores included) says of all jobs, or as on the reference type.
+ */
+
+#include "scenarios/builder.h"
+#include "scenarios/catalog_tables.h"
+#include "scenarios/pool_draft.h"
+#include "scenarios/speed_figures.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define FULL_PPM 1e6
+
+struct maker {
+  struct hr__builder *builder;
+  const cJSON *models;
+  const char *reference;
+  struct hr__speed_figures figures;
+  char *path; /* of the file, NULL for none */
+  struct hr_speeds *speeds;
+};
+
+/* ---- Figures ---------------------------------------------------------------------------------------- */
+
+/* A model that the scenario names takes nothing from the file. */
+static enum hr_status take_stated(struct maker *maker) {
+  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(maker->models, "speeds");
+  for (const cJSON *model = speeds ? speeds->child : NULL; model; model = model->next)
+    for (const cJSON *figure = model->child; figure; figure = figure->next) {
+      struct hr__speed_figure stated = {.gpus = 1, .figure = figure->valuedouble};
+      if (hr__speed_figures_add(&maker->figures, model->string, figure->string, stated) != HR_OK)
+        return hr__build_no_memory(maker->builder);
+    }
+  return HR_OK;
+}
+
+static bool is_stated(const struct maker *maker, const char *model) {
+  const cJSON *speeds = cJSON_GetObjectItemCaseSensitive(maker->models, "speeds");
+  return speeds && cJSON_GetObjectItemCaseSensitive(speeds, model);
+}
+
+static enum hr_status take_file(struct maker *maker) {
+  struct hr__builder *builder = maker->builder;
+  struct hr__speed_figures *figures = &maker->figures;
+  const cJSON *file = hr__build_enter(builder, maker->models, "file");
+  if (!file) return HR_OK;
+  maker->path = hr__resolve(builder, file->valuestring);
+  if (!maker->path) return hr__build_no_memory(builder);
+  enum hr_status status = hr__speed_figures_read(figures, maker->path, builder->error);
+  hr__build_leave(builder);
+  size_t kept = 0;
+  for (size_t i = 0; i < figures->count; i++)
+    if (!is_stated(maker, figures->at[i].model)) figures->at[kept++] = figures->at[i];
+  figures->count = kept;
+  return status;
+}
+
+/* By model, then by GPUs, then by type. */
+static int compare(const void *a, const void *b) {
+  const struct hr__speed_figure *x = a, *y = b;
+  int order = strcmp(x->model, y->model);
+  if (order == 0) order = (x->gpus > y->gpus) - (x->gpus < y->gpus);
+  if (order == 0) order = strcasecmp(x->gpu, y->gpu);
+  if (order == 0) order = (x->line > y->line) - (x->line < y->line);
+  return order ? order : strcmp(x->gpu, y->gpu);
+}
+
+static bool same_row(const struct hr__speed_figure *a, const struct hr__speed_figure *b) {
+  return a->gpus == b->gpus && strcmp(a->model, b->model) == 0;
+}
+
+/* Where a figure stands that has something wrong. */
+HR_PRINTF(3, 4)
+static enum hr_status fail(const struct maker *maker, const struct hr__speed_figure *figure, const char *format, ...) {
+  char words[600];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(words, sizeof words, format, args);
+  va_end(args);
+  struct hr__builder *builder = maker->builder;
+  if (figure->line && figure->column)
+    return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu:%zu: %s", maker->path, figure->line, figure->column, words);
+  if (figure->line) return hr_fail(builder->error, HR_BAD_INPUT, "%s:%zu: %s", maker->path, figure->line, words);
+  const cJSON *speeds = hr__build_enter(builder, maker->models, "speeds");
+  const cJSON *model = hr__build_enter(builder, speeds, figure->model);
+  (void)hr__build_enter(builder, model, figure->gpu);
+  return hr__build_fail(builder, false, "%s", words);
+}
+
+/* ---- Types ------------------------------------------------------------------------------------------ */
+
+static bool is_in_cluster(const struct hr_cluster_spec *cluster, const char *gpu) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (strcasecmp(cluster->pools[i].gpu, gpu) == 0) return true;
+  return false;
+}
+
+/* Types that no pool has may be of use in another scenario; those that look misspelt are doubted. */
+static enum hr_status doubt_types(struct maker *maker) {
+  struct hr__builder *builder = maker->builder;
+  struct hr_scenario *scenario = builder->scenario;
+  struct hr_error inner;
+  for (size_t i = 0; i < maker->figures.count; i++) {
+    const struct hr__speed_figure *figure = &maker->figures.at[i];
+    if (figure->column || is_in_cluster(&scenario->cluster, figure->gpu)) continue;
+    enum hr_status status = hr__catalog_doubt_gpu(builder->catalog, figure->gpu, &inner);
+    if (status == HR_BAD_INPUT)
+      status = hr_notes_add(&scenario->notes, "warning: models, '%.60s': %s", figure->model, inner.text);
+    if (status != HR_OK) return hr__build_no_memory(builder);
+  }
+  return HR_OK;
+}
+
+/* The type's dense FP16 TFLOPS; the error stands at `name` in the section. */
+static enum hr_status fp16_of(struct maker *maker, const char *gpu, const char *name, const char *whose,
+                              double *tflops) {
+  const struct hr_gpu_type *type;
+  struct hr_error inner;
+  enum hr_status status = hr_catalog_gpu(maker->builder->catalog, gpu, &type, &inner);
+  if (status == HR_BAD_INPUT)
+    return hr__build_fail_at(
+        maker->builder, maker->models, name,
+        "the default 'catalogue' wants the FP16 TFLOPS of %s; say so in catalog.gpus_file, or take "
+        "\"default\": \"same\": %s",
+        whose, inner.text);
+  if (status != HR_OK) return hr__build_wrap(maker->builder, false, status, &inner);
+  *tflops = type->fp16_tflops;
+  return HR_OK;
+}
+
+/* ---- The table -------------------------------------------------------------------------------------- */
+
+static bool make_table(struct maker *maker) {
+  const struct hr__speed_figures *figures = &maker->figures;
+  struct hr_speeds *speeds = calloc(1, sizeof *speeds);
+  if (!speeds) return false;
+  maker->builder->scenario->speeds = maker->speeds = speeds;
+  speeds->n_pools = maker->builder->scenario->cluster.n_pools;
+  size_t n_rows = 0;
+  for (size_t i = 0; i < figures->count; i++) n_rows += i == 0 || !same_row(&figures->at[i - 1], &figures->at[i]);
+  speeds->reference = strdup(maker->reference);
+  speeds->rows = calloc(n_rows + 1, sizeof *speeds->rows);
+  speeds->ppm = calloc((n_rows + 1) * speeds->n_pools, sizeof *speeds->ppm);
+  return speeds->reference && speeds->rows && speeds->ppm;
+}
+
+static uint32_t *row_at(const struct hr_speeds *speeds, uint32_t row) {
+  return speeds->ppm + (size_t)row * speeds->n_pools;
+}
+
+/* A speed above 0 never becomes one of 0. */
+static uint32_t to_ppm(double speed) {
+  double ppm = speed * FULL_PPM;
+  return ppm > 0 && ppm < 1 ? 1 : (uint32_t)llround(ppm);
+}
+
+/* The row after the last. */
+static enum hr_status make_default(struct maker *maker) {
+  const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
+  uint32_t *ppm = row_at(maker->speeds, maker->speeds->n_rows);
+  char words[700] = "";
+  size_t used = 0;
+  double reference = 1, tflops = 1;
+  bool is_same = strcmp(hr__text_of(maker->models, "default", "catalogue"), "same") == 0;
+  for (uint32_t i = 0; is_same && i < cluster->n_pools; i++) ppm[i] = (uint32_t)FULL_PPM;
+  if (is_same) return HR_OK;
+  enum hr_status status = fp16_of(maker, maker->reference, "reference", "the reference type", &reference);
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
+    char whose[100];
+    snprintf(whose, sizeof whose, "pool '%.60s'", cluster->pools[i].name);
+    status = fp16_of(maker, cluster->pools[i].gpu, "default", whose, &tflops);
+    if (status != HR_OK) return status;
+    if (tflops / reference > HR__MOST_SPEED)
+      return hr__build_fail_at(maker->builder, maker->models, "reference",
+                               "%s would be more than %.0f times as fast as the reference type", whose, HR__MOST_SPEED);
+    ppm[i] = to_ppm(tflops / reference);
+    if (used < sizeof words)
+      used += (size_t)snprintf(words + used, sizeof words - used, "%s%s %.4g", i ? ", " : "", cluster->pools[i].gpu,
+                               tflops / reference);
+  }
+  if (status == HR_OK && hr_notes_add(&maker->builder->scenario->notes,
+                                      "models: where there is no speed, the ratio of the catalogue's dense FP16 TFLOPS "
+                                      "(fp16_tflops) to that of %s is assumed: %s",
+                                      maker->reference, words) != HR_OK)
+    return hr__build_no_memory(maker->builder);
+  return status;
+}
+
+static const struct hr__speed_figure *figure_of(const struct hr__speed_figure *first, size_t count, const char *gpu) {
+  for (size_t i = 0; i < count; i++)
+    if (strcasecmp(first[i].gpu, gpu) == 0) return &first[i];
+  return NULL;
+}
+
+/* What the row's figures are divided by: speeds are relative to the reference type already, unless it has one. */
+static enum hr_status base_of(const struct maker *maker, const struct hr__speed_figure *first, size_t count,
+                              double *base) {
+  const struct hr__speed_figure *reference = figure_of(first, count, maker->reference);
+  for (size_t i = 0; i < count && !reference; i++)
+    if (first[i].is_throughput)
+      return fail(maker, &first[i], "'%.60s' (gpus %u) has no throughput on the reference type '%.60s'", first->model,
+                  (unsigned)first->gpus, maker->reference);
+  *base = reference ? reference->figure : 1;
+  if (*base > 0) return HR_OK;
+  return fail(maker, reference, "'%.60s' does not run on the reference type: nothing can be relative to that",
+              first->model);
+}
+
+static enum hr_status make_row(struct maker *maker, const struct hr__speed_figure *first, size_t count) {
+  const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
+  struct hr_speeds *speeds = maker->speeds;
+  uint32_t row = speeds->n_rows++;
+  double base = 1;
+  for (size_t i = 1; i < count; i++)
+    if (strcasecmp(first[i - 1].gpu, first[i].gpu) == 0)
+      return fail(maker, &first[i], "'%.60s' (gpus %u) has two figures for '%.60s'", first->model,
+                  (unsigned)first->gpus, first[i].gpu);
+  speeds->rows[row] = (struct hr_speed_row){strdup(first->model), first->gpus};
+  if (!speeds->rows[row].model) return hr__build_no_memory(maker->builder);
+  enum hr_status status = base_of(maker, first, count, &base);
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
+    const struct hr__speed_figure *figure = figure_of(first, count, cluster->pools[i].gpu);
+    if (figure && figure->figure / base > HR__MOST_SPEED)
+      return fail(maker, figure, "'%.60s' would be more than %.0f times as fast as on the reference type", first->model,
+                  HR__MOST_SPEED);
+    bool is_reference = !figure && strcasecmp(cluster->pools[i].gpu, maker->reference) == 0;
+    row_at(speeds, row)[i] = figure ? to_ppm(figure->figure / base) : is_reference ? (uint32_t)FULL_PPM : UINT32_MAX;
+  }
+  return status;
+}
+
+static enum hr_status make_rows(struct maker *maker) {
+  const struct hr__speed_figures *figures = &maker->figures;
+  for (size_t i = 0, next; i < figures->count; i = next) {
+    for (next = i + 1; next < figures->count && same_row(&figures->at[i], &figures->at[next]);) next++;
+    enum hr_status status = make_row(maker, &figures->at[i], next - i);
+    if (status != HR_OK) return status;
+  }
+  return HR_OK;
+}
+
+/* What the figures do not say is as by default. */
+static void fill_rows(const struct hr_speeds *speeds) {
+  const uint32_t *fallback = row_at(speeds, speeds->n_rows);
+  for (uint32_t row = 0; row < speeds->n_rows; row++)
+    for (uint32_t i = 0; i < speeds->n_pools; i++)
+      if (row_at(speeds, row)[i] == UINT32_MAX) row_at(speeds, row)[i] = fallback[i];
+}
+
+static enum hr_status make(struct maker *maker) {
+  enum hr_status status = hr__open_catalog(maker->builder);
+  if (status == HR_OK) status = take_file(maker);
+  if (status == HR_OK) status = take_stated(maker);
+  if (status != HR_OK) return status;
+  if (maker->figures.count) qsort(maker->figures.at, maker->figures.count, sizeof *maker->figures.at, compare);
+  if (!make_table(maker)) return hr__build_no_memory(maker->builder);
+  status = make_rows(maker);
+  if (status == HR_OK) status = make_default(maker);
+  if (status == HR_OK) fill_rows(maker->speeds);
+  return status == HR_OK ? doubt_types(maker) : status;
+}
+
+enum hr_status hr__build_models(struct hr__builder *builder) {
+  struct maker maker = {.builder = builder};
+  maker.models = hr__build_enter(builder, builder->source.file.tree, "models");
+  if (!maker.models) return HR_OK;
+  maker.reference = hr__text_of(maker.models, "reference", "");
+  enum hr_status status = make(&maker);
+  hr__speed_figures_finish(&maker.figures);
+  free(maker.path);
+  if (status == HR_OK) hr__build_leave(builder);
+  return status;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_SIM_SPEEDS_H
+#define HR_SIM_SPEEDS_H
+
+/* A table of speeds bound to a trace: which of its rows each job goes by, and what speed makes of work and time. */
+
+#include "headroom/policy.h"
+#include "sim/arena.h"
+
+enum { HR__FULL_SPEED_PPM = 1000000 };
+
+struct hr__speeds {
+  const struct hr_speeds *table; /* NULL: every speed is 1 */
+  uint32_t *row_of;              /* by job; NULL without a table */
+  uint32_t least_ppm;            /* of all that are above 0 */
+};
+
+/* In the arena. HR_NO_MEMORY is the only failure. `table` may be NULL. */
+enum hr_status hr__speeds_init(struct hr__speeds *speeds, struct hr_arena *arena, const struct hr_speeds *table,
+                               const struct hr_trace *trace);
+
+static inline uint32_t hr__speed_of_row(const struct hr_speeds *table, uint32_t row, uint32_t pool) {
+  return table->ppm[(size_t)row * table->n_pools + pool];
+}
+
+/* A job without GPUs has none to be fast on. */
+static inline uint32_t hr__speed_ppm(const struct hr__speeds *speeds, hr_job job, hr_pool pool) {
+  if (!speeds->table || speeds->row_of[job.id] == HR_NONE) return HR__FULL_SPEED_PPM;
+  return hr__speed_of_row(speeds->table, speeds->row_of[job.id], pool.id);
+}
+
+/* How long work takes, rounded up; what would go beyond all times is INT64_MAX / 2. */
+int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm);
+/* What work is done in a time, rounded down; likewise. */
+int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm);
+
+#endif

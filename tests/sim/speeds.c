@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs that work at other speeds in other pools: ends, stops and checkpoints worked out by hand, to the microsecond. */
+
+#include "sim/speeds.h"
+#include "harness.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+
+#include <string.h>
+
+enum { N_POOLS = 2, MOST_JOBS = 4 };
+
+/* ---- Arithmetic ------------------------------------------------------------------------------------- */
+
+static void work_and_time_are_exact(void) {
+  CU_ASSERT_EQUAL(hr__time_for_us(10, 1000000), 10);
+  CU_ASSERT_EQUAL(hr__time_for_us(10, 333333), 31);
+  CU_ASSERT_EQUAL(hr__time_for_us(10, 3000000), 4);
+  CU_ASSERT_EQUAL(hr__time_for_us(0, 1), 0);
+  CU_ASSERT_EQUAL(hr__work_in_us(31, 333333), 10);
+  CU_ASSERT_EQUAL(hr__work_in_us(30, 333333), 9);
+  CU_ASSERT_EQUAL(hr__time_for_us(HR_MAX_INPUT_US, 1), INT64_MAX / 2);
+  CU_ASSERT_EQUAL(hr__time_for_us(HR_MAX_INPUT_US, 999999), 100000100000100001);
+  CU_ASSERT_EQUAL(hr__work_in_us(INT64_MAX / 2, UINT32_MAX), INT64_MAX / 2);
+}
+
+/* The time for some work is the least in which it gets done. */
+static void the_time_for_work_is_the_least(void) {
+  uint64_t state = 1;
+  for (int i = 0; i < 100000; i++) {
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    int64_t work_us = (int64_t)(state >> 33) >> (i % 30);
+    uint32_t speed_ppm = 1 + (uint32_t)((state >> 20) & 0x3fffff) % 4000000;
+    int64_t time_us = hr__time_for_us(work_us, speed_ppm);
+    CU_ASSERT_FATAL(hr__work_in_us(time_us, speed_ppm) >= work_us);
+    CU_ASSERT_FATAL(time_us == 0 || hr__work_in_us(time_us - 1, speed_ppm) < work_us);
+  }
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------- */
+
+/* Jobs, on two pools of one node of 8 GPUs; models 0 "a" and 1 "b". */
+struct speed_case {
+  uint32_t n_jobs;
+  int64_t work_us[MOST_JOBS];
+  uint32_t gpus[MOST_JOBS], model[MOST_JOBS];
+  struct hr_speeds speeds;
+  const struct hr_policy_ops *policy;
+  struct hr_class_spec class_;
+  struct hr_market_spec market; /* of the first pool */
+};
+
+static struct hr_result *run_case(const struct speed_case *it) {
+  static const char *const models[] = {"a", "b"};
+  static const int64_t submit_us[MOST_JOBS];
+  char name[] = "p", gpu[] = "T4";
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = it->n_jobs,
+                           .submit_us = submit_us,
+                           .work_us = it->work_us,
+                           .gpus = it->gpus,
+                           .model = it->model,
+                           .models = {2, models}};
+  struct hr_pool_spec pools[N_POOLS] = {{.name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 8},
+                                        {.name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 8}};
+  pools[0].market = it->market;
+  struct hr_cluster_spec cluster = {pools, it->speeds.n_pools};
+  struct hr_class_spec classes[HR_N_CLASSES];
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++) classes[i] = it->class_;
+  struct hr_policy_choice queue;
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&queue, "queue", NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&queue, "backfill", "skip", NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_set(&queue, "placement", "first-fit", NULL), HR_OK);
+  struct hr_run_config config = {.trace = &trace,
+                                 .cluster = &cluster,
+                                 .policy = it->policy ? it->policy : queue.ops,
+                                 .params = queue.params,
+                                 .seed = 1,
+                                 .horizon_us = HR_NEVER_US,
+                                 .check = true,
+                                 .classes = classes,
+                                 .speeds = it->speeds.ppm ? &it->speeds : NULL};
+  struct hr_result *result = NULL;
+  struct hr_error error;
+  enum hr_status status = hr_sim_run(&config, &result, &error);
+  if (status != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  hr_policy_choice_finish(&queue);
+  return result;
+}
+
+static char model_a[] = "a", model_b[] = "b";
+
+static int64_t end_of(const struct hr_result *result, uint32_t job) {
+  return hr_result_end_us(result, (hr_job){job});
+}
+
+static void a_job_runs_at_the_speed_of_its_pool(void) {
+  uint32_t ppm[] = {1000000, 333333};
+  struct speed_case it = {.n_jobs = 3, .work_us = {10, 10, 10}, .gpus = {8, 8, 8}};
+  it.speeds = (struct hr_speeds){.n_pools = 2, .ppm = ppm};
+  struct hr_result *result = run_case(&it);
+  CU_ASSERT_PTR_NULL(result->fate);
+  CU_ASSERT_EQUAL(end_of(result, 0), 10);
+  CU_ASSERT_EQUAL(end_of(result, 1), 31);
+  CU_ASSERT_EQUAL(result->start_us[2], 10);
+  CU_ASSERT_EQUAL(end_of(result, 2), 20);
+  hr_result_destroy(result);
+}
+
+/* By its model and its GPUs: the row for the most GPUs that are not more than its own. */
+static void rows_are_found_by_model_and_gpus(void) {
+  struct hr_speed_row rows[] = {{model_a, 2}, {model_a, 4}};
+  uint32_t ppm[] = {2000000, 5000000, 500000};
+  struct speed_case it = {.n_jobs = 4, .work_us = {100, 100, 100, 100}, .gpus = {1, 3, 4, 0}, .model = {0, 0, 0, 0}};
+  it.speeds = (struct hr_speeds){.rows = rows, .n_rows = 2, .n_pools = 1, .ppm = ppm};
+  struct hr_result *result = run_case(&it);
+  CU_ASSERT_EQUAL(end_of(result, 0), 50);
+  CU_ASSERT_EQUAL(end_of(result, 1), 50);
+  CU_ASSERT_EQUAL(end_of(result, 2), 20);
+  CU_ASSERT_EQUAL(end_of(result, 3), 100); /* without GPUs there is no speed */
+  hr_result_destroy(result);
+  it.model[1] = 1;
+  it.model[2] = HR_NONE;
+  result = run_case(&it);
+  CU_ASSERT_EQUAL(end_of(result, 1), 200);
+  CU_ASSERT_EQUAL(end_of(result, 2), 200);
+  hr_result_destroy(result);
+}
+
+static void a_model_goes_only_where_it_runs(void) {
+  struct hr_speed_row rows[] = {{model_a, 1}, {model_b, 1}};
+  uint32_t ppm[] = {0, 1000000, 0, 0, 1000000, 1000000};
+  struct speed_case it = {.n_jobs = 4, .work_us = {10, 10, 10, 10}, .gpus = {8, 8, 8, 8}, .model = {0, 0, 1, HR_NONE}};
+  it.speeds = (struct hr_speeds){.rows = rows, .n_rows = 2, .n_pools = 2, .ppm = ppm};
+  struct hr_result *result = run_case(&it);
+  CU_ASSERT_EQUAL(end_of(result, 0), 10);
+  CU_ASSERT_EQUAL(end_of(result, 1), 20); /* after the first: the other pool is of no use to it */
+  CU_ASSERT_EQUAL(result->state[2], HR_JOB_REJECTED);
+  CU_ASSERT_EQUAL(result->reason[2], HR_REASON_NO_GPU_TYPE);
+  CU_ASSERT_EQUAL(end_of(result, 3), 10);
+  hr_result_destroy(result);
+}
+
+/* ---- Stops ------------------------------------------------------------------------------------------ */
+
+/* Job 0 in pool 0 until 7 us, then in pool 1. */
+static uint32_t stops(void *self) {
+  (void)self;
+  return HR_POLICY_PREEMPTS;
+}
+
+static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
+  (void)env;
+  (void)self;
+  (void)error;
+  return HR_OK;
+}
+
+static int64_t seen_done_us;
+
+static enum hr_status start_in(struct hr_plan *plan, uint32_t pool) {
+  struct hr_slice slice = {{pool}, 8000};
+  struct hr_placement placement = {{pool}, 1, &slice};
+  return hr_plan_start(plan, (hr_job){0}, &placement, HR_REASON_IN_ORDER);
+}
+
+static enum hr_status move_at_7(void *self, const struct hr_view *view, struct hr_plan *plan) {
+  hr_job job = {0};
+  (void)self;
+  if (view->now_us == 0 && view->state[0] == HR_JOB_WAITING) {
+    enum hr_status status = hr_plan_wake_at(plan, 7);
+    return status == HR_OK ? start_in(plan, 0) : status;
+  }
+  if (view->now_us != 7) return HR_OK;
+  seen_done_us = hr_view_done_us(view, job);
+  uint32_t mark = hr_plan_mark(plan);
+  enum hr_status status = hr_plan_preempt(plan, job, HR_REASON_POLICY);
+  if (status == HR_OK) status = start_in(plan, 1);
+  hr_plan_rollback(plan, mark); /* as if it had not been tried */
+  CU_ASSERT_EQUAL(hr_view_done_us(view, job), seen_done_us);
+  if (status == HR_OK) status = hr_plan_preempt(plan, job, HR_REASON_POLICY);
+  return status == HR_OK ? start_in(plan, 1) : status;
+}
+
+static const struct hr_policy_ops mover = {HR_POLICY_HEAD,   .name = "mover",     .summary = "",
+                                           .create = create, .decide = move_at_7, .abilities = stops};
+
+static void expect_move(uint32_t from_ppm, uint32_t to_ppm, int64_t restart_us, int64_t done_us, int64_t end_us) {
+  uint32_t ppm[] = {from_ppm, to_ppm};
+  struct speed_case it = {.n_jobs = 1, .work_us = {100}, .gpus = {8}, .policy = &mover};
+  it.class_.restart_us = restart_us;
+  it.speeds = (struct hr_speeds){.n_pools = 2, .ppm = ppm};
+  struct hr_result *result = run_case(&it);
+  CU_ASSERT_EQUAL(seen_done_us, done_us);
+  CU_ASSERT_EQUAL(end_of(result, 0), end_us);
+  CU_ASSERT_EQUAL(result->fate[0].held_us, end_us);
+  CU_ASSERT_EQUAL(result->fate[0].kept_us, end_us - restart_us);
+  CU_ASSERT_EQUAL(result->fate[0].restarting_us, restart_us);
+  CU_ASSERT_EQUAL(result->fate[0].lost_us, 0);
+  CU_ASSERT_EQUAL(result->fate[0].attempts, 2);
+  hr_result_destroy(result);
+}
+
+static void a_job_goes_on_at_another_speed(void) {
+  expect_move(1000000, 300000, 0, 7, 317);  /* 93 left, at 0.3 */
+  expect_move(1000000, 300000, 5, 7, 322);  /* and 5 to restart */
+  expect_move(300000, 2500000, 0, 2, 47);   /* 2.1 done are 2; 98 left at 2.5 are 39.2 */
+  expect_move(14000000, 1000000, 0, 98, 9); /* 2 left */
+}
+
+/* The node is gone from 100 s to 200 s. At speed 0.5 there are 60 s of work between two checkpoints, of 30 s each. */
+static void checkpoints_are_made_by_work(void) {
+  enum { S = HR_SECOND_US };
+  struct hr_level_step levels[] = {{0, 1}, {100 * S, 0}, {200 * S, 1}};
+  uint32_t ppm[] = {500000};
+  struct speed_case it = {.n_jobs = 1, .work_us = {150 * S}, .gpus = {8}};
+  it.speeds = (struct hr_speeds){.n_pools = 1, .ppm = ppm};
+  it.class_ = (struct hr_class_spec){
+      .checkpoint = HR_CHECKPOINT_INTERVAL, .interval_us = 30 * S, .write_us = 5 * S, .restart_us = 7 * S};
+  it.market = (struct hr_market_spec){
+      .market = HR_MARKET_SPOT,
+      .to_us = HR_NEVER_US,
+      .boot = {HR_DURATION_FIXED, 0, 0},
+      .spot = {.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 3, .period_us = INT64_C(100000) * S}};
+  struct hr_result *result = run_case(&it);
+  const struct hr_job_fate *fate = &result->fate[0];
+  CU_ASSERT_EQUAL(fate->end_us, 462 * S); /* 200 + 7 + 4 x 60 + 3 x 5 */
+  CU_ASSERT_EQUAL(fate->kept_us, 300 * S);
+  CU_ASSERT_EQUAL(fate->lost_us, 35 * S);
+  CU_ASSERT_EQUAL(fate->saving_us, 20 * S);
+  CU_ASSERT_EQUAL(fate->restarting_us, 7 * S);
+  CU_ASSERT_EQUAL(fate->held_us, 362 * S);
+  hr_result_destroy(result);
+}
+
+/* ---- Nothing changes at speed 1 --------------------------------------------------------------------- */
+
+static void speed_1_is_as_no_speed_at_all(void) {
+  uint32_t ppm[] = {1000000, 1000000}, slow[] = {1000000, 999999};
+  struct speed_case it = {.n_jobs = 3, .work_us = {100000, 200000, 50}, .gpus = {8, 8, 8}};
+  uint32_t *const tables[] = {NULL, ppm, slow};
+  uint64_t digest[3];
+  for (int i = 0; i < 3; i++) {
+    it.speeds = (struct hr_speeds){.n_pools = 2, .ppm = tables[i]};
+    struct hr_result *result = run_case(&it);
+    digest[i] = result->digest;
+    hr_result_destroy(result);
+  }
+  CU_ASSERT_EQUAL(digest[0], digest[1]);
+  CU_ASSERT_NOT_EQUAL(digest[0], digest[2]);
+}
+
+static void a_table_for_other_pools_is_refused(void) {
+  uint32_t ppm[] = {1000000, 1000000};
+  char name[] = "p", gpu[] = "T4";
+  const int64_t zero[1] = {0};
+  const uint32_t gpus[1] = {1};
+  struct hr_trace trace = {.source = "test", .n_jobs = 1, .submit_us = zero, .work_us = zero, .gpus = gpus};
+  struct hr_pool_spec pool = {.name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 8};
+  struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_speeds speeds = {.n_pools = 2, .ppm = ppm};
+  struct hr_run_config config = {
+      .trace = &trace, .cluster = &cluster, .policy = &mover, .horizon_us = HR_NEVER_US, .speeds = &speeds};
+  struct hr_result *result = NULL;
+  struct hr_error error;
+  CU_ASSERT_EQUAL(hr_sim_run(&config, &result, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "the table of speeds is for 2 pools; the cluster has 1");
+}
+
+TEST_MAIN("sim speeds", TEST(work_and_time_are_exact), TEST(the_time_for_work_is_the_least),
+          TEST(a_job_runs_at_the_speed_of_its_pool), TEST(rows_are_found_by_model_and_gpus),
+          TEST(a_model_goes_only_where_it_runs), TEST(a_job_goes_on_at_another_speed),
+          TEST(checkpoints_are_made_by_work), TEST(speed_1_is_as_no_speed_at_all),
+          TEST(a_table_for_other_pools_is_refused))
