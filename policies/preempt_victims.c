@@ -45,7 +45,8 @@ static void sort_victims(struct hr__preemptor *preemptor) {
                                                               [HR__VICTIMS_LEAST_LOST] = by_loss,
                                                               [HR__VICTIMS_YOUNGEST] = by_age,
                                                               [HR__VICTIMS_LOWEST_PRIORITY] = by_priority};
-  qsort(preemptor->victims, preemptor->n_victims, sizeof *preemptor->victims, orders[preemptor->terms.victims]);
+  if (preemptor->n_victims > 1) /* there may be no list yet */
+    qsort(preemptor->victims, preemptor->n_victims, sizeof *preemptor->victims, orders[preemptor->terms.victims]);
 }
 
 /* ---- Who may be stopped ----------------------------------------------------------------------------- */

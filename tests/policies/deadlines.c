@@ -5,8 +5,8 @@
  */
 
 #include "harness.h"
-#include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "queue_choice.h"
 
 #include <string.h>
 
@@ -86,15 +86,16 @@ static int64_t paid(const struct deadline_case *c, int64_t rule) {
   struct hr_class_spec classes[HR_N_CLASSES];
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)
     classes[i] = (struct hr_class_spec){.checkpoint = HR_CHECKPOINT_CONTINUOUS};
-  struct hr_param_value params[16] = {{0}, {0}, {.integer = 1}, {.integer = rule}};
-  params[10].real = 60.0 * c->change;
+  struct hr_policy_choice choice = queue_choice("strict", "first-fit");
+  queue_set_place(&choice, "market", rule);
+  queue_set_number(&choice, "changeover_s", 60.0 * c->change);
   struct bill bill = {.c = c};
   struct hr_fold fold = {&bill, count, NULL};
   struct hr_cluster_spec cluster = {pools, 2};
   struct hr_run_config config = {.trace = &trace,
                                  .cluster = &cluster,
-                                 .policy = hr_policy_find("queue", NULL),
-                                 .params = params,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
                                  .horizon_us = 10 * c->n_steps * STEP_US,
                                  .check = true,
                                  .classes = classes,
@@ -103,6 +104,7 @@ static int64_t paid(const struct deadline_case *c, int64_t rule) {
   struct hr_result *result = NULL;
   struct hr_error error;
   CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
+  hr_policy_choice_finish(&choice);
   bool met = result->n_completed == 1 && hr_result_end_us(result, (hr_job){0}) <= deadline_us;
   hr_result_destroy(result);
   if (!met) return NEVER_MET;

@@ -3,8 +3,8 @@
 
 #include "harness.h"
 #include "headroom/ledger.h"
-#include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "queue_choice.h"
 #include "sim/philox.h"
 
 #include <math.h>
@@ -15,13 +15,17 @@
 
 static struct hr_result *run(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                              const struct hr_class_spec *classes, int64_t market_rule, struct hr_fold *fold) {
-  struct hr_param_value params[16] = {{0}, {.integer = 1}, {.integer = 1}, {.integer = market_rule}};
-  params[6].real = 1e-6; /* idle_release_s */
-  params[8].real = 1;    /* max_spot_share */
+  struct hr_policy_choice choice = queue_choice("skip", "first-fit");
+  queue_set_place(&choice, "market", market_rule);
+  queue_set(&choice, "spot_wait_s", "0");
+  queue_set(&choice, "spot_hold_s", "0");
+  queue_set(&choice, "idle_release_s", "0.000001");
+  queue_set(&choice, "reclaim_hours", "0");
+  queue_set(&choice, "return_to_spot", "false");
   struct hr_run_config config = {.trace = trace,
                                  .cluster = cluster,
-                                 .policy = hr_policy_find("queue", NULL),
-                                 .params = params,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
                                  .seed = 11,
                                  .horizon_us = HR_NEVER_US,
                                  .classes = classes,
@@ -30,6 +34,7 @@ static struct hr_result *run(const struct hr_trace *trace, const struct hr_clust
   struct hr_result *result = NULL;
   struct hr_error error;
   enum hr_status status = hr_sim_run(&config, &result, &error);
+  hr_policy_choice_finish(&choice);
   if (status != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
   return result;

@@ -3,8 +3,8 @@
  */
 
 #include "harness.h"
-#include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "queue_choice.h"
 
 #include <string.h>
 
@@ -73,12 +73,12 @@ static void run_with(const struct hr_trace *trace, const struct hr_cluster_spec 
     seconds_to_us(&classes[i]);
   }
   static const struct hr_param_value params[16] = {{0}};
-  struct hr_param_value queue[16] = {{.integer = 0}, {.integer = 1}, {.integer = 1}}; /* fifo, skip, first-fit */
+  struct hr_policy_choice queue = queue_choice("skip", "first-fit");
   struct hr_fold fold = {&outcome->log, log_event, NULL};
   struct hr_run_config config = {.trace = trace,
                                  .cluster = cluster,
-                                 .policy = policy ? policy : hr_policy_find("queue", NULL),
-                                 .params = policy ? params : queue,
+                                 .policy = policy ? policy : queue.ops,
+                                 .params = policy ? params : queue.params,
                                  .seed = 1,
                                  .horizon_us = horizon_us,
                                  .check = true,
@@ -87,6 +87,7 @@ static void run_with(const struct hr_trace *trace, const struct hr_cluster_spec 
                                  .n_folds = 1};
   memset(&outcome->log, 0, sizeof outcome->log);
   CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &outcome->result, &outcome->error), HR_OK);
+  hr_policy_choice_finish(&queue);
 }
 
 static void run_case(struct spot_case spot, struct outcome *outcome) {

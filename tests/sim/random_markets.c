@@ -6,8 +6,8 @@
  */
 
 #include "harness.h"
-#include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "queue_choice.h"
 
 #include <string.h>
 
@@ -39,7 +39,9 @@ struct random_case {
   struct hr_pool_spec pools[MOST_POOLS];
   struct hr_cluster_spec cluster;
   struct hr_class_spec classes[HR_N_CLASSES];
-  struct hr_param_value params[16]; /* of the queue: all but backfill and placement */
+  uint32_t market, spot_wait_s, spot_hold_s, idle_release_s, min_on_demand, reclaim_hours;
+  double max_spot_share;
+  bool returns;
   uint64_t seed;
 };
 
@@ -126,15 +128,14 @@ static void draw_classes(struct random_case *random) {
 }
 
 static void draw_market_rule(struct random_case *random) {
-  memset(random->params, 0, sizeof random->params);
-  random->params[3].integer = draw(4);
-  random->params[4].real = draw(2) ? draw(1000) : 0;      /* spot_wait_s */
-  random->params[5].real = draw(2) ? draw(1000) : 0;      /* spot_hold_s */
-  random->params[6].real = 1 + draw(1000);                /* idle_release_s */
-  random->params[7].integer = draw(3) ? 0 : draw(4);      /* min_on_demand */
-  random->params[8].real = draw(3) ? 1 : draw(11) / 10.0; /* max_spot_share */
-  random->params[11].integer = draw(2);                   /* return_to_spot */
-  random->params[9].real = draw(3);                       /* reclaim_hours */
+  random->market = draw(4);
+  random->spot_wait_s = draw(2) ? draw(1000) : 0;
+  random->spot_hold_s = draw(2) ? draw(1000) : 0;
+  random->idle_release_s = 1 + draw(1000);
+  random->min_on_demand = draw(3) ? 0 : draw(4);
+  random->max_spot_share = draw(3) ? 1 : draw(11) / 10.0;
+  random->returns = draw(2);
+  random->reclaim_hours = draw(3);
 }
 
 /* ---- The tracker ------------------------------------------------------------------------------------ */
@@ -290,19 +291,31 @@ static void tracker_init(struct tracker *tracker, const struct random_case *rand
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
+static struct hr_policy_choice chosen(const struct random_case *random, uint32_t backfill, uint32_t placement) {
+  struct hr_policy_choice choice = queue_choice("strict", "pool");
+  queue_set_place(&choice, "backfill", backfill);
+  queue_set_place(&choice, "placement", 1 + placement);
+  queue_set_place(&choice, "market", random->market);
+  queue_set_number(&choice, "spot_wait_s", random->spot_wait_s);
+  queue_set_number(&choice, "spot_hold_s", random->spot_hold_s);
+  queue_set_number(&choice, "idle_release_s", random->idle_release_s);
+  queue_set_number(&choice, "min_on_demand", random->min_on_demand);
+  queue_set_number(&choice, "max_spot_share", random->max_spot_share);
+  queue_set_number(&choice, "reclaim_hours", random->reclaim_hours);
+  queue_set_place(&choice, "return_to_spot", random->returns);
+  return choice;
+}
+
 static struct hr_result *run(const struct random_case *random, uint32_t backfill, uint32_t placement, bool check,
                              struct tracker *tracker) {
-  struct hr_param_value params[16];
-  memcpy(params, random->params, sizeof params);
-  params[1].integer = backfill;
-  params[2].integer = 1 + placement;
+  struct hr_policy_choice choice = chosen(random, backfill, placement);
   struct hr_fold fold = {tracker, track, NULL};
   struct hr_error error;
   tracker_init(tracker, random);
   struct hr_run_config config = {.trace = &random->trace,
                                  .cluster = &random->cluster,
-                                 .policy = hr_policy_find("queue", NULL),
-                                 .params = params,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
                                  .seed = random->seed,
                                  .horizon_us = INT64_C(3) * 86400 * HR_SECOND_US,
                                  .check = check,
@@ -311,6 +324,7 @@ static struct hr_result *run(const struct random_case *random, uint32_t backfill
                                  .n_folds = 1};
   struct hr_result *result = NULL;
   if (hr_sim_run(&config, &result, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  hr_policy_choice_finish(&choice);
   return result;
 }
 
@@ -362,7 +376,7 @@ static bool case_is_right(uint32_t number) {
     right = tracker.n_faults == 0 && fates_agree(&random, &tracker, checked) &&
             no_node_outlives_its_notice(&random, &tracker, checked->end_us);
     if (rules == 0) first = tracker;
-    if (random.params[3].integer == 0) right = right && markets_agree(&first, &tracker);
+    if (random.market == 0) right = right && markets_agree(&first, &tracker);
     struct hr_result *again = run(&random, rules / N_PLACEMENTS, rules % N_PLACEMENTS, false, &tracker);
     right = right && again && again->digest == checked->digest;
     hr_result_destroy(checked);
