@@ -12,8 +12,8 @@
  * GPUs from now on bounds the limits of those that could. This is asked after 1, 2, 4, ... reservations.
  */
 
+#include "policies/dispatch.h"
 #include "policies/profile.h"
-#include "policies/queue.h"
 
 /* Window lengths by size, four classes for each doubling. */
 enum { LENGTH_CLASSES = 4 * 64 };

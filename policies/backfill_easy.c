@@ -11,7 +11,7 @@
  * come after the one started last.
  */
 
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 
 struct candidate {
   struct hr__shape *shape;

@@ -4,7 +4,7 @@
  * not fit stays out, and the next job to start is the first among the heads of shapes that fit.
  */
 
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 
 /* The fitting shape whose head comes first, and its placement; NULL when none fits. */
 static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_placement *placement) {

@@ -4,7 +4,7 @@
  * it goes on not to fit, and there is nothing to do.
  */
 
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__shape *waiting = hr__active_shape(&queue->waiting, 0);

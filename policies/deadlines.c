@@ -15,8 +15,8 @@
  */
 
 #include "policies/deadlines.h"
+#include "policies/dispatch.h"
 #include "policies/omniscient.h"
-#include "policies/queue.h"
 
 __extension__ typedef __int128 wide;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What happens to jobs and nodes, told to the parts of the queue policy; and the moves that all of them use. */
 
-#include "policies/queue.h"
-#include "policies/quota.h"
+#include "policies/dispatch.h"
 
 void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener) {
   queue->listeners[queue->n_listeners++] = listener;
@@ -27,7 +26,7 @@ static struct hr__ticket ticket_for(struct hr__queue *queue, const struct hr_vie
   uint32_t priority = queue->parted ? (uint32_t)queue->trace->priority[job.id] : 0;
   ticket.lane = queue->order->lane ? queue->order->lane(queue, job) : priority;
   if (queue->order->lane) ticket.tenant = priority;
-  if (queue->quota) ticket.tenant = hr__quota_tenant(queue, job);
+  if (queue->quota) ticket.tenant = hr__tenant(queue, job);
   if (queue->backfill->value) ticket.value = queue->backfill->value(queue->trace, job);
   if (!queue->backfill->by_shape) return ticket;
   ticket.gpus = hr__gpus(queue, job);

@@ -3,7 +3,7 @@
    the end that was expected is kept, since what it follows from has changed when it is asked for again. */
 
 #include "policies/expectations.h"
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 
 /* Work that was kept need not be done again. */
 static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {

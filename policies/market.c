@@ -10,8 +10,8 @@
  */
 
 #include "policies/market.h"
+#include "policies/dispatch.h"
 #include "policies/dues.h"
-#include "policies/queue.h"
 
 #include <math.h>
 

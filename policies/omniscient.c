@@ -9,7 +9,7 @@
  */
 
 #include "policies/omniscient.h"
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Orders whose key a job has from its submission on. */
 
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 #include "policies/queue_params.h"
 
 #include <math.h>

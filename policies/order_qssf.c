@@ -7,7 +7,7 @@
  * Prediction looks at nothing that has not ended.
  */
 
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 #include "policies/queue_params.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * time at which it would if it ran from now on.
  */
 
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 
 static int64_t left_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   return queue->trace->work_us[job.id] - (view->kept_us ? view->kept_us[job.id] : 0);

@@ -5,7 +5,7 @@
  * run times and GPUs never change places: they are a lane.
  */
 
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 
 #include <math.h>
 #include <string.h>

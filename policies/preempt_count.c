@@ -12,7 +12,7 @@
  * A job that fits without a debt goes to the first such pool, another to the first in which it fits.
  */
 
-#include "policies/preemption.h"
+#include "policies/preempt_count.h"
 
 struct hr__start {
   struct hr__shape *shape;

@@ -6,7 +6,7 @@
  * enough could come free and the job can be placed.
  */
 
-#include "policies/preemption.h"
+#include "policies/preempt_victims.h"
 #include "policies/quota.h"
 
 #include <stdlib.h>
@@ -202,7 +202,8 @@ static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view 
 }
 
 enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                                   struct hr__shape *shape, struct hr_job_entry head, bool *started) {
+                                   struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
+                                   bool *started) {
   int64_t bound = queue->preemptor->terms.rule->bound(queue, view, head);
   uint32_t accept_class = hr_cluster_accept_class(queue->cluster, head.job), gpus = hr__gpus(queue, head.job);
   enum hr_status status = HR_OK;
@@ -218,5 +219,5 @@ enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view
   if (status != HR_OK) return status;
   if (!fits(queue, head.job, &placement)) return HR_INTERNAL;
   *started = true;
-  return hr__queue_start(queue, view, plan, shape, head, &placement, HR_REASON_IN_ORDER);
+  return hr__queue_start(queue, view, plan, shape, head, &placement, reason);
 }

@@ -5,7 +5,6 @@
  */
 
 #include "policies/preemption.h"
-#include "policies/quota.h"
 
 #define NOT_LISTED INT64_MIN
 
@@ -162,8 +161,7 @@ enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr
   return status;
 }
 
-/* Jobs that have run for long enough may be stopped from now on. */
-static enum hr_status end_sparing(struct hr__queue *queue, const struct hr_view *view) {
+enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr__due due;
   enum hr_status status = HR_OK;
@@ -223,85 +221,6 @@ enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view
 
 bool hr__preemption_holds(const struct hr__queue *queue) {
   return queue->preemptor->promised.id != HR_NONE;
-}
-
-/* ---- The pass --------------------------------------------------------------------------------------- */
-
-/* Who may start next: the first job of a shape, or of a lane whose shape's first job was refused, as others may be
-   stopped for it; or of one that quotas hold back. */
-struct next {
-  struct hr__shape *shape; /* NULL: nobody */
-  struct hr_job_entry entry;
-  struct hr__lane *lane; /* NULL where there are none */
-};
-
-static void consider(struct next *next, struct hr__shape *shape, struct hr_job_entry entry, struct hr__lane *lane) {
-  if (next->shape && !hr__entry_before(entry, next->entry)) return;
-  *next = (struct next){shape, entry, lane};
-}
-
-static void consider_shape(const struct hr__queue *queue, struct hr__shape *shape, struct next *next) {
-  uint32_t pass = queue->preemptor->n_passes;
-  struct hr__lane *lane = hr__waiting_first_lane(&queue->waiting, shape);
-  if (shape->refused != pass) {
-    consider(next, shape, shape->head, lane);
-    return;
-  }
-  while (lane && lane->refused == pass) lane = hr__waiting_next_lane(&queue->waiting, lane);
-  if (lane) consider(next, shape, lane->listed, lane);
-}
-
-static struct next next_in_order(struct hr__queue *queue) {
-  const struct hr__waiting *waiting = &queue->waiting;
-  uint32_t pass = queue->preemptor->n_passes;
-  struct next next = {0};
-  for (uint32_t i = 0; i < waiting->n_active; i++) {
-    consider_shape(queue, hr__active_shape(waiting, i), &next);
-  }
-  for (uint32_t i = 0; i < waiting->n_parked; i++) {
-    struct hr__lane *lane = waiting->parked[i];
-    if (lane->refused != pass && lane->jobs.count && hr__quota_is_turn(queue, lane->head.job))
-      consider(&next, lane->shape, lane->listed, lane);
-  }
-  return next;
-}
-
-/* Starts a job, or stops others for it; while one waits for others to leave nobody else is stopped. */
-static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                              const struct next *next, bool allowed, bool *started) {
-  struct hr__preemptor *preemptor = queue->preemptor;
-  hr_job job = next->entry.job;
-  struct hr_placement placement;
-  uint32_t accept_class = hr_cluster_accept_class(queue->cluster, job);
-  *started = allowed && hr__shape_fits(queue, hr__gpus(queue, job), accept_class, &placement);
-  if (!*started && preemptor->promised.id != HR_NONE) return HR_OK;
-  if (!*started) return hr__preempt_victims(queue, view, plan, next->shape, next->entry, started);
-  if (preemptor->promised.id == job.id) preemptor->promised = (hr_job){HR_NONE};
-  return hr__queue_start(queue, view, plan, next->shape, next->entry, &placement, HR_REASON_IN_ORDER);
-}
-
-static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  struct hr__preemptor *preemptor = queue->preemptor;
-  enum hr_status status = HR_OK;
-  preemptor->n_passes++;
-  for (struct next next; status == HR_OK && (next = next_in_order(queue)).shape;) {
-    bool started, allowed = hr__quota_allows(queue, next.entry.job);
-    status = try_job(queue, view, plan, &next, allowed, &started);
-    if (started) continue;
-    if (next.entry.job.id == preemptor->promised.id) break; /* nobody behind it takes what it waits for */
-    if (next.lane) next.lane->refused = preemptor->n_passes;
-    if (allowed) next.shape->refused = preemptor->n_passes;
-    if (allowed && !queue->backfill->passes_over) break;
-  }
-  return status;
-}
-
-enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  const struct hr__preemption_terms *terms = &queue->preemptor->terms;
-  bool by_count = terms->rule->by_order && queue->rule == HR_PLACE_POOL && !queue->quota && terms->grace_us == 0;
-  enum hr_status status = end_sparing(queue, view);
-  if (status != HR_OK || view->n_waiting == 0) return status;
-  return by_count ? hr__preempt_by_count(queue, view, plan) : pass_on_nodes(queue, view, plan);
 }
 
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {

@@ -4,8 +4,8 @@
 
 /* Stopping running jobs for waiting ones. */
 
+#include "policies/dispatch.h"
 #include "policies/dues.h"
-#include "policies/queue.h"
 
 /* Who may be stopped for whom: each running job has a key, and a waiting one may stop those whose key is above a bound
    of its own. */
@@ -75,9 +75,8 @@ struct hr__preemptor {
 /* Makes queue->preemptor, which listens. False: out of memory. */
 bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *env,
                            const struct hr__preemption_terms *terms);
-/* Starts waiting jobs in order, stopping others for them where the rule says so. Unless what waits is skipped, the
-   first job that cannot start all the same ends it. */
-enum hr_status hr__preemption_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+/* Before a pass: jobs that have run for long enough may be stopped from now on. */
+enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct hr_view *view);
 /* Whether what comes free is promised to a job that waits for others to leave: then nobody behind it starts. */
 bool hr__preemption_holds(const struct hr__queue *queue);
 /* After the pass: asks to be woken when a job that was spared need not be any more. */
@@ -95,10 +94,5 @@ enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view
 /* Likewise with grace: tells it to leave for the other. */
 enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                    hr_job job, hr_job promised);
-/* preempt_count.c: by count, with keys that say who comes first: exactly as if all jobs were placed in order. */
-enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
-/* preempt_victims.c: for a job that does not fit: chooses victims until it does; whether it was started. */
-enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                                   struct hr__shape *shape, struct hr_job_entry head, bool *started);
 
 #endif

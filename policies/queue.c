@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The composed policy: order x backfill x placement x preemption x market. */
 
-#include "policies/queue.h"
 #include "policies/deadlines.h"
+#include "policies/dispatch.h"
 #include "policies/expectations.h"
-#include "policies/preemption.h"
+#include "policies/preempt_pass.h"
 #include "policies/queue_params.h"
 #include "policies/quota.h"
 
@@ -156,7 +156,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 /* Jobs that fit: in order, then as the backfill has it. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                            const struct hr__backfill *backfill) {
-  enum hr_status status = queue->preemptor ? hr__preemption_pass(queue, view, plan) : HR_OK;
+  enum hr_status status = queue->preemptor ? hr__preempt_pass(queue, view, plan) : HR_OK;
   if (queue->preemptor && hr__preemption_holds(queue)) return status;
   return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, plan) : status;
 }

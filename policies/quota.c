@@ -13,10 +13,6 @@ struct hr__quota {
   bool guaranteed_only; /* jobs that would borrow are held back */
 };
 
-uint32_t hr__quota_tenant(const struct hr__queue *queue, hr_job job) {
-  return queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
-}
-
 static uint64_t milli_of(const struct hr__queue *queue, hr_job job) {
   return (uint64_t)hr__gpus(queue, job) * 1000;
 }
@@ -29,7 +25,7 @@ bool hr__quota_holds(void *self, const struct hr__lane *lane) {
 bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
   const struct hr__quota *quota = queue->quota;
   if (!quota || !quota->guaranteed_only) return true;
-  return !hr_quota_tree_borrows(quota->tree, hr__quota_tenant(queue, job), milli_of(queue, job));
+  return !hr_quota_tree_borrows(quota->tree, hr__tenant(queue, job), milli_of(queue, job));
 }
 
 /* Lanes that were held back are looked at again: where all shapes are one queue, a smaller job may have come first. */
@@ -42,26 +38,26 @@ enum hr_status hr__quota_guaranteed_only(struct hr__queue *queue, bool on) {
 bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
   uint64_t milli = milli_of(queue, job);
   if (!queue->quota || milli == 0) return true;
-  return hr_quota_tree_available(queue->quota->tree, hr__quota_tenant(queue, job)) >= (int64_t)milli;
+  return hr_quota_tree_available(queue->quota->tree, hr__tenant(queue, job)) >= (int64_t)milli;
 }
 
 bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim) {
-  return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__quota_tenant(queue, job),
-                                                   milli_of(queue, job), hr__quota_tenant(queue, victim));
+  return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job),
+                                                   hr__tenant(queue, victim));
 }
 
 void hr__quota_leave_out(const struct hr__queue *queue, hr_job job) {
-  if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__quota_tenant(queue, job), milli_of(queue, job));
+  if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job));
 }
 
 void hr__quota_put_back(const struct hr__queue *queue, hr_job job) {
-  if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__quota_tenant(queue, job), milli_of(queue, job));
+  if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job));
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct hr__quota *quota = queue->quota;
-  if (milli_of(queue, job) <= hr_quota_tree_potential(quota->tree, hr__quota_tenant(queue, job))) return HR_OK;
+  if (milli_of(queue, job) <= hr_quota_tree_potential(quota->tree, hr__tenant(queue, job))) return HR_OK;
   return hr__queue_give_up(queue, job, HR_REASON_OVER_QUOTA) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -69,13 +65,13 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement) {
   (void)view;
   (void)placement;
-  hr_quota_tree_take(queue->quota->tree, hr__quota_tenant(queue, job), milli_of(queue, job));
+  hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job));
   return HR_OK;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
-  hr_quota_tree_give(queue->quota->tree, hr__quota_tenant(queue, event->job), milli_of(queue, event->job));
+  hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, event->job), milli_of(queue, event->job));
   return hr__waiting_unpark(&queue->waiting);
 }
 

@@ -6,12 +6,10 @@
  * up.
  */
 
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 
 /* Makes queue->quota, which listens. False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env);
-/* The tenant whose quota a job counts against. */
-uint32_t hr__quota_tenant(const struct hr__queue *queue, hr_job job);
 /* For hr__waiting: whether a lane's jobs are beyond what their tenant may use now. `self`: the queue. */
 bool hr__quota_holds(void *self, const struct hr__lane *lane);
 /* Jobs within their tenants' guarantees go first: while this is on, all others are held back. */

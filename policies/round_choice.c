@@ -9,7 +9,7 @@
  * come later are: these must move or stop.
  */
 
-#include "policies/rounds.h"
+#include "policies/round_state.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * Nodes without a job that nobody waits for are given back, once a round.
  */
 
-#include "policies/rounds.h"
+#include "policies/round_state.h"
 
 enum { MILLI = 1000 };
 

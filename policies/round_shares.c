@@ -7,7 +7,7 @@
  */
 
 #include "policies/gavel_lp.h"
-#include "policies/rounds.h"
+#include "policies/round_state.h"
 
 #include <math.h>
 #include <stdlib.h>

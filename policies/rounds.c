@@ -5,7 +5,7 @@
  * for the same pool keeps its place and goes on. What comes free within a round is used at once, and nobody is stopped.
  */
 
-#include "policies/rounds.h"
+#include "policies/round_state.h"
 
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit", NULL};
 static const enum hr_placement_rule rules[] = {HR_PLACE_POOL, HR_PLACE_FIRST_FIT, HR_PLACE_BEST_FIT,

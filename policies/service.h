@@ -8,7 +8,7 @@
  * next queue at the microsecond at which its service reaches the threshold.
  */
 
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 
 struct hr__standing {
   int64_t entered_us;  /* when the job came into its queue */

@@ -19,7 +19,7 @@
  *            usage, U = own + (U of parent - own) x share among its siblings, all as parts of the total usage.
  */
 
-#include "policies/queue.h"
+#include "policies/dispatch.h"
 
 enum hr__share_rule { HR__SHARE_TREE, HR__SHARE_CLASSIC };
 

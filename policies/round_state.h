@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_POLICIES_ROUNDS_H
-#define HR_POLICIES_ROUNDS_H
+#ifndef HR_POLICIES_ROUND_STATE_H
+#define HR_POLICIES_ROUND_STATE_H
 
 /* The parts of the `rounds` policy: what share of its time each job should have where, and who runs in a round. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_POLICIES_QUEUE_H
-#define HR_POLICIES_QUEUE_H
+#ifndef HR_POLICIES_DISPATCH_H
+#define HR_POLICIES_DISPATCH_H
 
 /*
  * The `queue` policy as its parts see it: an order of jobs, a way to pass over those that do not fit, a placement rule,
@@ -67,6 +67,11 @@ struct hr__queue {
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
   return queue->trace->gpus[job.id];
+}
+
+/* HR_NONE for jobs without a tenant. */
+static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
+  return queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
 }
 
 /* Where a job of this shape would go now; false when it does not fit. Jobs without GPUs go anywhere. */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_PREEMPT_PASS_H
+#define HR_POLICIES_PREEMPT_PASS_H
+
+/* Starting waiting jobs in order, stopping others for them where the rule says so. */
+
+#include "policies/preemption.h"
+
+/* Unless what waits is skipped, the first job that cannot start all the same ends it. */
+enum hr_status hr__preempt_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+
+#endif
