@@ -240,12 +240,18 @@ static bool are_cut(const struct hr_compare_config *config) {
   return false;
 }
 
-/* A label, behind a number where any of them must be cut; of one with parameters the last matter most. */
+/* A label, behind a number where any of them must be cut: then names do without their parameters, but of those of
+   `queue` the last matter most, and of a path its end. */
 static char *make_title(struct table *table, uint32_t contender) {
   const char *label = table->comparison->config.contenders[contender].label;
   char number[16] = "", text[HR__FIGURE_BYTES * 2];
   if (table->numbered) snprintf(number, sizeof number, "%" PRIu32 " ", contender + 1);
-  char *shown = hr__fitted(&table->console, label, NAME_WIDTH - 1 - strlen(number), strchr(label, ':') != NULL);
+  bool is_name = table->numbered && strncmp(label, "queue:", 6) != 0;
+  char *name = strndup(label, is_name ? strcspn(label, ":") : strlen(label));
+  if (!name) return NULL;
+  char *shown =
+      hr__fitted(&table->console, name, NAME_WIDTH - 1 - strlen(number), !is_name || strchr(name, '/') != NULL);
+  free(name);
   if (!shown) return NULL;
   snprintf(text, sizeof text, "%s%s", number, shown);
   free(shown);
