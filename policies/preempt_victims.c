@@ -85,9 +85,19 @@ static bool add_victim(struct hr__queue *queue, const struct hr_view *view, stru
   return true;
 }
 
+/* Whether a job has a node that nothing more starts on: it could not be put back, and will be stopped anyhow. */
+static bool is_leaving(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr_slice one;
+  if (!hr_cluster_changes(queue->cluster)) return false;
+  struct hr_placement placement = hr_view_placement(view, job, &one);
+  for (uint32_t i = 0; i < placement.n_slices; i++)
+    if (hr_cluster_node_state(queue->cluster, placement.slices[i].node) != HR_NODE_UP) return true;
+  return false;
+}
+
 /* Whether a running job may be stopped for one that waits. One that has only just started may not. */
 static bool is_fair_game(const struct hr__queue *queue, const struct hr_view *view, hr_job job, hr_job victim) {
-  if (view->attempt_us[victim.id] == view->now_us) return false;
+  if (view->attempt_us[victim.id] == view->now_us || is_leaving(queue, view, victim)) return false;
   return !queue->preemptor->terms.rule->by_quota || hr__quota_may_reclaim(queue, job, victim);
 }
 

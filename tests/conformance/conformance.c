@@ -3,7 +3,7 @@
  * What every policy must do, whatever it is for: never over capacity, gangs whole, no job lost or started twice, the
  * same run twice, nothing amiss when the queue is empty, when nodes go with notice or without, and when memory ends;
  * and no starvation where a policy promises none. Each policy goes through all combinations of its main choices, and
- * each of its other choices once.
+ * each of its other choices once; one that stops jobs for others, and keeps quotas, in each of its orders.
  *
  *   conformance [POLICY[:key=value,...]...]     a name, or a shared object's path; default: all that are built in
  */
@@ -27,7 +27,8 @@ enum kind { STANDING, NOTICED, UNNOTICED, N_KINDS };
 struct workload {
   enum kind kind;
   int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], limit_us[MOST_JOBS], deadline_us[MOST_JOBS];
-  uint32_t gpus[MOST_JOBS], model[MOST_JOBS];
+  uint32_t gpus[MOST_JOBS], model[MOST_JOBS], tenant[MOST_JOBS], user[MOST_JOBS];
+  int32_t priority[MOST_JOBS];
   struct hr_trace trace;
   struct hr_speed_row rows[N_MODELS];
   uint32_t speeds_ppm[(N_MODELS + 1) * N_POOLS];
@@ -37,6 +38,16 @@ struct workload {
   struct hr_cluster_spec cluster;
   struct hr_class_spec classes[HR_N_CLASSES];
 };
+
+/* Two tenants in a cohort that may borrow a little, one beside it that may not have much; another is not named. */
+static char quota_names[][8] = {"cohort", "a", "b", "c"};
+#define NO HR_NO_LIMIT
+static struct hr_quota_node quota_nodes[] = {{quota_names[0], HR_NONE, false, 0, 3000, NO, NO, 1},
+                                             {quota_names[1], 0, true, 4000, NO, 1000, NO, 1},
+                                             {quota_names[2], 0, true, 2000, NO, NO, 6000, 2},
+                                             {quota_names[3], HR_NONE, true, 2000, NO, NO, 4000, 1}};
+static const struct hr_quota_spec quotas = {quota_nodes, 4, {NULL, HR_NONE, true, 0, NO, NO, NO, 1}};
+static const char *const tenants[] = {"a", "b", "c", "d"}, *const users[] = {"u", "v"};
 
 static uint64_t random_state;
 
@@ -57,13 +68,23 @@ static void draw_jobs(struct workload *workload) {
     workload->deadline_us[i] = at_us + minute_us * 240;
     workload->gpus[i] = draw(10) ? 1 + draw(draw(4) ? 4 : 10) : draw(2) * 40;
   }
+  for (uint32_t i = 0; i < n_jobs; i++) {
+    workload->tenant[i] = draw(5) ? draw(4) : HR_NONE;
+    workload->user[i] = draw(2);
+    workload->priority[i] = (int32_t)draw(4);
+  }
   workload->trace = (struct hr_trace){.source = "random",
                                       .n_jobs = n_jobs,
                                       .submit_us = workload->submit_us,
                                       .work_us = workload->work_us,
                                       .limit_us = workload->limit_us,
                                       .deadline_us = workload->deadline_us,
-                                      .gpus = workload->gpus};
+                                      .gpus = workload->gpus,
+                                      .tenant = workload->tenant,
+                                      .user = workload->user,
+                                      .priority = workload->priority,
+                                      .tenants = {4, tenants},
+                                      .users = {2, users}};
 }
 
 /* Two pools; in the last two kinds one of them is spot capacity that comes and goes. */
@@ -131,6 +152,7 @@ static void draw_speeds(struct workload *workload) {
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
 static unsigned n_runs, n_failed;
+static bool with_quotas;
 
 /* With what differs from the defaults. */
 static void fail(const struct hr_policy_choice *choice, const char *property, const char *words) {
@@ -140,6 +162,7 @@ static void fail(const struct hr_policy_choice *choice, const char *property, co
     const char *value = hr_policy_choice_text(choice, i, buffer);
     if (strcmp(value, choice->ops->params[i].fallback) != 0) printf(" %s=%s", choice->ops->params[i].key, value);
   }
+  if (with_quotas) printf(" with quotas");
   printf(": %s: %s\n", property, words);
   n_failed++;
 }
@@ -156,6 +179,7 @@ static enum hr_status run(const struct workload *workload, const struct hr_polic
                                  .classes = workload->classes,
                                  .folds = fold,
                                  .n_folds = fold != NULL,
+                                 .quotas = with_quotas ? &quotas : NULL,
                                  .speeds = workload->speeds.n_rows ? &workload->speeds : NULL};
   *result = NULL;
   n_runs++;
@@ -284,6 +308,39 @@ static void check_asides(struct hr_policy_choice *choice) {
   }
 }
 
+/* The next value of a choice, round and round. */
+static void turn(struct hr_policy_choice *choice, const char *key) {
+  for (size_t i = 0; i < choice->n_params; i++)
+    if (strcmp(choice->ops->params[i].key, key) == 0 && !choice->ops->params[i].choices[++choice->params[i].integer])
+      choice->params[i].integer = 0;
+}
+
+static const struct hr_param *find_choice(const struct hr_policy_choice *choice, const char *key) {
+  for (size_t i = 0; i < choice->n_params; i++)
+    if (choice->ops->params[i].type == HR_PARAM_CHOICE && strcmp(choice->ops->params[i].key, key) == 0)
+      return &choice->ops->params[i];
+  return NULL;
+}
+
+/* Each order with each way to stop jobs that all orders can, with quotas and without; other choices in turn. */
+static void check_stops(struct hr_policy_choice *choice) {
+  static const char *const preemptions[] = {"priority", "reclaim"}, *const others[] = {"backfill", "victims"};
+  const struct hr_param *order = find_choice(choice, "order");
+  struct hr_error error;
+  if (!order || !find_choice(choice, "preemption")) return;
+  for (uint32_t i = 0; order->choices[i]; i++)
+    for (uint32_t k = 0; k < 4; k++) {
+      choice->params[order - choice->ops->params].integer = i;
+      if (hr_policy_choice_set(choice, "preemption", preemptions[k % 2], &error) != HR_OK) return;
+      with_quotas = k / 2 == 0;
+      for (uint32_t o = 0; o < 2; o++) turn(choice, others[o]);
+      if (k % 2) turn(choice, "placement");
+      if (k % 2 == 0) turn(choice, "preempted");
+      check_settings(choice);
+    }
+  with_quotas = false;
+}
+
 static enum hr_status choose(struct hr_policy_choice *choice, char *text, struct hr_error *error) {
   char *pairs = strchr(text, ':');
   if (pairs) *pairs++ = '\0';
@@ -307,6 +364,7 @@ static int check_policy(const char *name) {
   if (status == HR_OK) {
     check_combinations(&choice, 0);
     check_asides(&choice);
+    check_stops(&choice);
     printf("%s: %u runs, %u failed\n", name, n_runs, n_failed);
   } else {
     printf("FAILED: %s\n", error.text);

@@ -121,8 +121,9 @@ static bool fits_somewhere(const struct tracker *tracker, uint32_t job) {
 
 void tracker_check_end(struct tracker *tracker, const struct hr_result *result) {
   for (uint32_t job = 0; job < tracker->trace->n_jobs; job++) {
-    if (tracker->state[job] == HR_JOB_REJECTED && fits_somewhere(tracker, job) &&
-        result->reason[job] != HR_REASON_POLICY)
+    uint8_t reason = result->reason[job];
+    bool by_policy = reason == HR_REASON_POLICY || reason == HR_REASON_KILLED || reason == HR_REASON_OVER_QUOTA;
+    if (tracker->state[job] == HR_JOB_REJECTED && fits_somewhere(tracker, job) && !by_policy)
       broken(tracker, "job %" PRIu32 " fits and was rejected", job);
     if (tracker->state[job] != HR_JOB_REJECTED && tracker->state[job] != HR_JOB_COMPLETED)
       broken(tracker, "job %" PRIu32 " is lost: it never ended", job);
