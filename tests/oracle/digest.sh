@@ -61,22 +61,31 @@ compare() {
   echo "$label: $(sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' "$build_dir/first.json")"
 }
 
-# compare_policies LABEL ARGUMENTS...
+plain='fifo:strict:best-fit:auto sjf:skip:worst-fit:auto fifo:easy:pool:auto smallest:easy:best-fit:auto
+  priority:conservative:first-fit:auto'
+# Whose keys are worked out in floating point, or move; and who stops others.
+others='srtf:skip:pool:auto las:skip:best-fit:auto gittins:easy:pool:auto edf:skip:best-fit:order f1:easy:best-fit:auto
+  wfp3:conservative:best-fit:auto qssf:skip:pool:auto fair-share:easy:best-fit:auto drf:skip:worst-fit:auto
+  multifactor:conservative:pool:auto priority:skip:best-fit:priority fifo:skip:first-fit:priority'
+
+# compare_policies LABEL POLICIES ARGUMENTS...
 compare_policies() {
   trace=$1
-  shift
-  for policy in fifo:strict:best-fit sjf:skip:worst-fit fifo:easy:pool smallest:easy:best-fit \
-    priority:conservative:first-fit; do
+  policies=$2
+  shift 2
+  for policy in $policies; do
     order=${policy%%:*}
     rest=${policy#*:}
+    preemption=${rest##*:}
+    rest=${rest%:*}
     compare "$trace, $policy" "$@" --set "policy.order=$order" --set "policy.backfill=${rest%%:*}" \
-      --set "policy.placement=${rest#*:}"
+      --set "policy.placement=${rest#*:}" --set "policy.preemption=$preemption"
   done
 }
 
-compare_policies demo "$source_dir/scenarios/demo.json"
+compare_policies demo "$plain $others" "$source_dir/scenarios/demo.json"
 if [ -e "$helios" ]; then
-  compare_policies helios "$source_dir/scenarios/helios.json" --trace "$helios"
+  compare_policies helios "$plain" "$source_dir/scenarios/helios.json" --trace "$helios"
 else
   echo "*** SKIPPED: real trace $helios is not there ***"
 fi

@@ -24,6 +24,22 @@ static void a_value_is_read_back_as_set(void) {
   hr_policy_choice_finish(&choice);
 }
 
+static void numbers_are_written_as_short_as_they_are_read(void) {
+  struct hr_policy_choice choice;
+  char buffer[32];
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "queue", NULL), HR_OK);
+  for (size_t i = 0; i < choice.n_params; i++)
+    CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&choice, i, buffer), choice.ops->params[i].fallback);
+  size_t decay = 0;
+  while (strcmp(choice.ops->params[decay].key, "qssf_decay") != 0) decay++;
+  static const char *const texts[] = {"0.1", "0.333333333333333", "0.30000000000000004", "1e-07", "0"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    CU_ASSERT_EQUAL(hr_policy_choice_set(&choice, "qssf_decay", texts[i], NULL), HR_OK);
+    CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&choice, decay, buffer), texts[i]);
+  }
+  hr_policy_choice_finish(&choice);
+}
+
 static void slips_are_answered_with_what_would_be_right(void) {
   struct hr_policy_choice choice;
   struct hr_error error = {0};
@@ -80,4 +96,5 @@ static void slips_in_settings_are_answered_too(void) {
 
 TEST_MAIN("policy registry", TEST(a_setting_is_its_policy_with_values), TEST(slips_in_settings_are_answered_too),
           TEST(defaults_are_the_table_s), TEST(a_value_is_read_back_as_set),
-          TEST(slips_are_answered_with_what_would_be_right), TEST(every_policy_is_complete))
+          TEST(numbers_are_written_as_short_as_they_are_read), TEST(slips_are_answered_with_what_would_be_right),
+          TEST(every_policy_is_complete))
