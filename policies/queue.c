@@ -66,7 +66,8 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
 /* Among jobs that ask for the same, those behind the first may stop others that it may not. */
 static bool is_parted(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
-  return by_priority && queue->backfill->by_shape && queue->order != &hr__order_priority && env->jobs->priority;
+  bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
+  return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
 }
 
 /* Where an order has no lanes of its own but quotas, or preemption, need some. */

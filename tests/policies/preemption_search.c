@@ -41,6 +41,7 @@ static uint32_t first_node(const struct lab *lab, uint32_t pool) {
 }
 
 static void free_gpus(const struct watch *w, const bool *gone, uint32_t *free) {
+  memset(free, 0, MOST_NODES * sizeof *free);
   for (uint32_t p = 0, node = 0; p < w->lab->n_pools; p++)
     for (uint32_t i = 0; i < w->lab->pools[p].nodes; i++) {
       const struct hr_pool_spec *pool = &w->lab->pools[p];
@@ -194,7 +195,9 @@ static uint32_t check_case(uint32_t number, const char *order, const char *place
                          .by_priority = strcmp(order, "priority") == 0,
                          .strict = number % 2 && strcmp(order, "priority") == 0,
                          .min_run_us = min_run_s * HR_SECOND_US};
-  lab_set(&lab, "order", order);
+  bool ages = strcmp(order, "aging") == 0;
+  lab_set(&lab, "order", ages ? "priority" : order);
+  lab_set(&lab, "aging_s", ages ? "4" : "0");
   lab_set(&lab, "backfill", watch.strict ? "strict" : "skip");
   lab_set(&lab, "placement", placement);
   lab_set(&lab, "preemption", "priority");
@@ -225,6 +228,7 @@ static void none_is_stopped_in_vain(void) {
 /* Who may stop others may do so from behind those that may not. */
 static void nor_under_an_order_that_is_not_by_priority(void) {
   check_cases("fifo");
+  check_cases("aging");
   check_cases("wfp3");
   check_cases("drf");
 }
