@@ -54,10 +54,22 @@ static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *vie
   struct hr_placement placement;
   uint32_t accept_class = hr_cluster_accept_class(queue->cluster, job);
   *started = allowed && hr__shape_fits(queue, hr__gpus(queue, job), accept_class, &placement);
-  if (!*started && preemptor->promised.id != HR_NONE) return HR_OK;
+  if (!*started && hr__preemption_holds(queue)) return HR_OK;
   if (!*started) return hr__preempt_victims(queue, view, plan, next->shape, next->entry, reason, started);
   if (preemptor->promised.id == job.id) preemptor->promised = (hr_job){HR_NONE};
   return hr__queue_start(queue, view, plan, next->shape, next->entry, &placement, reason);
+}
+
+static int32_t priority_of(const struct hr__queue *queue, hr_job job) {
+  return queue->trace->priority ? queue->trace->priority[job.id] : 0;
+}
+
+/* Whether a job could have been stopped for the one that others have left for, or leave for: it does not take what
+   they left, even where it is before that one in order. */
+static bool must_give_way(const struct hr__queue *queue, hr_job job) {
+  hr_job promised = queue->preemptor->promised;
+  if (promised.id == HR_NONE || queue->preemptor->terms.rule != &hr__preemption_priority) return false;
+  return priority_of(queue, job) < priority_of(queue, promised);
 }
 
 static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
@@ -66,13 +78,15 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
   enum hr_reason reason = HR_REASON_IN_ORDER;
   preemptor->n_passes++;
   for (struct next next; status == HR_OK && (next = next_in_order(queue)).shape;) {
-    bool started, allowed = hr__quota_allows(queue, next.entry.job);
-    status = try_job(queue, view, plan, &next, reason, allowed, &started);
+    bool started = false, allowed = hr__quota_allows(queue, next.entry.job);
+    bool gives_way = must_give_way(queue, next.entry.job);
+    if (!gives_way) status = try_job(queue, view, plan, &next, reason, allowed, &started);
     if (started) continue;
-    if (next.entry.job.id == preemptor->promised.id) break; /* nobody behind it takes what it waits for */
+    if (next.entry.job.id == preemptor->promised.id && hr__preemption_holds(queue))
+      break; /* nobody behind it takes what it waits for */
     if (next.lane) next.lane->refused = preemptor->n_passes;
     if (allowed) next.shape->refused = preemptor->n_passes;
-    if (allowed && !queue->backfill->passes_over) break;
+    if (allowed && !gives_way && !queue->backfill->passes_over) break;
     reason = HR_REASON_BACKFILL;
   }
   return status;

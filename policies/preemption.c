@@ -89,7 +89,7 @@ static bool forget_leaving(struct hr__queue *queue, const struct hr_event *event
   struct hr__preemptor *preemptor = queue->preemptor;
   if (!preemptor->leaves || !preemptor->leaves[event->job.id]) return true;
   preemptor->leaves[event->job.id] = false;
-  if (--preemptor->n_leaving == 0) preemptor->promised = (hr_job){HR_NONE};
+  preemptor->n_leaving--;
   bool killed = preemptor->terms.stopped == HR__STOPPED_KILLED && event->kind == HR_EVENT_INTERRUPT;
   return !killed || hr__queue_give_up(queue, event->job, HR_REASON_KILLED);
 }
@@ -220,10 +220,11 @@ enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view
 }
 
 bool hr__preemption_holds(const struct hr__queue *queue) {
-  return queue->preemptor->promised.id != HR_NONE;
+  return queue->preemptor->promised.id != HR_NONE && queue->preemptor->n_leaving > 0;
 }
 
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   int64_t next_us = hr__dues_first_us(&queue->preemptor->spared);
+  if (queue->preemptor->n_leaving == 0) queue->preemptor->promised = (hr_job){HR_NONE};
   return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
 }

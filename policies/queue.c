@@ -67,7 +67,8 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
 static bool is_parted(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
   bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
-  return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
+  bool passes = queue->backfill->by_shape || hr__queue_param_us(env, "grace_s") > 0;
+  return by_priority && passes && !in_order && env->jobs->priority;
 }
 
 /* Where an order has no lanes of its own but quotas, or preemption, need some. */

@@ -149,6 +149,55 @@ static void each_attempt_is_spared(void) {
   lab_finish(&lab);
 }
 
+/* ---- With grace ------------------------------------------------------------------------------------- */
+
+static void begin_with_grace(struct lab *lab, const char *preempted) {
+  begin(lab, "fifo");
+  lab_set(lab, "preemption", "priority");
+  lab_set(lab, "preempted", preempted);
+  lab_set(lab, "grace_s", "60");
+}
+
+static void one_that_is_told_to_leave_has_its_grace(void) {
+  struct lab lab;
+  for (int k = 0; k < 8; k++) {
+    static const char *const backfills[] = {"strict", "skip", "easy", "conservative"};
+    int i = k % 2;
+    begin_with_grace(&lab, i ? "requeue" : "checkpoint");
+    lab_set(&lab, "backfill", backfills[k / 2]);
+    run(&lab);
+    STARTS(1, 310 * S + 1);
+    ENDS(1, 360 * S + 1);
+    CU_ASSERT_EQUAL(fate(&lab, 0)->lost_us, i ? 310 * S + 1 : 0);
+    ENDS(0, 360 * S + 1 + 30 * S + 1000 * S - (i ? 0 : 310 * S + 1));
+    lab_finish(&lab);
+  }
+}
+
+/* A third job, of no priority, does not get in between. */
+static void or_is_killed_after_it(void) {
+  struct lab lab;
+  begin_with_grace(&lab, "kill");
+  lab_add_job(&lab, (struct lab_job){.submit_us = 260 * S, .work_us = 7 * S, .gpus = 1});
+  run(&lab);
+  CU_ASSERT_EQUAL(lab.result->state[0], HR_JOB_REJECTED);
+  CU_ASSERT_EQUAL(lab.result->reason[0], HR_REASON_KILLED);
+  STARTS(1, 310 * S + 1);
+  STARTS(2, 360 * S + 1);
+  lab_finish(&lab);
+}
+
+static void or_ends_before(void) {
+  struct lab lab;
+  begin_with_grace(&lab, "requeue");
+  lab.jobs[0].work_us = 300 * S;
+  run(&lab);
+  ENDS(0, 300 * S);
+  CU_ASSERT_EQUAL(fate(&lab, 0)->attempts, 1);
+  STARTS(1, 300 * S);
+  lab_finish(&lab);
+}
+
 /* ---- With quotas ------------------------------------------------------------------------------------ */
 
 /* Two tenants are guaranteed four GPUs each; the first borrows the other's. */
@@ -192,4 +241,5 @@ TEST_MAIN("preemption", TEST(what_is_beyond_the_last_checkpoint_is_lost), TEST(w
           TEST(unless_they_are_to_begin_anew), TEST(or_with_checkpoints_too),
           TEST(what_is_lost_counts_as_work_that_remains), TEST(who_is_killed_is_rejected_and_frees_its_place),
           TEST(one_that_is_spared_is_stopped_in_time), TEST(each_attempt_is_spared),
+          TEST(one_that_is_told_to_leave_has_its_grace), TEST(or_is_killed_after_it), TEST(or_ends_before),
           TEST(one_that_is_spared_is_reclaimed_in_time), TEST(who_waits_for_its_quota_is_served_when_ranks_change))
