@@ -68,6 +68,21 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
 }
 
+/* How a waiting job stands in the queue: an order gives it the same key as when it came. */
+static struct hr_job_entry entry_of(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                    struct hr__shape **shape) {
+  struct hr__ticket ticket = ticket_for(queue, view, job);
+  *shape = hr__waiting_shape(&queue->waiting, ticket.gpus, ticket.accept_class);
+  return (struct hr_job_entry){ticket.key, job, ticket.value};
+}
+
+enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                   hr_job job, const struct hr_placement *placement, enum hr_reason reason) {
+  struct hr__shape *shape;
+  struct hr_job_entry entry = entry_of(queue, view, job, &shape);
+  return hr__queue_start(queue, view, plan, shape, entry, placement, reason);
+}
+
 enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                         struct hr__shape **blocked) {
   enum hr_status status = HR_OK;
@@ -92,11 +107,10 @@ bool hr__queue_give_up(struct hr__queue *queue, hr_job job, enum hr_reason reaso
 
 static enum hr_status reject(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
                              enum hr_reason reason) {
-  struct hr__ticket ticket = ticket_for(queue, view, job);
-  struct hr__shape *shape = hr__waiting_shape(&queue->waiting, ticket.gpus, ticket.accept_class);
+  struct hr__shape *shape;
+  struct hr_job_entry entry = entry_of(queue, view, job, &shape);
   enum hr_status status = hr_plan_reject(plan, job, reason);
   TELL(queue, status, job_rejected, view, job);
-  struct hr_job_entry entry = {ticket.key, job, ticket.value};
   return status == HR_OK ? hr__waiting_remove(&queue->waiting, shape, entry) : status;
 }
 

@@ -97,6 +97,9 @@ enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *
 enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason);
+/* Likewise a waiting job wherever it is in the queue. */
+enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                   hr_job job, const struct hr_placement *placement, enum hr_reason reason);
 /* Starts jobs in order until one does not fit, and returns its shape in `blocked`, NULL when none waits. */
 enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                         struct hr__shape **blocked);

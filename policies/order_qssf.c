@@ -33,6 +33,7 @@ struct user {
 struct qssf {
   double decay, similarity;
   struct mean all;
+  int64_t *key;       /* by job, since it waits */
   struct user *users; /* the last one is that of jobs without a user */
   struct habit *habits;
   uint32_t n_habits, habits_capacity;
@@ -50,7 +51,8 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   qssf->decay = hr__queue_param(env, "qssf_decay")->real;
   qssf->similarity = hr__queue_param(env, "qssf_similarity")->real;
   qssf->users = hr_arena_alloc(env->arena, ((size_t)env->jobs->users.count + 1) * sizeof *qssf->users);
-  return qssf->users ? HR_OK : HR_NO_MEMORY;
+  qssf->key = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof *qssf->key);
+  return qssf->users && qssf->key ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t user_of(const struct hr__queue *queue, hr_job job) {
@@ -119,11 +121,19 @@ static double predicted_us(const struct hr__queue *queue, hr_job job) {
   return limit_us >= 0 ? (double)limit_us : 0;
 }
 
-static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
+  struct qssf *qssf = queue->order_state;
   int64_t estimate_us = queue->trace->estimate_us ? queue->trace->estimate_us[job.id] : HR_UNKNOWN_US;
   double run_us = estimate_us >= 0 ? (double)estimate_us : predicted_us(queue, job);
-  return llround(fmin(run_us * hr__gpus(queue, job), 0x1p62));
+  qssf->key[job.id] = llround(fmin(run_us * hr__gpus(queue, job), 0x1p62));
+  return HR_OK;
+}
+
+static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  const struct qssf *qssf = queue->order_state;
+  return qssf->key[job.id];
 }
 
 /* ---- Learning --------------------------------------------------------------------------------------- */
@@ -163,6 +173,6 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   return HR_OK;
 }
 
-static const struct hr__listener listener = {.job_stops = job_stops};
+static const struct hr__listener listener = {.job_waits = job_waits, .job_stops = job_stops};
 
 const struct hr__order hr__order_qssf = {.key = key, .create = create, .listener = &listener};

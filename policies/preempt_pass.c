@@ -46,30 +46,15 @@ static struct next next_in_order(struct hr__queue *queue) {
   return next;
 }
 
-/* Starts a job, or stops others for it; while one waits for others to leave nobody else is stopped. */
+/* Starts a job, or stops others for it. */
 static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                               const struct next *next, enum hr_reason reason, bool allowed, bool *started) {
-  struct hr__preemptor *preemptor = queue->preemptor;
   hr_job job = next->entry.job;
   struct hr_placement placement;
   uint32_t accept_class = hr_cluster_accept_class(queue->cluster, job);
   *started = allowed && hr__shape_fits(queue, hr__gpus(queue, job), accept_class, &placement);
-  if (!*started && hr__preemption_holds(queue)) return HR_OK;
   if (!*started) return hr__preempt_victims(queue, view, plan, next->shape, next->entry, reason, started);
-  if (preemptor->promised.id == job.id) preemptor->promised = (hr_job){HR_NONE};
   return hr__queue_start(queue, view, plan, next->shape, next->entry, &placement, reason);
-}
-
-static int32_t priority_of(const struct hr__queue *queue, hr_job job) {
-  return queue->trace->priority ? queue->trace->priority[job.id] : 0;
-}
-
-/* Whether a job could have been stopped for the one that others have left for, or leave for: it does not take what
-   they left, even where it is before that one in order. */
-static bool must_give_way(const struct hr__queue *queue, hr_job job) {
-  hr_job promised = queue->preemptor->promised;
-  if (promised.id == HR_NONE || queue->preemptor->terms.rule != &hr__preemption_priority) return false;
-  return priority_of(queue, job) < priority_of(queue, promised);
 }
 
 static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
@@ -78,24 +63,37 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
   enum hr_reason reason = HR_REASON_IN_ORDER;
   preemptor->n_passes++;
   for (struct next next; status == HR_OK && (next = next_in_order(queue)).shape;) {
-    bool started = false, allowed = hr__quota_allows(queue, next.entry.job);
-    bool gives_way = must_give_way(queue, next.entry.job);
-    if (!gives_way) status = try_job(queue, view, plan, &next, reason, allowed, &started);
+    bool started, allowed = hr__quota_allows(queue, next.entry.job);
+    status = try_job(queue, view, plan, &next, reason, allowed, &started);
+    if (hr__preemption_holds(queue)) break;
     if (started) continue;
-    if (next.entry.job.id == preemptor->promised.id && hr__preemption_holds(queue))
-      break; /* nobody behind it takes what it waits for */
     if (next.lane) next.lane->refused = preemptor->n_passes;
     if (allowed) next.shape->refused = preemptor->n_passes;
-    if (allowed && !gives_way && !queue->backfill->passes_over) break;
+    if (allowed && !queue->backfill->passes_over) break;
     reason = HR_REASON_BACKFILL;
   }
   return status;
 }
 
+static enum hr_status keep_promise(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  struct hr__preemptor *preemptor = queue->preemptor;
+  hr_job job = preemptor->promised;
+  struct hr_placement placement;
+  if (job.id == HR_NONE) return HR_OK;
+  bool fits = hr__quota_allows(queue, job) &&
+              hr__shape_fits(queue, hr__gpus(queue, job), hr_cluster_accept_class(queue->cluster, job), &placement);
+  if (fits || preemptor->n_leaving == 0) preemptor->promised = (hr_job){HR_NONE};
+  return fits ? hr__queue_start_job(queue, view, plan, job, &placement, HR_REASON_IN_ORDER) : HR_OK;
+}
+
+enum hr_status hr__preempt_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  enum hr_status status = hr__preemption_end_sparing(queue, view);
+  return status == HR_OK ? keep_promise(queue, view, plan) : status;
+}
+
 enum hr_status hr__preempt_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   const struct hr__preemption_terms *terms = &queue->preemptor->terms;
   bool by_count = terms->rule->by_order && queue->rule == HR_PLACE_POOL && !queue->quota && terms->grace_us == 0;
-  enum hr_status status = hr__preemption_end_sparing(queue, view);
-  if (status != HR_OK || view->n_waiting == 0) return status;
+  if (view->n_waiting == 0) return HR_OK;
   return by_count ? hr__preempt_by_count(queue, view, plan) : pass_on_nodes(queue, view, plan);
 }

@@ -220,11 +220,10 @@ enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view
 }
 
 bool hr__preemption_holds(const struct hr__queue *queue) {
-  return queue->preemptor->promised.id != HR_NONE && queue->preemptor->n_leaving > 0;
+  return queue->preemptor->promised.id != HR_NONE;
 }
 
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   int64_t next_us = hr__dues_first_us(&queue->preemptor->spared);
-  if (queue->preemptor->n_leaving == 0) queue->preemptor->promised = (hr_job){HR_NONE};
   return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
 }

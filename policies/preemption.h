@@ -77,7 +77,7 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
                            const struct hr__preemption_terms *terms);
 /* Before a pass: jobs that have run for long enough may be stopped from now on. */
 enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct hr_view *view);
-/* Whether what comes free is promised to a job that waits for others to leave: then nobody behind it starts. */
+/* Whether what comes free is promised to a job that waits for others to leave: then nobody else starts. */
 bool hr__preemption_holds(const struct hr__queue *queue);
 /* After the pass: asks to be woken when a job that was spared need not be any more. */
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);

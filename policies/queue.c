@@ -67,8 +67,7 @@ static enum hr_status create_preemption(struct hr__queue *queue, const struct hr
 static bool is_parted(const struct hr__queue *queue, const struct hr_policy_env *env) {
   bool by_priority = preemptions[hr__queue_param(env, "preemption")->integer] == PREEMPTS_BY_PRIORITY;
   bool in_order = queue->order == &hr__order_priority && hr__queue_param_us(env, "aging_s") == 0;
-  bool passes = queue->backfill->by_shape || hr__queue_param_us(env, "grace_s") > 0;
-  return by_priority && passes && !in_order && env->jobs->priority;
+  return by_priority && queue->backfill->by_shape && !in_order && env->jobs->priority;
 }
 
 /* Where an order has no lanes of its own but quotas, or preemption, need some. */
@@ -170,7 +169,15 @@ static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_vie
   if (status == HR_OK) status = pass(queue, view, plan, strict ? queue->backfill : &hr__backfill_skip);
   bool blocked = strict && queue->waiting.n_active > 0;
   if (status == HR_OK) status = hr__quota_guaranteed_only(queue, false);
+  if (queue->preemptor && hr__preemption_holds(queue)) return status;
   return status == HR_OK && !blocked ? pass(queue, view, plan, queue->backfill) : status;
+}
+
+/* What is free, or comes free, may be promised to one job. */
+static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  enum hr_status status = queue->preemptor ? hr__preempt_begin_pass(queue, view, plan) : HR_OK;
+  if (status != HR_OK || (queue->preemptor && hr__preemption_holds(queue))) return status;
+  return queue->quota ? pass_by_quota(queue, view, plan) : pass(queue, view, plan, queue->backfill);
 }
 
 static enum hr_status decide(void *self, const struct hr_view *view, struct hr_plan *plan) {
@@ -179,8 +186,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   enum hr_status status = HR_OK;
   if (queue->n_given_up) status = hr__queue_reject_given_up(queue, view, plan);
   if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
-  if (status == HR_OK)
-    status = queue->quota ? pass_by_quota(queue, view, plan) : pass(queue, view, plan, queue->backfill);
+  if (status == HR_OK) status = start_jobs(queue, view, plan);
   if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, plan);
   if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, plan);
   return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, plan) : status;

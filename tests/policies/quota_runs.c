@@ -89,11 +89,12 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   uint32_t job = event->job.id;
   (void)view;
   bool starts = event->kind == HR_EVENT_START;
-  bool stops = event->kind == HR_EVENT_END || event->kind == HR_EVENT_PREEMPT;
+  bool stopped = event->kind == HR_EVENT_PREEMPT || event->kind == HR_EVENT_INTERRUPT;
+  bool stops = stopped || event->kind == HR_EVENT_END;
   if (event->kind == HR_EVENT_REJECT) w->n_over += event->reason == HR_REASON_OVER_QUOTA;
   if (!starts && !stops) return;
   uint64_t *used = &w->used_milli[w->lab->jobs[job].tenant], milli = w->lab->jobs[job].gpus * UINT64_C(1000);
-  w->n_stopped += event->kind == HR_EVENT_PREEMPT;
+  w->n_stopped += stopped;
   *used = starts ? *used + milli : *used - milli;
   w->runs[job] = starts;
   if (starts) w->since_us[job] = event->at_us;
@@ -258,6 +259,7 @@ static void check_case(uint32_t number, const char *order, bool flat, struct tot
   lab_set(&lab, "placement", watch.by_count ? "pool" : "best-fit");
   lab_set(&lab, "preemption", preemption);
   lab_set(&lab, "min_run_s", text);
+  lab_set(&lab, "grace_s", !flat && lab_chance(&dice, 30) ? "3" : "0");
   struct hr_fold fold = {&watch, on_event, on_instant};
   bool ok = lab.quotas.n_nodes == 0 || lab_run(&lab, &fold);
   if (!ok || watch.faults)
