@@ -23,10 +23,10 @@ enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *
 
 static struct hr__ticket ticket_for(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct hr__ticket ticket = {.job = job, .key = queue->order->key(queue, view, job)};
+  uint32_t tenant = queue->quota ? hr__tenant(queue, job) : 0;
   uint32_t priority = queue->parted ? (uint32_t)queue->trace->priority[job.id] : 0;
-  ticket.lane = queue->order->lane ? queue->order->lane(queue, job) : priority;
-  if (queue->order->lane) ticket.tenant = priority;
-  if (queue->quota) ticket.tenant = hr__tenant(queue, job);
+  ticket.part = (uint64_t)tenant << 32 | priority;
+  if (queue->order->lane) ticket.lane = queue->order->lane(queue, job);
   if (queue->backfill->value) ticket.value = queue->backfill->value(queue->trace, job);
   if (!queue->backfill->by_shape) return ticket;
   ticket.gpus = hr__gpus(queue, job);

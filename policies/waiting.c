@@ -33,10 +33,9 @@ static void *roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t 
   return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
 }
 
-static struct hr__lane *make_lane(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name,
-                                  uint32_t tenant) {
+static struct hr__lane *make_lane(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name) {
   struct hr__lane *lane = hr_arena_alloc(waiting->arena, sizeof *lane);
-  if (lane) *lane = (struct hr__lane){.name = name, .tenant = tenant, .shape = shape, .jobs.store = waiting->store};
+  if (lane) *lane = (struct hr__lane){.name = name, .shape = shape, .jobs.store = waiting->store};
   return lane;
 }
 
@@ -53,7 +52,7 @@ static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, 
                               .number = waiting->n_shapes,
                               .lanes.store = waiting->store,
                               .active_at = HR_NONE};
-  if (!has_lanes(waiting) && !(shape->only = make_lane(waiting, shape, 0, 0))) return NULL;
+  if (!has_lanes(waiting) && !(shape->only = make_lane(waiting, shape, 0))) return NULL;
   if (!hr__pair_map_add(&waiting->shape_numbers, arena, (struct hr__pair){gpus, accept_class}, waiting->n_shapes))
     return NULL;
   return waiting->shapes[waiting->n_shapes++] = shape;
@@ -79,16 +78,27 @@ static bool link_namesake(struct hr__waiting *waiting, uint32_t number) {
   return true;
 }
 
+/* Parts as small numbers; HR_NONE: out of memory. */
+static uint32_t number_of_part(struct hr__waiting *waiting, uint64_t part) {
+  struct hr__pair pair = {part, 0};
+  uint32_t number = hr__pair_map_find(&waiting->part_numbers, pair);
+  if (number != HR_NONE) return number;
+  number = waiting->part_numbers.count;
+  return hr__pair_map_add(&waiting->part_numbers, waiting->arena, pair, number) ? number : HR_NONE;
+}
+
 /* The number of the lane in the shape; HR_NONE: out of memory. */
-static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name, uint32_t tenant) {
-  struct hr__pair pair = {name, (uint64_t)shape->number << 32 | tenant};
+static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name, uint64_t part) {
+  uint32_t part_number = number_of_part(waiting, part);
+  struct hr__pair pair = {name, (uint64_t)shape->number << 32 | part_number};
+  if (part_number == HR_NONE) return HR_NONE;
   uint32_t number = hr__pair_map_find(&waiting->lane_numbers, pair);
   if (number != HR_NONE) return number;
   waiting->lanes =
       roomy(waiting->arena, waiting->lanes, waiting->n_lanes, &waiting->lanes_capacity, sizeof(*waiting->lanes));
   waiting->active_lanes = roomy(waiting->arena, waiting->active_lanes, waiting->n_lanes,
                                 &waiting->active_lanes_capacity, sizeof(*waiting->active_lanes));
-  struct hr__lane *lane = make_lane(waiting, shape, name, tenant);
+  struct hr__lane *lane = make_lane(waiting, shape, name);
   if (!waiting->lanes || !waiting->active_lanes || !lane ||
       !hr__pair_map_add(&waiting->lane_numbers, waiting->arena, pair, waiting->n_lanes))
     return HR_NONE;
@@ -203,7 +213,7 @@ enum hr_status hr__waiting_unpark(struct hr__waiting *waiting) {
 
 static enum hr_status add_to_lane(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__ticket *ticket,
                                   struct hr_job_entry entry) {
-  uint32_t number = lane_for(waiting, shape, ticket->lane, ticket->tenant);
+  uint32_t number = lane_for(waiting, shape, ticket->lane, ticket->part);
   if (number == HR_NONE) return HR_NO_MEMORY;
   struct hr__lane *lane = waiting->lanes[number];
   bool was = lane->jobs.count > 0;

@@ -14,9 +14,8 @@
 #include "policies/pair_map.h"
 
 struct hr__lane {
-  uint64_t name;   /* what the order calls it */
-  uint32_t tenant; /* as in the ticket */
-  bool parked;     /* it is held back: not in its shape's list */
+  uint64_t name; /* what the order calls it */
+  bool parked;   /* it is held back: not in its shape's list */
   struct hr__shape *shape;
   struct hr_job_tree jobs;  /* by the key that they came with */
   struct hr_job_entry head; /* the first of them, likewise */
@@ -60,9 +59,9 @@ struct hr__waiting {
   struct hr__lane **active_lanes;    /* those with waiting jobs, in no order */
   struct hr__lane **parked;          /* those of the active ones that are held back, in no order */
   uint32_t n_lanes, n_active_lanes, n_parked, lanes_capacity, active_lanes_capacity, parked_capacity;
-  struct hr__pair_map lane_numbers, first_of_name; /* (name, shape); (name, 0) */
-  uint32_t *lane_of;                               /* by job, while it waits; NULL without lanes */
-  int64_t *key_of;                                 /* by job: the key it came with; likewise */
+  struct hr__pair_map part_numbers, lane_numbers, first_of_name; /* (name, shape); (name, 0) */
+  uint32_t *lane_of;                                             /* by job, while it waits; NULL without lanes */
+  int64_t *key_of;                                               /* by job: the key it came with; likewise */
   uint32_t n_walks;
   bool keys_grow; /* by themselves, and never shrink */
   bool failed;    /* out of memory while it was asked something */
@@ -72,8 +71,8 @@ struct hr__waiting {
 struct hr__ticket {
   hr_job job;
   uint32_t gpus, accept_class;
-  uint64_t lane;   /* 0 where there are no lanes */
-  uint32_t tenant; /* likewise; where there are no quotas, whatever else lanes are parted by */
+  uint64_t lane; /* 0 where there are no lanes */
+  uint64_t part; /* what parts lanes of one name; likewise */
   int64_t key, value;
 };
 
