@@ -249,7 +249,7 @@ static bool is_over(const struct hr__engine *engine, int64_t at_us) {
 
 /* A run that has a horizon goes on to it, whatever comes of it: what it costs until then is asked for. */
 static bool stands_still(const struct hr__engine *engine, int64_t at_us) {
-  if (!engine->markets || !all_have_come(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
+  if (!engine->attempt || !all_have_come(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
   return at_us - engine->stirred_us - engine->longest_us > STANDSTILL_US;
 }
 

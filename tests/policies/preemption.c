@@ -237,9 +237,30 @@ static void who_waits_for_its_quota_is_served_when_ranks_change(void) {
   lab_finish(&lab);
 }
 
-TEST_MAIN("preemption", TEST(what_is_beyond_the_last_checkpoint_is_lost), TEST(without_checkpoints_all_work_is_kept),
-          TEST(unless_they_are_to_begin_anew), TEST(or_with_checkpoints_too),
-          TEST(what_is_lost_counts_as_work_that_remains), TEST(who_is_killed_is_rejected_and_frees_its_place),
-          TEST(one_that_is_spared_is_stopped_in_time), TEST(each_attempt_is_spared),
-          TEST(one_that_is_told_to_leave_has_its_grace), TEST(or_is_killed_after_it), TEST(or_ends_before),
-          TEST(one_that_is_spared_is_reclaimed_in_time), TEST(who_waits_for_its_quota_is_served_when_ranks_change))
+/* Each stops the other whenever it has been promoted, and neither ever works: it restarts for longer than it may run.
+ */
+static void who_gets_nowhere_is_given_up(void) {
+  struct lab lab;
+  lab_begin(&lab);
+  lab_add_pool(&lab, 8, 8);
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++) lab.classes[i].restart_us = 60 * S;
+  for (uint32_t i = 0; i < 2; i++)
+    lab_add_job(&lab, (struct lab_job){.submit_us = 10 * S * i, .work_us = 36000 * S, .gpus = 64});
+  lab_set(&lab, "order", "las");
+  lab_set(&lab, "backfill", "skip");
+  lab_set(&lab, "placement", "pool");
+  lab_set(&lab, "las_promote", "1");
+  lab.horizon_us = HR_NEVER_US;
+  run(&lab);
+  CU_ASSERT_TRUE(lab.result->stood_still);
+  CU_ASSERT_EQUAL(lab.result->n_completed, 0);
+  lab_finish(&lab);
+}
+
+TEST_MAIN("preemption", TEST(who_gets_nowhere_is_given_up), TEST(what_is_beyond_the_last_checkpoint_is_lost),
+          TEST(without_checkpoints_all_work_is_kept), TEST(unless_they_are_to_begin_anew),
+          TEST(or_with_checkpoints_too), TEST(what_is_lost_counts_as_work_that_remains),
+          TEST(who_is_killed_is_rejected_and_frees_its_place), TEST(one_that_is_spared_is_stopped_in_time),
+          TEST(each_attempt_is_spared), TEST(one_that_is_told_to_leave_has_its_grace), TEST(or_is_killed_after_it),
+          TEST(or_ends_before), TEST(one_that_is_spared_is_reclaimed_in_time),
+          TEST(who_waits_for_its_quota_is_served_when_ranks_change))
