@@ -95,7 +95,7 @@ static const struct habit *most_alike(const struct hr__queue *queue, const struc
   const struct habit *best = NULL;
   double best_likeness = 0;
   uint32_t at = user->first;
-  for (uint32_t i = 0; at && i < MOST_COMPARED; i++, at = qssf->habits[at - 1].next) {
+  for (uint32_t i = 0; qssf->habits && at && i < MOST_COMPARED; i++, at = qssf->habits[at - 1].next) {
     const struct habit *habit = &qssf->habits[at - 1];
     if (habit->name == HR_NONE) continue;
     double alike = likeness(queue->trace->models.text[name], queue->trace->models.text[habit->name]);
