@@ -12,6 +12,7 @@
 #include "policies/market.h"
 #include "policies/dispatch.h"
 #include "policies/dues.h"
+#include "policies/quota.h"
 
 #include <math.h>
 
@@ -19,6 +20,7 @@
 struct demand {
   uint32_t gpus, accept_class;
   uint32_t count, impatient; /* of `count`, those that have waited long enough for spot capacity */
+  uint32_t held;             /* of `count`, those that quotas hold back, in this pass */
   bool is_single, may_use_spot;
 };
 
@@ -37,6 +39,8 @@ struct hr__market_plan {
   struct guest *guests;           /* spot-first with return: in no order */
   uint32_t n_guests, guests_capacity;
   uint32_t *guest_at; /* by job: its place + 1, 0 for none */
+  hr_job *counted;    /* while it is counted who quotas hold back */
+  uint32_t n_counted, counted_capacity;
 };
 
 #define IMPATIENT INT64_C(-1)
@@ -140,6 +144,33 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   bool would_return = market->limits.returns && demand->may_use_spot && placement->n_slices == 1;
   if (!would_return || !is_elastic(queue, placement->pool.id) || is_spot(queue, placement->pool.id)) return HR_OK;
   return add_guest(queue, job, placement) ? HR_OK : HR_NO_MEMORY;
+}
+
+/* Counts a job as one that its quota lets run beside those counted before. */
+static bool count_in(void *self, struct hr_job_entry entry) {
+  struct hr__queue *queue = self;
+  struct hr__market_plan *market = queue->market;
+  if (hr__gpus(queue, entry.job) == 0) return true;
+  if (!hr__quota_allows(queue, entry.job)) return false;
+  if (market->n_counted == market->counted_capacity) {
+    market->counted = hr_arena_grown(queue->arena, market->counted, &market->counted_capacity, sizeof(hr_job));
+    if (!market->counted) return false;
+  }
+  market->counted[market->n_counted++] = entry.job;
+  market->demands[market->demand_of[entry.job.id]].held--;
+  hr__quota_put_back(queue, entry.job);
+  return true;
+}
+
+/* How many of each demand quotas hold back, even if there were nodes for all. False: out of memory. */
+static bool count_held(struct hr__queue *queue) {
+  struct hr__market_plan *market = queue->market;
+  market->n_counted = 0;
+  for (uint32_t i = 0; i < market->n_demands; i++) market->demands[i].held = market->demands[i].count;
+  for (uint32_t i = 0; i < queue->waiting.n_active_lanes; i++)
+    hr_job_tree_each(&queue->waiting.active_lanes[i]->jobs, count_in, queue);
+  for (uint32_t i = 0; i < market->n_counted; i++) hr__quota_leave_out(queue, market->counted[i]);
+  return market->counted || market->n_counted == 0;
 }
 
 static void lose_patience(struct hr__market_plan *market, int64_t now_us) {
@@ -293,7 +324,8 @@ static bool lay_on_spot(struct hr__queue *queue, const struct demand *demand) {
 static void lay_all(struct hr__queue *queue) {
   struct hr__market_plan *market = queue->market;
   read_levels(queue);
-  for (uint32_t i = 0; i < market->n_demands; i++) lay(queue, &market->demands[i], market->demands[i].count);
+  for (uint32_t i = 0; i < market->n_demands; i++)
+    lay(queue, &market->demands[i], market->demands[i].count - market->demands[i].held);
 }
 
 /* A wholly free node of the pool is not one that waiting jobs, a gang perhaps that has not all of its nodes yet, will
@@ -412,7 +444,7 @@ static enum hr_status ask(struct hr__queue *queue, const struct demand *demand, 
 
 static enum hr_status supply(struct hr__queue *queue, const struct demand *demand, const struct hr_view *view,
                              struct hr_plan *plan) {
-  uint32_t laid = lay(queue, demand, demand->count), left = demand->count - laid, found = 0;
+  uint32_t count = demand->count - demand->held, laid = lay(queue, demand, count), left = count - laid, found = 0;
   if (left == 0) return HR_OK;
   if (queue->market->limits.rule != HR__MARKET_SPOT_FIRST || !demand->may_use_spot)
     return ask(queue, demand, left, false, view, plan, &found);
@@ -421,6 +453,32 @@ static enum hr_status supply(struct hr__queue *queue, const struct demand *deman
   uint32_t impatient = demand->impatient > laid ? demand->impatient - laid : 0;
   if (status != HR_OK || impatient == 0) return status;
   return ask(queue, demand, impatient, false, view, plan, &found);
+}
+
+/* Where the first job holds the others back, nodes are for that one before all others. */
+static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                   struct demand **of) {
+  const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
+  *of = NULL;
+  if (queue->backfill->passes_over || !shape || hr__gpus(queue, shape->head.job) == 0) return HR_OK;
+  struct hr__market_plan *market = queue->market;
+  *of = &market->demands[market->demand_of[shape->head.job.id]];
+  struct demand one = **of;
+  one.count = 1;
+  one.held = 0;
+  one.impatient = market->patience_us[shape->head.job.id] == IMPATIENT;
+  return supply(queue, &one, view, plan);
+}
+
+static enum hr_status supply_all(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  struct hr__market_plan *market = queue->market;
+  struct demand *of_first;
+  enum hr_status status = supply_first(queue, view, plan, &of_first);
+  if (of_first) of_first->held++; /* that one has been seen to */
+  for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
+    if (market->demands[i].count > market->demands[i].held) status = supply(queue, &market->demands[i], view, plan);
+  if (of_first) of_first->held--;
+  return status;
 }
 
 static enum hr_status keep_minimum(struct hr__queue *queue, struct hr_plan *plan) {
@@ -536,12 +594,12 @@ static enum hr_status wake_for_next(struct hr__market_plan *market, const struct
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__market_plan *market = queue->market;
   lose_patience(market, view->now_us);
+  if (queue->quota && !count_held(queue)) return HR_NO_MEMORY;
   enum hr_status status = release_idle(queue, view, plan);
   if (status == HR_OK) status = keep_minimum(queue, plan);
   if (status == HR_OK && view->n_waiting) {
     read_levels(queue);
-    for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
-      if (market->demands[i].count) status = supply(queue, &market->demands[i], view, plan);
+    status = supply_all(queue, view, plan);
   } else if (status == HR_OK && market->n_guests) {
     status = bring_back(queue, view, plan);
   }

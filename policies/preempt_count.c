@@ -137,6 +137,7 @@ enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_vie
   if (!begin(queue) || !walk_down(queue, view)) return HR_NO_MEMORY;
   const struct hr__in_order *walk = queue->preemptor->in_order;
   enum hr_status status = HR_OK;
+  queue->preemptor->looks_again = walk->n_victims > 0 && hr_cluster_pools(queue->cluster) > 1;
   for (uint32_t i = 0; i < walk->n_victims && status == HR_OK; i++)
     status = hr__preemption_stop(queue, view, plan, walk->victims[i]);
   for (uint32_t i = 0; i < walk->n_starts && status == HR_OK; i++) {

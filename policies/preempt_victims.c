@@ -96,8 +96,10 @@ static bool is_leaving(const struct hr__queue *queue, const struct hr_view *view
 }
 
 /* Whether a running job may be stopped for one that waits. One that has only just started may not. */
-static bool is_fair_game(const struct hr__queue *queue, const struct hr_view *view, hr_job job, hr_job victim) {
-  if (view->attempt_us[victim.id] == view->now_us || is_leaving(queue, view, victim)) return false;
+static bool is_fair_game(struct hr__queue *queue, const struct hr_view *view, hr_job job, hr_job victim) {
+  bool just_started = view->attempt_us[victim.id] == view->now_us;
+  queue->preemptor->looks_again = queue->preemptor->looks_again || just_started;
+  if (just_started || is_leaving(queue, view, victim)) return false;
   return !queue->preemptor->terms.rule->by_quota || hr__quota_may_reclaim(queue, job, victim);
 }
 

@@ -225,5 +225,7 @@ bool hr__preemption_holds(const struct hr__queue *queue) {
 
 enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   int64_t next_us = hr__dues_first_us(&queue->preemptor->spared);
+  if (queue->preemptor->looks_again) next_us = view->now_us + 1;
+  queue->preemptor->looks_again = false;
   return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;
 }

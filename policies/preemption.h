@@ -60,7 +60,9 @@ struct hr__preemptor {
   int64_t *key_of;             /* by job: its key there; NOT_LISTED for one that is not */
   struct hr__dues spared;      /* jobs that have not run for long enough yet */
   uint32_t n_passes;
-  bool *leaves;                  /* by job: it runs, and has been told to leave; NULL where there is no grace */
+  bool
+      looks_again; /* one that has just started, or another pool, may be for a job that waits: a microsecond from now */
+  bool *leaves;    /* by job: it runs, and has been told to leave; NULL where there is no grace */
   uint32_t n_leaving;            /* of those that leave for `promised` */
   hr_job promised;               /* what they leave is for this job */
   struct hr__in_order *in_order; /* of preempt_count.c */
