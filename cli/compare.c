@@ -251,6 +251,10 @@ static enum hr_status check_outputs(const struct compare *compare, const char *s
   const char *const named[] = {scenario_path, compare->input.trace_path};
   const struct hr_notes *files = &compare->input.scenario->files;
   enum hr_status status = outputs_check(outputs, sizeof outputs / sizeof *outputs, named, 2, error);
+  for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
+    const char *const library[] = {compare->items[i].name};
+    if (strchr(library[0], '/')) status = outputs_check(outputs, sizeof outputs / sizeof *outputs, library, 1, error);
+  }
   if (status != HR_OK) return status;
   return outputs_check(outputs, sizeof outputs / sizeof *outputs, (const char *const *)files->text, files->count,
                        error);
