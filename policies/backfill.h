@@ -19,6 +19,7 @@ struct hr__backfill {
   int64_t (*value)(const struct hr_trace *trace, hr_job job);
   enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env); /* may be NULL */
   enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+  bool walks; /* it looks at jobs beyond the first of each shape, in order */
 };
 
 extern const struct hr__backfill hr__backfill_strict, hr__backfill_skip, hr__backfill_easy, hr__backfill_conservative;

@@ -36,6 +36,8 @@ struct hr__order {
   enum hr_status (*refresh)(struct hr__queue *queue, const struct hr_view *view);
   /* After a pass: asks to be woken when time changes something that matters. */
   enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+  /* Where all keys move: see hr__line_of; `self`: the queue. Used where lanes need not be walked. */
+  hr__line_of *line_of;
 };
 
 extern const struct hr__order hr__order_fifo, hr__order_sjf, hr__order_smallest, hr__order_largest, hr__order_priority;

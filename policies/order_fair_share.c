@@ -185,6 +185,11 @@ static int64_t sum_of_factors(void *self, const struct hr__lane *lane, struct hr
   return -llround(sum * 1e6);
 }
 
+/* Sums stand still until they are worked out again, all at once: each is a line as of time 0. */
+static struct hr__line line_of_sum(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+  return (struct hr__line){sum_of_factors(self, lane, entry), 1};
+}
+
 static const struct hr__listener listener = {.job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops};
 static const struct hr__listener multifactor_listener = {
     .job_waits = job_waits_multifactor, .job_starts = job_starts, .job_stops = job_stops};
@@ -201,4 +206,5 @@ const struct hr__order hr__order_multifactor = {.key = by_id,
                                                 .full_key = sum_of_factors,
                                                 .create = create_multifactor,
                                                 .listener = &multifactor_listener,
-                                                .begin_pass = begin_pass};
+                                                .begin_pass = begin_pass,
+                                                .line_of = line_of_sum};

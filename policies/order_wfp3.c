@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * WFP3 (Tang, Lan, Desai and Buettner, "Fault-aware, utility-based job scheduling on Blue Gene/P systems", CLUSTER'09):
- * the greatest (wait / run time)^3 x GPUs goes first, with the run time that is expected. Jobs with equal
- * run times and GPUs never change places: they are a lane.
+ * the greatest (wait / run time)^3 x GPUs goes first, with the run time that is expected. Jobs with equal run times and
+ * GPUs never change places: they are a lane. The cube root of the value, (wait / run time) x GPUs^(1/3), grows
+ * evenly: lanes can race.
  */
 
 #include "policies/dispatch.h"
@@ -11,7 +12,6 @@
 #include <string.h>
 
 struct wfp3 {
-  int64_t now_us;
   struct hr__pair_map kinds; /* (run time, GPUs) */
   uint32_t n_kinds;
   uint32_t *kind_of; /* by job */
@@ -44,14 +44,25 @@ static uint64_t lane(const struct hr__queue *queue, hr_job job) {
   return wfp3->kind_of[job.id];
 }
 
+static double run_us(const struct hr__queue *queue, hr_job job) {
+  return fmax((double)hr_trace_estimate_us(queue->trace, job), 1);
+}
+
+/* A job without GPUs has the value 0 at all times: it is as slow as can be. */
+static struct hr__line line_of(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+  (void)lane;
+  const struct hr__queue *queue = self;
+  uint32_t gpus = hr__gpus(queue, entry.job);
+  double slowness = gpus ? run_us(queue, entry.job) / cbrt(gpus) : 0x1p300;
+  return (struct hr__line){queue->trace->submit_us[entry.job.id], slowness};
+}
+
 /* Of doubles that are not negative, the bits compare as the numbers do. */
 static int64_t full_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
   (void)lane;
   const struct hr__queue *queue = self;
-  const struct wfp3 *wfp3 = queue->order_state;
-  double waited = (double)(wfp3->now_us - queue->trace->submit_us[entry.job.id]);
-  double run = fmax((double)hr_trace_estimate_us(queue->trace, entry.job), 1);
-  double value = pow(waited / run, 3) * hr__gpus(queue, entry.job);
+  double waited = (double)(queue->waiting.now_us - queue->trace->submit_us[entry.job.id]);
+  double value = pow(waited / run_us(queue, entry.job), 3) * hr__gpus(queue, entry.job);
   int64_t bits;
   memcpy(&bits, &value, sizeof bits);
   return -bits;
@@ -59,18 +70,21 @@ static int64_t full_key(void *self, const struct hr__lane *lane, struct hr_job_e
 
 static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)job;
-  struct wfp3 *wfp3 = queue->order_state;
-  wfp3->now_us = view->now_us;
+  queue->waiting.now_us = view->now_us;
   return 0;
 }
 
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  struct wfp3 *wfp3 = queue->order_state;
-  wfp3->now_us = view->now_us;
-  return hr__waiting_rerank_all(&queue->waiting);
+  hr__waiting_come_to(&queue->waiting, view->now_us);
+  return queue->waiting.line_of ? HR_OK : hr__waiting_rerank_all(&queue->waiting);
 }
 
 static const struct hr__listener listener = {.job_waits = job_waits};
 
-const struct hr__order hr__order_wfp3 = {
-    .key = key, .lane = lane, .full_key = full_key, .create = create, .listener = &listener, .begin_pass = begin_pass};
+const struct hr__order hr__order_wfp3 = {.key = key,
+                                         .lane = lane,
+                                         .full_key = full_key,
+                                         .create = create,
+                                         .listener = &listener,
+                                         .begin_pass = begin_pass,
+                                         .line_of = line_of};

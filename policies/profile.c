@@ -3,7 +3,20 @@
 
 #include <string.h>
 
+/* The steps of the past become room behind the others. */
+static void move_down(struct hr__profile *profile) {
+  uint32_t skipped = profile->skipped;
+  if (skipped == 0) return;
+  memmove(profile->at_us - skipped, profile->at_us, profile->count * sizeof *profile->at_us);
+  memmove(profile->free - skipped, profile->free, profile->count * sizeof *profile->free);
+  profile->at_us -= skipped;
+  profile->free -= skipped;
+  profile->capacity += skipped;
+  profile->skipped = 0;
+}
+
 static bool reserve(struct hr__profile *profile, struct hr_arena *arena, uint32_t count) {
+  if (count > profile->capacity && profile->skipped > profile->count) move_down(profile);
   if (count <= profile->capacity) return true;
   uint32_t capacity = 2 * profile->capacity > count ? 2 * profile->capacity : count + 6;
   int64_t *at_us = hr_arena_alloc(arena, capacity * sizeof *at_us);
@@ -16,11 +29,13 @@ static bool reserve(struct hr__profile *profile, struct hr_arena *arena, uint32_
   profile->at_us = at_us;
   profile->free = free;
   profile->capacity = capacity;
+  profile->skipped = 0;
   return true;
 }
 
 bool hr__profile_begin(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free) {
   profile->count = 0;
+  move_down(profile);
   if (!reserve(profile, arena, 1)) return false;
   profile->at_us[0] = now_us;
   profile->free[0] = free;
@@ -64,6 +79,16 @@ static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
   profile->free[step + 1] = profile->free[step];
   profile->count++;
   return step + 1;
+}
+
+void hr__profile_come_to(struct hr__profile *profile, int64_t now_us) {
+  uint32_t step = step_at(profile, now_us);
+  profile->at_us += step;
+  profile->free += step;
+  profile->count -= step;
+  profile->capacity -= step;
+  profile->skipped += step;
+  profile->at_us[0] = now_us;
 }
 
 bool hr__profile_take(struct hr__profile *profile, struct hr_arena *arena, int64_t from_us, int64_t to_us,

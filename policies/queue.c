@@ -97,6 +97,7 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   if (queue->order->listener) hr__queue_listen(queue, queue->order->listener);
   status = create_preemption(queue, env, error);
   if (status != HR_OK) return status;
+  if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
   if (queue->backfill->needs_releases && !hr__expectations_create(queue)) return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }

@@ -37,7 +37,8 @@ static bool make_room(struct hr__shares *shares, const struct hr__queue *queue) 
   if (shares->count < shares->capacity) return true;
   shares->accounts = hr_arena_grown(queue->arena, shares->accounts, &shares->capacity, sizeof *shares->accounts);
   shares->room = hr_arena_grown(queue->arena, shares->room, &shares->room_capacity, sizeof *shares->room);
-  return shares->accounts && shares->room;
+  shares->risen = hr_arena_grown(queue->arena, shares->risen, &shares->risen_capacity, sizeof *shares->risen);
+  return shares->accounts && shares->room && shares->risen;
 }
 
 /* Until factors are worked out again, one that is new stands where its tenant does. */
@@ -173,15 +174,43 @@ static void set_factor(struct hr__shares *shares, uint32_t account, double facto
   if (parent != HR_NONE && shares->accounts[parent].factor < factor) shares->accounts[parent].factor = factor;
 }
 
-static void rank_down_the_tree(struct hr__shares *shares) {
-  uint32_t n_leaves = 0;
-  for (uint32_t i = 0; i < shares->count; i++) {
-    uint32_t parent = shares->accounts[i].parent;
-    if (is_leaf(shares, i))
-      shares->room[n_leaves++] =
-          (struct hr__standing_of){i, parent == HR_NONE ? 0 : by_weight(shares, parent), by_weight(shares, i)};
+static struct hr__standing_of standing_now(const struct hr__shares *shares, uint32_t account) {
+  uint32_t parent = shares->accounts[account].parent;
+  double of_parent = parent == HR_NONE ? 0 : by_weight(shares, parent);
+  return (struct hr__standing_of){account, of_parent, by_weight(shares, account)};
+}
+
+/* Scaled usage only grows. So the others stand as they did, in their order, and among them are those that have risen
+   above who stands next: these are taken out (a drop-merge sort). Returns how many. */
+static uint32_t take_out_risen(struct hr__shares *shares) {
+  uint32_t n_kept = 0, n_risen = 0;
+  for (uint32_t i = 0; i < shares->n_ranked; i++) {
+    struct hr__standing_of now = standing_now(shares, shares->room[i].account);
+    while (n_kept > 0 && by_standing(&shares->room[n_kept - 1], &now) > 0)
+      shares->risen[n_risen++] = shares->room[--n_kept];
+    shares->room[n_kept++] = now;
   }
-  qsort(shares->room, n_leaves, sizeof *shares->room, by_standing);
+  for (; shares->n_seen < shares->count; shares->n_seen++)
+    if (is_leaf(shares, shares->n_seen)) shares->risen[n_risen++] = standing_now(shares, shares->n_seen);
+  shares->n_ranked = n_kept;
+  return n_risen;
+}
+
+/* From the end on, where there is room. */
+static void merge_risen(struct hr__shares *shares, uint32_t n_risen) {
+  uint32_t n_kept = shares->n_ranked, to = n_kept + n_risen;
+  shares->n_ranked = to;
+  while (n_risen > 0) {
+    bool kept_is_last = n_kept > 0 && by_standing(&shares->room[n_kept - 1], &shares->risen[n_risen - 1]) > 0;
+    shares->room[--to] = kept_is_last ? shares->room[--n_kept] : shares->risen[--n_risen];
+  }
+}
+
+static void rank_down_the_tree(struct hr__shares *shares) {
+  uint32_t n_risen = take_out_risen(shares);
+  if (n_risen > 1) qsort(shares->risen, n_risen, sizeof *shares->risen, by_standing);
+  merge_risen(shares, n_risen);
+  uint32_t n_leaves = shares->n_ranked;
   for (uint32_t i = 0, place = 0; i < n_leaves; i++) {
     const struct hr__standing_of *of = &shares->room[i], *before = of - 1;
     if (i > 0 && (of->parent != before->parent || of->own != before->own)) place = i;

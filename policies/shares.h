@@ -45,8 +45,11 @@ struct hr__shares {
   uint32_t count, capacity, n_tenants;
   double weights_of_tenants;
   struct hr__pair_map numbers;  /* (tenant, user); (tenant, HR_NONE) of the tenant itself */
-  struct hr__standing_of *room; /* for all accounts, while they are ranked */
+  struct hr__standing_of *room; /* all that have jobs of their own, as they were ranked last */
   uint32_t room_capacity;
+  struct hr__standing_of *risen; /* likewise, while they are ranked: those that may have passed others */
+  uint32_t risen_capacity;
+  uint32_t n_ranked, n_seen; /* in `room`; of all accounts, when they were ranked */
 };
 
 void hr__shares_init(struct hr__shares *shares, enum hr__share_rule rule, int64_t half_life_us,

@@ -4,6 +4,10 @@
  * with waiting jobs are listed, in no order, each with its first job at hand, so that a pass looks at one job per
  * shape. A shape's lanes are themselves a tree, whose keys are those of the lanes' first jobs and whose values are
  * the least of the lanes': so a bounded search goes straight to the lane, and then to the job.
+ *
+ * Under an order in which all keys move, at all times or all at once, the lanes race in a kinetic tournament instead,
+ * as a list would have to be put in order anew at each pass. That tells the first, and the first within a bound, but
+ * not who comes after whom.
  */
 
 #include "policies/waiting.h"
@@ -24,6 +28,22 @@ enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *ar
   waiting->lane_of = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *waiting->lane_of);
   waiting->key_of = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *waiting->key_of);
   return waiting->lane_of && waiting->key_of ? HR_OK : HR_NO_MEMORY;
+}
+
+static bool is_race(const struct hr__waiting *waiting) {
+  return waiting->line_of != NULL;
+}
+
+static struct hr__lane *lane_of_job(const struct hr__waiting *waiting, uint32_t job) {
+  return waiting->lanes[waiting->lane_of[job]];
+}
+
+static bool key_is_before(void *self, uint32_t a, uint32_t b) {
+  const struct hr__waiting *waiting = self;
+  struct hr_job_entry first = {.job = {a}}, second = {.job = {b}};
+  first.key = waiting->full_key(waiting->self, lane_of_job(waiting, a), first);
+  second.key = waiting->full_key(waiting->self, lane_of_job(waiting, b), second);
+  return hr__entry_before(first, second);
 }
 
 /* ---- Shapes and lanes ------------------------------------------------------------------------------- */
@@ -51,7 +71,8 @@ static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, 
                               .accept_class = accept_class,
                               .number = waiting->n_shapes,
                               .lanes.store = waiting->store,
-                              .active_at = HR_NONE};
+                              .active_at = HR_NONE,
+                              .race = {.arena = arena, .is_before = key_is_before, .self = waiting}};
   if (!has_lanes(waiting) && !(shape->only = make_lane(waiting, shape, 0))) return NULL;
   if (!hr__pair_map_add(&waiting->shape_numbers, arena, (struct hr__pair){gpus, accept_class}, waiting->n_shapes))
     return NULL;
@@ -139,21 +160,55 @@ static struct hr_job_entry listing(const struct hr__waiting *waiting, const stru
 }
 
 static void find_head(const struct hr__waiting *waiting, struct hr__shape *shape) {
+  if (is_race(waiting)) {
+    uint32_t first = hr__kinetic_first(&shape->race);
+    if (first == HR_NONE) return;
+    const struct hr__lane *lane = lane_of_job(waiting, first);
+    shape->head = lane->head;
+    shape->head.key = waiting->full_key(waiting->self, lane, lane->head);
+    return;
+  }
   if (!hr_job_tree_first(&shape->lanes, &shape->head)) return;
   shape->head.value = waiting->lanes[waiting->lane_of[shape->head.job.id]]->head.value;
 }
 
 /* The shape's list has changed. */
 static void settle(struct hr__waiting *waiting, struct hr__shape *shape) {
-  if (shape->lanes.count)
+  if (is_race(waiting) ? shape->race.count : shape->lanes.count)
     activate(waiting, shape);
   else if (shape->active_at != HR_NONE)
     deactivate(waiting, shape);
   find_head(waiting, shape);
 }
 
+static struct hr__contestant contestant_of(const struct hr__waiting *waiting, const struct hr__lane *lane) {
+  return (struct hr__contestant){.line = waiting->line_of(waiting->self, lane, lane->head),
+                                 .value = hr_job_tree_least(&lane->jobs),
+                                 .name = lane->head.job.id};
+}
+
+/* The lane races with its first job, or not at all once it is empty. */
+static enum hr_status race_on(struct hr__waiting *waiting, struct hr__lane *lane, bool was) {
+  struct hr__shape *shape = lane->shape;
+  shape->race.now_us = waiting->now_us;
+  if (!was) {
+    activate_lane(waiting, lane);
+    lane->place = hr__kinetic_add(&shape->race);
+    if (lane->place == HR_NONE) return HR_NO_MEMORY;
+  }
+  if (lane->jobs.count) {
+    hr__kinetic_set(&shape->race, lane->place, contestant_of(waiting, lane));
+  } else {
+    deactivate_lane(waiting, lane);
+    hr__kinetic_remove(&shape->race, lane->place);
+  }
+  settle(waiting, shape);
+  return HR_OK;
+}
+
 /* Lists the lane anew, or not at all once it is empty. `was`: whether it has been in use. */
 static enum hr_status relist(struct hr__waiting *waiting, struct hr__lane *lane, bool was) {
+  if (is_race(waiting)) return race_on(waiting, lane, was);
   struct hr__shape *shape = lane->shape;
   struct hr_job_entry now = lane->jobs.count ? listing(waiting, lane) : (struct hr_job_entry){0};
   bool same = was && lane->jobs.count && now.key == lane->listed.key && now.job.id == lane->listed.job.id &&
@@ -262,8 +317,24 @@ enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name) {
   return status;
 }
 
+static void race_anew(struct hr__waiting *waiting) {
+  for (uint32_t i = 0; i < waiting->n_active_lanes; i++) {
+    const struct hr__lane *lane = waiting->active_lanes[i];
+    lane->shape->race.places[lane->place].line = waiting->line_of(waiting->self, lane, lane->head);
+  }
+  for (uint32_t i = 0; i < waiting->n_active; i++) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    hr__kinetic_play_all(&shape->race);
+    find_head(waiting, shape);
+  }
+}
+
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting) {
   enum hr_status status = HR_OK;
+  if (is_race(waiting)) {
+    race_anew(waiting);
+    return HR_OK;
+  }
   for (uint32_t i = 0; i < waiting->n_active_lanes && status == HR_OK; i++)
     status = relist(waiting, waiting->active_lanes[i], true);
   return status;
@@ -285,6 +356,15 @@ enum hr_status hr__waiting_look_again(struct hr__waiting *waiting) {
   for (uint32_t i = 0; i < waiting->n_active && status == HR_OK; i++)
     status = look_again(waiting, hr__active_shape(waiting, i));
   return status == HR_OK ? hr__waiting_park(waiting) : status;
+}
+
+void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us) {
+  waiting->now_us = now_us;
+  for (uint32_t i = 0; i < waiting->n_active && is_race(waiting); i++) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    hr__kinetic_come_to(&shape->race, now_us);
+    find_head(waiting, shape);
+  }
 }
 
 /* ---- Asking ----------------------------------------------------------------------------------------- */
@@ -320,9 +400,41 @@ static bool moves_back(struct hr__waiting *waiting, struct hr__lane *lane, struc
   return !waiting->failed;
 }
 
+/* What a search in a race has found. */
+struct finding {
+  const struct hr__waiting *waiting;
+  int64_t bound;
+  struct hr_job_entry *entry;
+  bool found;
+};
+
+/* Whether a lane's first job comes before what was found; its first within the bound is what is found then, if it does.
+ */
+static bool find_in_lane(void *self, uint32_t name, bool in_it) {
+  struct finding *finding = self;
+  const struct hr__waiting *waiting = finding->waiting;
+  const struct hr__lane *lane = lane_of_job(waiting, name);
+  struct hr_job_entry first = lane->head;
+  make_full(waiting, lane, &first);
+  if (finding->found && !hr__entry_before(first, *finding->entry)) return false;
+  if (!in_it || !hr_job_tree_next(&lane->jobs, BEFORE_ALL, (hr_job){0}, finding->bound, &first)) return true;
+  make_full(waiting, lane, &first);
+  if (!finding->found || hr__entry_before(first, *finding->entry)) *finding->entry = first;
+  finding->found = true;
+  return true;
+}
+
+static bool next_in_race(const struct hr__waiting *waiting, const struct hr__shape *shape, int64_t bound,
+                         struct hr_job_entry *entry) {
+  struct finding finding = {waiting, bound, entry, false};
+  hr__kinetic_search(&shape->race, bound, find_in_lane, &finding);
+  return finding.found;
+}
+
 bool hr__waiting_next(struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
                       int64_t bound, struct hr_job_entry *entry) {
   if (!has_lanes(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
+  if (is_race(waiting)) return next_in_race(waiting, shape, bound, entry);
   bool found = false;
   struct hr_job_entry listed = {BEFORE_ALL, {0}, 0}, first;
   while (hr_job_tree_next(&shape->lanes, listed.key, listed.job, bound, &listed)) {
@@ -383,7 +495,7 @@ static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr_
       roomy(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity, sizeof *shape->cursors);
   if (!shape->cursors) return false;
   lane->walk = walk->number;
-  rise(shape->cursors, walk->n_cursors++, cursor_at(waiting, lane, has_lanes(waiting) ? lane->head : shape->head));
+  rise(shape->cursors, walk->n_cursors++, cursor_at(waiting, lane, has_lanes(waiting) ? lane->head : walk->next_entry));
   look_for_next(waiting, walk);
   return true;
 }
@@ -407,6 +519,13 @@ bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct
     return stand(waiting, walk);
   }
   look_for_next(waiting, walk);
+  return stand(waiting, walk);
+}
+
+bool hr__walk_begin_after(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last,
+                          struct hr__walk *walk) {
+  *walk = (struct hr__walk){.shape = shape, .next = shape->only, .number = ++waiting->n_walks};
+  if (!hr_job_tree_next(&shape->only->jobs, last.key, last.job, INT64_MAX, &walk->next_entry)) return false;
   return stand(waiting, walk);
 }
 

@@ -11,6 +11,7 @@
  * order of (submit, row).
  */
 
+#include "policies/kinetic.h"
 #include "policies/pair_map.h"
 
 struct hr__lane {
@@ -25,6 +26,7 @@ struct hr__lane {
   uint32_t walk;             /* the last walk that came by */
   uint32_t active_at;        /* its place in waiting->active_lanes while it is not empty */
   uint32_t refused;          /* for passes: as of a shape */
+  uint32_t place;            /* in its shape's race, while it is in it */
 };
 
 struct hr__shape {
@@ -37,10 +39,15 @@ struct hr__shape {
   uint32_t refused;           /* for passes: the last one that found that nothing of it can start */
   struct hr__cursor *cursors; /* room for a walk */
   uint32_t cursors_capacity;
+  struct hr__kinetic race; /* instead of `lanes` where they race: of their first jobs */
 };
 
 /* The key by which a job of a lane compares with those of other lanes, from the one it came with. */
 typedef int64_t hr__full_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry);
+
+/* Under orders whose keys all grow with time, each at its own speed, or all change at once: what the key of a lane's
+   job is monotone in. */
+typedef struct hr__line hr__line_of(void *self, const struct hr__lane *lane, struct hr_job_entry entry);
 
 /* Whether the jobs of a lane are held back, whatever is free. */
 typedef bool hr__is_held(void *self, const struct hr__lane *lane);
@@ -63,8 +70,10 @@ struct hr__waiting {
   uint32_t *lane_of;                                             /* by job, while it waits; NULL without lanes */
   int64_t *key_of;                                               /* by job: the key it came with; likewise */
   uint32_t n_walks;
-  bool keys_grow; /* by themselves, and never shrink */
-  bool failed;    /* out of memory while it was asked something */
+  bool keys_grow;       /* by themselves, and never shrink */
+  bool failed;          /* out of memory while it was asked something */
+  hr__line_of *line_of; /* NULL: lanes stand in lists; else they race: no walks, and none is held back */
+  int64_t now_us;       /* as told last; only of races */
 };
 
 /* What a job waits with. */
@@ -89,6 +98,9 @@ enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
 /* Keys have grown by themselves: finds the first job of each shape. What comes behind it is put in order when it is
    asked for. */
 enum hr_status hr__waiting_look_again(struct hr__waiting *waiting);
+
+/* Time goes on, as races see it; finds the first job of each shape. */
+void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us);
 
 /* Takes lanes that are held back out of the way as far as they are first of their shapes, and puts all back. To be done
    after each start and each stop. */
@@ -129,6 +141,9 @@ struct hr__walk {
 };
 /* False: out of memory. */
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk);
+/* Likewise from behind an entry on, where there are no lanes; false also when there is no job: `shape` is as below. */
+bool hr__walk_begin_after(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last,
+                          struct hr__walk *walk);
 /* False at the end of it, or when out of memory: then `shape` is NULL. */
 bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk);
 /* Whether a job from where it is on has a value of at most `bound`. */

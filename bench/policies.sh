@@ -1,0 +1,196 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What the orders of the `queue` policy cost: a million jobs under each, and the time of a pass against the number of jobs
+# that wait, 10 to 1,000,000.
+#
+#   policies.sh BUILD      ROUNDS=3, MOST_WAITING=1000000, PART=both (million, length) and BENCH_DATA=BUILD/bench-data
+#                          unless set
+set -eu
+
+build=$1
+rounds=${ROUNDS:-3}
+most=${MOST_WAITING:-1000000}
+most_times=8
+data=${BENCH_DATA:-$build/bench-data}
+mkdir -p "$data"
+
+orders='fifo sjf srtf las gittins edf f1 wfp3 qssf fair-share drf multifactor'
+
+# ---- A million jobs -----------------------------------------------------------------------------------------------------
+
+# As in run.sh: busy, yet stable.
+workload='--seed 1 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0 --count 1000000 --nodes 128 --load 0.9'
+
+# generate NAME [OPTION...]
+generate() {
+  name=$1
+  shift
+  made="$workload $*"
+  [ -s "$data/$name.csv" ] && [ "$(cat "$data/$name.made" 2>/dev/null)" = "$made" ] && return
+  echo "generating $name.csv"
+  # shellcheck disable=SC2086
+  "$build/headroom" trace generate $workload "$@" --output "$data/$name.csv"
+  echo "$made" >"$data/$name.made"
+}
+
+scenario() {
+  cat >"$data/$1.json" <<END
+{ "name": "$1", "trace": { "file": "$1.csv" },
+  "cluster": { "pools": [ { "name": "gpus", "gpu": "A100-80", "nodes": 128, "gpus_per_node": 8 } ] },
+  "policy": { "name": "queue", "backfill": "skip" } }
+END
+}
+
+# seconds NAME ORDER PLACEMENT: of whole processes, the median.
+seconds() {
+  rm -f "$data/policies.times"
+  round=0
+  while [ "$round" -lt "$rounds" ]; do
+    "$build/bench/measure" "$build/headroom" run "$data/$1.json" --quiet --set policy.order="$2" --set policy.placement="$3" \
+      3>>"$data/policies.times" >/dev/null
+    round=$((round + 1))
+  done
+  awk '{ print $1 }' "$data/policies.times" | sort -n | sed -n "$(((rounds + 1) / 2))p"
+}
+
+# row ORDER POOL BEST-FIT BOUND
+row() {
+  awk -v order="$1" -v pool="$2" -v fit="$3" -v bound="$4" 'BEGIN {
+    verdict = bound == "" ? "" : pool <= bound && fit <= bound ? "PASS" : "FAIL"
+    printf "%-12s %8.2f s %8.2f s  %8s  %s\n", order, pool, fit, bound == "" ? "" : "<= " bound " s", verdict
+    exit verdict == "FAIL" }'
+}
+
+million() {
+  generate policies-1m
+  generate policies-1m-tenants --tenants 1000 --users 5000
+  scenario policies-1m
+  scenario policies-1m-tenants
+  echo
+  echo "1 M jobs, 128 x 8 GPUs, backfill skip; fair-share, drf and multifactor with 1,000 tenants and 5,000 users"
+  printf '%-12s %10s %10s\n' order pool best-fit
+  for order in $orders; do
+    name=policies-1m bound=
+    case $order in
+      fair-share) name=policies-1m-tenants bound=3 ;;
+      drf | multifactor) name=policies-1m-tenants ;;
+      las | srtf) bound=4 ;;
+    esac
+    row "$order" "$(seconds "$name" "$order" pool)" "$(seconds "$name" "$order" best-fit)" "$bound" || failed=1
+  done
+}
+
+# ---- A pass against the queue -------------------------------------------------------------------------------------------
+
+# Eight types of GPU, each in a pool that holds eight jobs of a size of its own, so eight shapes. Every job runs for 640 s;
+# one comes every 10 s, and one ends 5 s later. So as many wait throughout, under any order, and whoever comes first is
+# taken out of them at each end. Estimates, deadlines and priorities differ, tenants are 1,000; all that waits comes in the
+# first second.
+waiting_trace() {
+  awk -v waiting="$1" -v come="$2" 'function job(submit, run, type) {
+      seed = (seed * 16807) % 2147483647
+      estimate = 640 + seed % 100000 / 10
+      printf "%d,%.3f,%.3f,%d,tenant-%d,%.3f,%.3f,%d,T%d\n", ++id, submit, run, size[type], seed % 1000, estimate,
+        submit + 1000 + seed % 1000003, seed % 4, type
+    }
+    BEGIN {
+      seed = 1
+      for (type = 0; type < 8; type++) size[type] = 2 ^ (type % 4)
+      print "job_id,submit_s,duration_s,gpus,tenant,estimate_s,deadline_s,priority,gpu_type"
+      for (i = 0; i < 64; i++) job(0, 10 * (i + 1) + 5, i % 8)
+      for (i = 0; i < waiting; i++) job(1, 640, i % 8)
+      for (i = 0; i < come; i++) job(10 * (i + 1), 640, i % 8)
+    }'
+}
+
+# waiting_scenario NAME QUOTAS
+waiting_scenario() {
+  {
+    echo "{ \"name\": \"$1\", \"trace\": { \"file\": \"${1%-quotas}.csv\" }, \"cluster\": { \"pools\": ["
+    for type in 0 1 2 3 4 5 6 7; do
+      [ "$type" = 0 ] || echo ,
+      nodes=$((1 << type % 4))
+      printf '{ "name": "t%d", "gpu": "T%d", "nodes": %d, "gpus_per_node": 8 }' "$type" "$type" "$nodes"
+    done
+    echo "] }, $2"
+    echo '"policy": { "name": "queue", "placement": "pool" } }'
+  } >"$data/$1.json"
+}
+
+# sim_s NAME HORIZON OPTION...: seconds of the run alone, the least of all rounds; and the mean queue.
+sim_s() {
+  name=$1 horizon=$2
+  shift 2
+  round=0
+  while [ "$round" -lt "$rounds" ]; do
+    "$build/headroom" run "$data/$name.json" --quiet --json "$data/policies.out" --set "horizon_s=$horizon" "$@" >/dev/null
+    sed -n 's/.*"sim_s": *\([0-9.e-]*\).*/\1/p' "$data/policies.out"
+    round=$((round + 1))
+  done | sort -g | head -n 1
+}
+
+# pass_us NAME OPTION...: of a pass between the first and the last arrival: an arrival and an end each.
+pass_us() {
+  name=$1
+  shift
+  short=$(sim_s "$name" 1000 "$@")
+  long=$(sim_s "$name" "$((10 * come))" "$@")
+  awk -v short="$short" -v long="$long" -v passes="$((2 * (come - 100)))" 'BEGIN { print 1e6 * (long - short) / passes }'
+}
+
+# curve LABEL NAME-SUFFIX OPTION...: one row of the table, and whether it is flat or logarithmic: six doublings of the
+# logarithm's argument by ten may make it so many times longer, caches that no longer hold the queue included.
+curve() {
+  label=$1 suffix=$2
+  shift 2
+  values=
+  for waiting in $lengths; do
+    values="$values $(pass_us "waiting-$waiting$suffix" "$@")"
+  done
+  echo "$label $values" | awk -v most="$most_times" '{
+    printf "%-14s", $1
+    for (i = 2; i <= NF; i++) printf " %9.2f", $i
+    base = $2 > 0.25 ? $2 : 0.25
+    times = $NF / base
+    verdict = $2 <= 0 || $NF <= 0 ? "TOO NOISY" : times <= most ? "PASS" : "FAIL"
+    printf "  %7.1f  %s\n", times, verdict
+    exit verdict != "PASS" }' || failed=1
+}
+
+against_length() {
+  lengths=
+  waiting=10
+  while [ "$waiting" -le "$most" ]; do
+    lengths="$lengths $waiting"
+    waiting=$((waiting * 10))
+  done
+  come=200000
+  quotas='"quotas": { "default": { "guaranteed_gpus": 0.1, "max_gpus": 64 } },'
+  for waiting in $lengths; do
+    if [ "$(cat "$data/waiting-$waiting.made" 2>/dev/null)" != "$come" ]; then
+      waiting_trace "$waiting" "$come" >"$data/waiting-$waiting.csv"
+      echo "$come" >"$data/waiting-$waiting.made"
+    fi
+    waiting_scenario "waiting-$waiting" ''
+    waiting_scenario "waiting-$waiting-quotas" "$quotas"
+  done
+  echo
+  echo "microseconds a pass, with so many waiting throughout; 8 shapes, 1,000 tenants"
+  printf '%-14s' order
+  # shellcheck disable=SC2086
+  printf ' %9d' $lengths
+  printf '  %7s\n' times
+  for order in $orders; do
+    curve "$order" '' --set policy.order="$order" --set policy.backfill=skip
+  done
+  curve easy '' --set policy.backfill=easy
+  curve fifo-quotas -quotas --set policy.backfill=skip
+}
+
+failed=0
+case ${PART:-both} in
+  million) million ;;
+  length) against_length ;;
+  *) million && against_length ;;
+esac
+exit "$failed"

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Eight policies on three public traces: one Markdown table for each trace and cluster, and the seconds that all took.
+#
+#   reference.sh BUILD [README]    BENCH_DATA=BUILD/bench-data and TRACES=../shared/traces unless set
+#
+# With a README, the tables are looked for in it, all but the column of seconds, which no two runs agree on. Exit code 1 when
+# one is not there, or when it took more than a minute.
+set -eu
+
+build=$1
+readme=${2:-}
+root=$(dirname "$0")/..
+data=${BENCH_DATA:-$build/bench-data}
+traces=${TRACES:-$root/../shared/traces}
+most_s=60
+mkdir -p "$data"
+
+# On clusters made small so that jobs wait, all placements are first-fit, under which conservative can keep its plan. RICC's
+# jobs end before their limits, so that it must plan anew at each pass: that takes too long, and is left out.
+all='fifo:backfill=strict,sjf:backfill=skip,easy,conservative,las:backfill=skip,srtf:backfill=skip,qssf:backfill=skip,fair-share:backfill=easy'
+quick=$(echo "$all" | sed 's/conservative,//')
+
+# table NAME TITLE SCENARIO TRACE POLICIES [OPTION...]: one run at a time, so that the seconds mean something.
+table() {
+  name=$1 title=$2 scenario=$3 trace=$4 policies=$5
+  shift 5
+  if [ ! -f "$traces/$trace" ]; then
+    echo "SKIPPED: $title: no $traces/$trace" >&2
+    missing=1
+    return
+  fi
+  "$build/headroom" compare "$root/scenarios/$scenario.json" --trace "$traces/$trace" --policies "$policies" --threads 1 \
+    --quiet --csv "$data/reference-$name.csv" --json "$data/reference-$name.json" "$@"
+  {
+    echo "**$title**"
+    echo
+    awk -f "$root/bench/reference.awk" "$data/reference-$name.json" "$data/reference-$name.csv"
+    echo
+  } >"$data/reference-$name.md"
+  cat "$data/reference-$name.md"
+}
+
+# A table's lines without their last column.
+without_seconds() {
+  sed 's/ [^|]* |$//' "$1"
+}
+
+# in_readme NAME: whether its lines stand in the README, in one piece.
+in_readme() {
+  [ -f "$data/reference-$1.md" ] || return 0
+  without_seconds "$data/reference-$1.md" >"$data/reference-$1.lines"
+  without_seconds "$readme" | awk -v lines="$data/reference-$1.lines" '
+    BEGIN { while ((getline line < lines) > 0) wanted[++n] = line }
+    { at = $0 == wanted[at + 1] ? at + 1 : $0 == wanted[1]; if (at == n) { found = 1; exit } }
+    END { exit !found }' && return 0
+  echo "FAILED: $readme does not have the table '$1' as it is now" >&2
+  return 1
+}
+
+missing=0
+failed=0
+rm -f "$data"/reference-*
+begun=$(date +%s)
+helios_trace='helios-venus/helios_trace.csv.gz'
+philly_trace='philly/philly.csv.gz'
+ricc_trace='swf/RICC-2010-2.swf.gz'
+table helios-133 'Helios Venus, 125,303 jobs, its 133 nodes x 8 GPUs, best-fit' helios "$helios_trace" "$all"
+table helios-56 'Helios Venus on 56 nodes, first-fit' helios "$helios_trace" "$all" --set cluster.pools.0.nodes=56 \
+  --set policy.placement=first-fit
+table philly-352 'Philly, 82,247 jobs, its 352 nodes x 8 GPUs, best-fit' philly "$philly_trace" "$all"
+table philly-60 'Philly on 60 nodes, first-fit' philly "$philly_trace" "$all" --set cluster.pools.0.nodes=60 \
+  --set policy.placement=first-fit
+table ricc 'RICC, 447,794 jobs, its 1,024 nodes x 8 processors, counted and not placed' swf "$ricc_trace" "$quick"
+took=$(($(date +%s) - begun))
+
+if [ -n "$readme" ]; then
+  for name in helios-133 helios-56 philly-352 philly-60 ricc; do
+    in_readme "$name" || failed=1
+  done
+  [ "$failed" = 1 ] || echo "$readme has these tables"
+fi
+echo "All of it took $took s; at most $most_s s are asked for."
+[ "$missing" = 0 ] || echo "SKIPPED: a trace is missing, see above" >&2
+[ "$took" -le "$most_s" ] && [ "$failed" = 0 ]

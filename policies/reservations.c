@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "policies/reservations.h"
+
+void hr__reservations_clear(struct hr__reservations *all) {
+  all->n_made = all->n_heap = all->n_due = all->n_slices = 0;
+}
+
+/* The list with room for one more; NULL: out of memory. */
+static void *roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
+  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
+}
+
+static bool make_room(struct hr__reservations *all) {
+  struct hr_arena *arena = all->arena;
+  all->made = roomy(arena, all->made, all->n_made, &all->made_capacity, sizeof *all->made);
+  all->heap = roomy(arena, all->heap, all->n_made, &all->heap_capacity, sizeof *all->heap);
+  all->due = roomy(arena, all->due, all->n_made, &all->due_capacity, sizeof *all->due);
+  return all->made && all->heap && all->due;
+}
+
+static bool is_earlier(const struct hr__reservations *all, uint32_t a, uint32_t b) {
+  int64_t first_us = all->made[a].start_us, second_us = all->made[b].start_us;
+  return first_us != second_us ? first_us < second_us : a < b;
+}
+
+static void push(struct hr__reservations *all, uint32_t number) {
+  uint32_t hole = all->n_heap++;
+  for (; hole > 0 && is_earlier(all, number, all->heap[(hole - 1) / 2]); hole = (hole - 1) / 2)
+    all->heap[hole] = all->heap[(hole - 1) / 2];
+  all->heap[hole] = number;
+}
+
+static uint32_t pop(struct hr__reservations *all) {
+  uint32_t top = all->heap[0], last = all->heap[--all->n_heap], hole = 0;
+  for (uint32_t child = 1; child < all->n_heap; child = 2 * hole + 1) {
+    if (child + 1 < all->n_heap && is_earlier(all, all->heap[child + 1], all->heap[child])) child++;
+    if (!is_earlier(all, all->heap[child], last)) break;
+    all->heap[hole] = all->heap[child];
+    hole = child;
+  }
+  all->heap[hole] = last;
+  return top;
+}
+
+bool hr__reservations_add(struct hr__reservations *all, int64_t start_us, struct hr__shape *shape,
+                          struct hr_job_entry job, const struct hr_placement *placement) {
+  if (!make_room(all)) return false;
+  uint32_t first_slice = all->n_slices;
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    all->slices = roomy(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
+    if (!all->slices) return false;
+    all->slices[all->n_slices++] = placement->slices[i];
+  }
+  all->made[all->n_made] =
+      (struct hr__reservation){start_us, shape, job, placement->pool, first_slice, placement->n_slices};
+  push(all, all->n_made++);
+  return true;
+}
+
+bool hr__reservations_come_to(struct hr__reservations *all, int64_t now_us) {
+  all->n_due = 0;
+  while (all->n_heap > 0 && all->made[all->heap[0]].start_us == now_us) all->due[all->n_due++] = pop(all);
+  return all->n_heap == 0 || all->made[all->heap[0]].start_us > now_us;
+}
+
+const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
+                                                   struct hr_placement *placement) {
+  const struct hr__reservation *due = &all->made[all->due[i]];
+  *placement = (struct hr_placement){due->pool, due->n_slices, due->n_slices ? all->slices + due->first_slice : NULL};
+  return due;
+}
