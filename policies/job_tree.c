@@ -504,6 +504,21 @@ bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void 
   return !tree->root || visit_below(tree->store, tree->root, tree->depth, visit, self);
 }
 
+bool hr_job_tree_each_after(const struct hr_job_tree *tree, int64_t key, hr_job job, hr_job_visit *visit, void *self) {
+  if (!tree->root) return true;
+  struct path path;
+  descend(tree, key, job.id, &path);
+  const struct leaf *leaf = leaf_at(tree->store, path.leaf);
+  for (uint32_t rank = leaf_rank(leaf, key, job.id, true); rank < leaf->count; rank++)
+    if (!visit(self, entry_at(leaf, rank))) return false;
+  for (uint32_t level = tree->depth; level-- > 0;) {
+    const struct inner *inner = path.inner[level];
+    for (uint32_t slot = path.slot[level] + 1; slot < inner->count; slot++)
+      if (!visit_below(tree->store, inner->child[slot], tree->depth - 1 - level, visit, self)) return false;
+  }
+  return true;
+}
+
 bool hr_job_tree_reach_entry(const struct hr_job_tree *tree, int64_t sum, struct hr_job_entry *entry) {
   if (!tree->root || tree->sum < sum) return false;
   uint32_t place = tree->root;

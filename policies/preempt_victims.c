@@ -10,6 +10,7 @@
 #include "policies/quota.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Who comes first -------------------------------------------------------------------------------- */
 
@@ -103,16 +104,69 @@ static bool is_fair_game(struct hr__queue *queue, const struct hr_view *view, hr
   return !queue->preemptor->terms.rule->by_quota || hr__quota_may_reclaim(queue, job, victim);
 }
 
-/* Lists those of one pool whose key is above the bound. */
-static bool gather(struct hr__queue *queue, const struct hr_view *view, hr_job job, uint32_t pool, int64_t bound) {
-  struct hr__preemptor *preemptor = queue->preemptor;
-  const struct hr_job_tree *running = &preemptor->running[pool];
-  struct hr_job_entry entry = {bound, {UINT32_MAX}, 0};
+/* A look at those of one pool whose key is above a bound, for a job that waits. */
+struct look {
+  struct hr__queue *queue;
+  const struct hr_view *view;
+  hr_job job;
+  int64_t bound;
+  bool failed; /* out of memory */
+  /* Of a look for room. */
+  const struct hr_free_index *index;
+  uint32_t first_node, size, whole, whole_needed;
+  bool is_single, enough;
+};
+
+static bool list_one(void *self, struct hr_job_entry entry) {
+  struct look *look = self;
+  if (!is_fair_game(look->queue, look->view, look->job, entry.job)) return true;
+  look->failed = !add_victim(look->queue, look->view, entry);
+  return !look->failed;
+}
+
+static bool gather(struct look *look, uint32_t pool) {
+  struct hr__preemptor *preemptor = look->queue->preemptor;
   preemptor->n_victims = preemptor->n_slices = 0;
-  while (hr_job_tree_next(running, entry.key, entry.job, INT64_MAX, &entry))
-    if (is_fair_game(queue, view, job, entry.job) && !add_victim(queue, view, entry)) return false;
+  hr_job_tree_each_after(&preemptor->running[pool], look->bound, (hr_job){UINT32_MAX}, list_one, look);
   sort_victims(preemptor);
-  return true;
+  return !look->failed;
+}
+
+/* ---- Whether all together could be enough ----------------------------------------------------------- */
+
+/* What would come free on a node, with what is: enough for the job if it sits on one, else one more whole node. */
+static bool add_room(void *self, struct hr_job_entry entry) {
+  struct look *look = self;
+  struct hr_slice one;
+  if (!is_fair_game(look->queue, look->view, look->job, entry.job)) return true;
+  struct hr_placement placement = hr_view_placement(look->view, entry.job, &one);
+  for (uint32_t i = 0; i < placement.n_slices && !look->enough; i++) {
+    uint32_t node = placement.slices[i].node.id - look->first_node;
+    uint32_t *gain = &look->queue->preemptor->gain[node];
+    *gain += placement.slices[i].gpu_milli / 1000;
+    uint32_t room = hr_free_index_get(look->index, node) + *gain;
+    look->whole += room == look->size;
+    look->enough = look->is_single ? room >= hr__gpus(look->queue, look->job) : look->whole >= look->whole_needed;
+  }
+  return !look->enough;
+}
+
+/* False: it could not fit if all were stopped. By nodes; where only the count matters it has been asked before. */
+static bool has_room(struct look *look, uint32_t pool) {
+  struct hr__queue *queue = look->queue;
+  uint32_t gpus = hr__gpus(queue, look->job), accept_class = hr_cluster_accept_class(queue->cluster, look->job);
+  if (queue->rule == HR_PLACE_POOL) return true;
+  look->index = hr_cluster_free_index(queue->cluster, (hr_pool){pool});
+  look->first_node = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
+  look->size = hr_free_index_gpus_per_node(look->index);
+  look->is_single = hr_placer_is_single(queue->placer, gpus, accept_class);
+  if (look->is_single && gpus > look->size) return false;
+  look->whole = hr_free_index_count(look->index, look->size);
+  look->whole_needed = gpus / look->size;
+  look->enough = !look->is_single && look->whole >= look->whole_needed;
+  memset(queue->preemptor->gain, 0, hr_free_index_nodes(look->index) * sizeof *queue->preemptor->gain);
+  hr_job_tree_each_after(&queue->preemptor->running[pool], look->bound, (hr_job){UINT32_MAX}, add_room, look);
+  return look->enough;
 }
 
 /* ---- How many are needed ---------------------------------------------------------------------------- */
@@ -183,7 +237,9 @@ static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t
 /* Looks for victims in one pool; the needed ones are then marked. All that was tried is undone. */
 static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
                                   uint32_t pool, int64_t bound, bool *found) {
-  if (!gather(queue, view, job, pool, bound)) return HR_NO_MEMORY;
+  struct look look = {.queue = queue, .view = view, .job = job, .bound = bound};
+  if (!has_room(&look, pool)) return HR_OK;
+  if (!gather(&look, pool)) return HR_NO_MEMORY;
   const struct hr__preemptor *preemptor = queue->preemptor;
   uint32_t mark = hr_plan_mark(plan);
   enum hr_status status = stop_until_fits(queue, plan, job, found);

@@ -117,7 +117,13 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
   if (terms->grace_us > 0 && !(preemptor->leaves = hr_arena_alloc(env->arena, n_jobs + 1))) return false;
   preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);
   preemptor->key_of = hr_arena_alloc(env->arena, (n_jobs + 1) * sizeof *preemptor->key_of);
-  if (!preemptor->running || !preemptor->key_of) return false;
+  uint32_t most_nodes = 0;
+  for (uint32_t i = 0; i < n_pools; i++) {
+    uint32_t nodes = hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
+    if (nodes > most_nodes) most_nodes = nodes;
+  }
+  preemptor->gain = hr_arena_alloc(env->arena, ((size_t)most_nodes + 1) * sizeof *preemptor->gain);
+  if (!preemptor->running || !preemptor->key_of || !preemptor->gain) return false;
   for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
   for (size_t i = 0; i < n_jobs; i++) preemptor->key_of[i] = NOT_LISTED;
   queue->preemptor = preemptor;

@@ -70,7 +70,8 @@ struct hr__preemptor {
   struct hr__victim *victims;
   struct hr_slice *slices;
   uint32_t n_victims, victims_capacity, slices_capacity, n_slices;
-  hr_job *jobs; /* likewise for a change of keys */
+  uint32_t *gain; /* by node of a pool: GPUs that would come free */
+  hr_job *jobs;   /* likewise for a change of keys */
   uint32_t jobs_capacity;
 };
 

@@ -53,6 +53,9 @@ HR_API bool hr_job_tree_next(const struct hr_job_tree *tree, int64_t key, hr_job
 /* Calls `visit` on each entry in order until it returns false; whether it never did. The tree must not change. */
 typedef bool hr_job_visit(void *self, struct hr_job_entry entry);
 HR_API bool hr_job_tree_each(const struct hr_job_tree *tree, hr_job_visit *visit, void *self);
+/* Likewise on each entry after (key, job). */
+HR_API bool hr_job_tree_each_after(const struct hr_job_tree *tree, int64_t key, hr_job job, hr_job_visit *visit,
+                                   void *self);
 /* The least key such that the values of all entries up to it sum to at least `sum`; values must not be negative. */
 HR_API bool hr_job_tree_reach(const struct hr_job_tree *tree, int64_t sum, int64_t *key);
 /* Likewise the first entry up to which they do. */

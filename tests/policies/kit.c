@@ -135,6 +135,15 @@ static void every_entry_is_visited_in_order(void) {
   struct listing listing = {.model = model};
   CU_ASSERT(hr_job_tree_each(&tree, in_order, &listing));
   CU_ASSERT_EQUAL(listing.count, tree.count);
+  for (int i = 0; i < 200; i++) { /* from anywhere on: as many as there are, in order */
+    int64_t key = draw(KEYS);
+    uint32_t job = draw(JOBS), left = 0;
+    struct hr_job_entry entry = {key, {job}, 0};
+    while (hr_job_tree_next(&tree, entry.key, entry.job, INT64_MAX, &entry)) left++;
+    struct listing rest = {.model = model};
+    CU_ASSERT(hr_job_tree_each_after(&tree, key, (hr_job){job}, in_order, &rest));
+    CU_ASSERT_EQUAL(rest.count, left);
+  }
   free(model);
   hr__arena_finish(&arena);
 }
