@@ -81,7 +81,8 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
   hr__full_key *full_key = queue->order->full_key;
   if ((env->quotas || queue->parted) && !full_key) full_key = same_key;
   hr__is_held *is_held = env->quotas ? hr__quota_holds : NULL;
-  enum hr_status status = hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key, is_held, queue);
+  enum hr_status status = hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key, is_held,
+                                           env->jobs->tenants.count, queue);
   queue->waiting.keys_grow = queue->order->keys_only_grow;
   return status;
 }
@@ -166,6 +167,10 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
 /* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
 static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   bool strict = !queue->backfill->by_shape;
+  if (!hr__quota_guarantees(queue)) {
+    enum hr_status parked = hr__waiting_park(&queue->waiting);
+    return parked == HR_OK ? pass(queue, view, plan, queue->backfill) : parked;
+  }
   enum hr_status status = hr__quota_guaranteed_only(queue, true);
   if (status == HR_OK) status = pass(queue, view, plan, strict ? queue->backfill : &hr__backfill_skip);
   bool blocked = strict && queue->waiting.n_active > 0;

@@ -11,7 +11,9 @@
 /* Makes queue->quota, which listens. False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env);
 /* For hr__waiting: whether a lane's jobs are beyond what their tenant may use now. `self`: the queue. */
-bool hr__quota_holds(void *self, const struct hr__lane *lane);
+bool hr__quota_holds(void *self, const struct hr__lane *lane, uint32_t *until);
+/* Whether anybody is guaranteed anything. */
+bool hr__quota_guarantees(const struct hr__queue *queue);
 /* Jobs within their tenants' guarantees go first: while this is on, all others are held back. */
 enum hr_status hr__quota_guaranteed_only(struct hr__queue *queue, bool on);
 /* Whether it holds this job back. */

@@ -20,14 +20,16 @@ static bool has_lanes(const struct hr__waiting *waiting) {
 }
 
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
-                                hr__full_key *full_key, hr__is_held *is_held, void *self) {
+                                hr__full_key *full_key, hr__is_held *is_held, uint32_t n_stoppers, void *self) {
   *waiting = (struct hr__waiting){.arena = arena, .full_key = full_key, .is_held = is_held, .self = self};
   waiting->store = hr_tree_store_create(arena);
   if (!waiting->store) return HR_NO_MEMORY;
   if (!has_lanes(waiting)) return HR_OK;
   waiting->lane_of = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *waiting->lane_of);
   waiting->key_of = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *waiting->key_of);
-  return waiting->lane_of && waiting->key_of ? HR_OK : HR_NO_MEMORY;
+  waiting->n_stoppers = n_stoppers;
+  waiting->parked_for = hr_arena_alloc(arena, ((size_t)n_stoppers + 1) * sizeof(*waiting->parked_for));
+  return waiting->lane_of && waiting->key_of && waiting->parked_for ? HR_OK : HR_NO_MEMORY;
 }
 
 static bool is_race(const struct hr__waiting *waiting) {
@@ -214,12 +216,12 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__lane *lane,
   bool same = was && lane->jobs.count && now.key == lane->listed.key && now.job.id == lane->listed.job.id &&
               now.value == lane->listed.value;
   if (same) return HR_OK;
-  if (was && !lane->parked && !hr_job_tree_remove(&shape->lanes, lane->listed.key, lane->listed.job))
+  if (was && !lane->parked_at && !hr_job_tree_remove(&shape->lanes, lane->listed.key, lane->listed.job))
     return HR_INTERNAL;
   lane->listed = now;
   if (!was) activate_lane(waiting, lane);
   if (!lane->jobs.count) deactivate_lane(waiting, lane);
-  if (lane->parked) return HR_OK;
+  if (lane->parked_at) return HR_OK;
   if (lane->jobs.count && !hr_job_tree_insert(&shape->lanes, now)) return HR_NO_MEMORY;
   settle(waiting, shape);
   return HR_OK;
@@ -228,40 +230,78 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__lane *lane,
 /* ---- Held back -------------------------------------------------------------------------------------- */
 
 static bool is_held(const struct hr__waiting *waiting, const struct hr__lane *lane) {
-  return waiting->is_held && waiting->is_held(waiting->self, lane);
+  uint32_t until;
+  return waiting->is_held && waiting->is_held(waiting->self, lane, &until);
 }
 
 static struct hr__lane *lane_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
   return waiting->lanes[waiting->lane_of[listed.job.id]];
 }
 
-enum hr_status hr__waiting_park(struct hr__waiting *waiting) {
-  for (uint32_t i = waiting->n_active; waiting->is_held && i-- > 0;) {
-    struct hr__shape *shape = hr__active_shape(waiting, i);
-    struct hr_job_entry first;
-    while (hr_job_tree_first(&shape->lanes, &first) && is_held(waiting, lane_listed(waiting, first))) {
-      struct hr__lane *lane = lane_listed(waiting, first);
-      waiting->parked = roomy(waiting->arena, waiting->parked, waiting->n_parked, &waiting->parked_capacity,
-                              sizeof(*waiting->parked));
-      if (!waiting->parked) return HR_NO_MEMORY;
-      hr_job_tree_remove(&shape->lanes, first.key, first.job);
-      lane->parked = true;
-      waiting->parked[waiting->n_parked++] = lane;
-    }
-    settle(waiting, shape);
-  }
+static struct hr__lane **list_for(const struct hr__waiting *waiting, uint32_t stopper) {
+  return &waiting->parked_for[stopper == HR_NONE ? waiting->n_stoppers : stopper];
+}
+
+/* Takes it out of its shape's list. */
+static enum hr_status park(struct hr__waiting *waiting, struct hr__lane *lane, uint32_t until) {
+  waiting->parked =
+      roomy(waiting->arena, waiting->parked, waiting->n_parked, &waiting->parked_capacity, sizeof(*waiting->parked));
+  if (!waiting->parked) return HR_NO_MEMORY;
+  if (!hr_job_tree_remove(&lane->shape->lanes, lane->listed.key, lane->listed.job)) return HR_INTERNAL;
+  struct hr__lane **first = list_for(waiting, until);
+  waiting->parked[waiting->n_parked++] = lane;
+  lane->parked_at = waiting->n_parked;
+  lane->parked_for = until;
+  lane->last_parked = NULL;
+  lane->next_parked = *first;
+  if (*first) (*first)->last_parked = lane;
+  *first = lane;
   return HR_OK;
 }
 
-enum hr_status hr__waiting_unpark(struct hr__waiting *waiting) {
-  while (waiting->n_parked > 0) {
-    struct hr__lane *lane = waiting->parked[--waiting->n_parked];
-    lane->parked = false;
-    if (lane->jobs.count == 0) continue;
-    if (!hr_job_tree_insert(&lane->shape->lanes, lane->listed)) return HR_NO_MEMORY;
-    settle(waiting, lane->shape);
-  }
+/* Puts it back, unless it has become empty. */
+static enum hr_status unpark(struct hr__waiting *waiting, struct hr__lane *lane) {
+  struct hr__lane *last = waiting->parked[--waiting->n_parked];
+  waiting->parked[lane->parked_at - 1] = last;
+  last->parked_at = lane->parked_at;
+  lane->parked_at = 0;
+  if (lane->next_parked) lane->next_parked->last_parked = lane->last_parked;
+  if (lane->last_parked)
+    lane->last_parked->next_parked = lane->next_parked;
+  else
+    *list_for(waiting, lane->parked_for) = lane->next_parked;
+  if (lane->jobs.count == 0) return HR_OK;
+  if (!hr_job_tree_insert(&lane->shape->lanes, lane->listed)) return HR_NO_MEMORY;
+  settle(waiting, lane->shape);
   return HR_OK;
+}
+
+enum hr_status hr__waiting_park(struct hr__waiting *waiting) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = waiting->n_active; waiting->is_held && i-- > 0;) {
+    struct hr__shape *shape = hr__active_shape(waiting, i);
+    struct hr_job_entry first;
+    uint32_t until;
+    while (status == HR_OK && hr_job_tree_first(&shape->lanes, &first) &&
+           waiting->is_held(waiting->self, lane_listed(waiting, first), &until))
+      status = park(waiting, lane_listed(waiting, first), until);
+    settle(waiting, shape);
+  }
+  return status;
+}
+
+enum hr_status hr__waiting_unpark(struct hr__waiting *waiting) {
+  enum hr_status status = HR_OK;
+  while (waiting->n_parked > 0 && status == HR_OK) status = unpark(waiting, waiting->parked[waiting->n_parked - 1]);
+  return status;
+}
+
+enum hr_status hr__waiting_unpark_for(struct hr__waiting *waiting, uint32_t stopper) {
+  enum hr_status status = HR_OK;
+  struct hr__lane *const *anybody = list_for(waiting, HR_NONE), *const *own = list_for(waiting, stopper);
+  while (*anybody && status == HR_OK) status = unpark(waiting, *anybody);
+  while (*own && status == HR_OK) status = unpark(waiting, *own);
+  return status;
 }
 
 /* ---- Coming and going ------------------------------------------------------------------------------- */
@@ -275,8 +315,11 @@ static enum hr_status add_to_lane(struct hr__waiting *waiting, struct hr__shape 
   if (!hr_job_tree_insert(&lane->jobs, entry)) return HR_NO_MEMORY;
   waiting->lane_of[entry.job.id] = number;
   waiting->key_of[entry.job.id] = entry.key;
-  if (!was || hr__entry_before(entry, lane->head)) lane->head = entry;
-  return relist(waiting, lane, was);
+  bool is_first = !was || hr__entry_before(entry, lane->head);
+  if (is_first) lane->head = entry;
+  enum hr_status status = relist(waiting, lane, was);
+  /* Another first job may not be held back. */
+  return status == HR_OK && is_first && lane->parked_at ? unpark(waiting, lane) : status;
 }
 
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket) {

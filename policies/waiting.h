@@ -15,8 +15,10 @@
 #include "policies/pair_map.h"
 
 struct hr__lane {
-  uint64_t name; /* what the order calls it */
-  bool parked;   /* it is held back: not in its shape's list */
+  uint64_t name;                              /* what the order calls it */
+  uint32_t parked_at;                         /* its place in waiting->parked + 1; 0: it is not held back */
+  uint32_t parked_for;                        /* whose stops may let it go, HR_NONE: anybody's */
+  struct hr__lane *next_parked, *last_parked; /* others that wait for the same, while it is held back */
   struct hr__shape *shape;
   struct hr_job_tree jobs;  /* by the key that they came with */
   struct hr_job_entry head; /* the first of them, likewise */
@@ -49,8 +51,9 @@ typedef int64_t hr__full_key(void *self, const struct hr__lane *lane, struct hr_
    job is monotone in. */
 typedef struct hr__line hr__line_of(void *self, const struct hr__lane *lane, struct hr_job_entry entry);
 
-/* Whether the jobs of a lane are held back, whatever is free. */
-typedef bool hr__is_held(void *self, const struct hr__lane *lane);
+/* Whether the jobs of a lane are held back, whatever is free; `*until`: whose stops alone may change that, HR_NONE:
+   anybody's. */
+typedef bool hr__is_held(void *self, const struct hr__lane *lane, uint32_t *until);
 
 struct hr__waiting {
   struct hr_arena *arena;
@@ -64,7 +67,9 @@ struct hr__waiting {
   struct hr__pair_map shape_numbers; /* (gpus, accept class) */
   struct hr__lane **lanes;           /* every lane seen */
   struct hr__lane **active_lanes;    /* those with waiting jobs, in no order */
-  struct hr__lane **parked;          /* those of the active ones that are held back, in no order */
+  struct hr__lane **parked;          /* those that are held back, in no order */
+  struct hr__lane **parked_for;      /* by whose stops may let them go: the first of a list; anybody's last */
+  uint32_t n_stoppers;
   uint32_t n_lanes, n_active_lanes, n_parked, lanes_capacity, active_lanes_capacity, parked_capacity;
   struct hr__pair_map part_numbers, lane_numbers, first_of_name; /* (name, shape); (name, 0) */
   uint32_t *lane_of;                                             /* by job, while it waits; NULL without lanes */
@@ -85,9 +90,10 @@ struct hr__ticket {
   int64_t key, value;
 };
 
-/* `full_key` NULL: no lanes; then `is_held` must be NULL too. */
+/* `full_key` NULL: no lanes; then `is_held` must be NULL too. `n_stoppers`: who may be waited for, 0 to n_stoppers - 1.
+ */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
-                                hr__full_key *full_key, hr__is_held *is_held, void *self);
+                                hr__full_key *full_key, hr__is_held *is_held, uint32_t n_stoppers, void *self);
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket);
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
 /* The shape of jobs that ask for this, which has been seen. */
@@ -106,6 +112,8 @@ void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us);
    after each start and each stop. */
 enum hr_status hr__waiting_park(struct hr__waiting *waiting);
 enum hr_status hr__waiting_unpark(struct hr__waiting *waiting);
+/* Likewise those alone that a stop of one of `stopper` may let go. */
+enum hr_status hr__waiting_unpark_for(struct hr__waiting *waiting, uint32_t stopper);
 
 /* Whether any job waits, held back or not. */
 static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
