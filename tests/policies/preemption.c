@@ -200,13 +200,15 @@ static void or_ends_before(void) {
 
 /* ---- With quotas ------------------------------------------------------------------------------------ */
 
+static char first_tenant[] = "t1", second_tenant[] = "t2";
+
 /* Two tenants are guaranteed four GPUs each; the first borrows the other's. */
 static void one_that_is_spared_is_reclaimed_in_time(void) {
   struct lab lab;
   lab_begin(&lab);
   lab_add_pool(&lab, 2, 4);
   for (uint32_t t = 1; t <= 2; t++)
-    lab_add_quota(&lab, (struct hr_quota_node){.name = t == 1 ? (char[]){"t1"} : (char[]){"t2"},
+    lab_add_quota(&lab, (struct hr_quota_node){.name = t == 1 ? first_tenant : second_tenant,
                                                .parent = HR_NONE,
                                                .is_tenant = true,
                                                .guaranteed_milli = 4000});
@@ -228,8 +230,8 @@ static void who_waits_for_its_quota_is_served_when_ranks_change(void) {
   begin(&lab, "las");
   lab.pools[0].gpus_per_node = 2;
   lab.jobs[0].tenant = lab.jobs[1].tenant = 1;
-  lab_add_quota(
-      &lab, (struct hr_quota_node){.name = (char[]){"t1"}, .parent = HR_NONE, .is_tenant = true, .max_milli = 1000});
+  lab_add_quota(&lab,
+                (struct hr_quota_node){.name = first_tenant, .parent = HR_NONE, .is_tenant = true, .max_milli = 1000});
   lab_set(&lab, "las_threshold_1_s", "300");
   run(&lab);
   STARTS(1, 300 * S);
