@@ -35,9 +35,7 @@ static struct next next_in_order(struct hr__queue *queue) {
   const struct hr__waiting *waiting = &queue->waiting;
   uint32_t pass = queue->preemptor->n_passes;
   struct next next = {0};
-  for (uint32_t i = 0; i < waiting->n_active; i++) {
-    consider_shape(queue, hr__active_shape(waiting, i), &next);
-  }
+  for (uint32_t i = 0; i < waiting->n_active; i++) consider_shape(queue, hr__active_shape(waiting, i), &next);
   for (uint32_t i = 0; i < waiting->n_parked; i++) {
     struct hr__lane *lane = waiting->parked[i];
     if (lane->refused != pass && lane->jobs.count && hr__quota_is_turn(queue, lane->head.job))

@@ -131,6 +131,21 @@ static enum hr_status check_placement(struct hr__builder *builder) {
   return HR_OK;
 }
 
+/* What is guaranteed is for quotas to say. */
+static enum hr_status doubt_reclaim(struct hr__builder *builder) {
+  struct hr_scenario *scenario = builder->scenario;
+  const struct hr_policy_choice *policy = &scenario->policy;
+  char buffer[32];
+  for (size_t i = 0; i < policy->n_params && !policy->library && !scenario->quotas; i++) {
+    if (strcmp(policy->ops->params[i].key, "preemption") != 0) continue;
+    if (strcmp(hr_policy_choice_text(policy, i, buffer), "reclaim") != 0) continue;
+    if (hr_notes_add(&scenario->notes, "warning: the preemption 'reclaim' stops nobody without 'quotas' that guarantee "
+                                       "something") != HR_OK)
+      return hr__build_no_memory(builder);
+  }
+  return HR_OK;
+}
+
 /* ---- The rest --------------------------------------------------------------------------------------- */
 
 /* "demo" for "scenarios/demo.json". */
@@ -169,7 +184,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_models(builder);
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
-  return status;
+  return status == HR_OK ? doubt_reclaim(builder) : status;
 }
 
 enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,

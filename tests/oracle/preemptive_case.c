@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "preemptive_case.h"
+#include "sound.h"
 
 #include "sim/philox.h"
 
@@ -8,18 +9,6 @@
 #include <stdlib.h>
 
 static const char *const order_names[] = {"srtf", "las"};
-
-static void *grab(size_t count, size_t size) {
-  void *memory = calloc(count ? count : 1, size);
-  if (!memory) abort();
-  return memory;
-}
-
-static void must(enum hr_status status, const struct hr_error *error) {
-  if (status == HR_OK) return;
-  fprintf(stderr, "the test itself failed: %s\n", error->text);
-  abort();
-}
 
 /* "12.000003" */
 static const char *seconds(int64_t us, char *buffer) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "replay.h"
+#include "sound.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,18 +10,6 @@
 static const char *const order_names[] = {"fifo", "sjf", "smallest", "largest", "priority", "edf", "f1", "wfp3", "drf"};
 static const char *const backfill_names[] = {"strict", "skip", "easy", "conservative"};
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit"};
-
-static void *grab(size_t count, size_t size) {
-  void *memory = calloc(count ? count : 1, size);
-  if (!memory) abort();
-  return memory;
-}
-
-static void must(enum hr_status status, const struct hr_error *error) {
-  if (status == HR_OK) return;
-  fprintf(stderr, "the test itself failed: %s\n", error->text);
-  abort();
-}
 
 struct replay_rules replay_rules_numbered(uint32_t number) {
   return (struct replay_rules){

@@ -120,14 +120,6 @@ static void bad_costs_are_told(void) {
   }
 }
 
-static void leaves_nothing_behind(void) {
-  char folder[200];
-  CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));
-  remove(file_name);
-  CU_ASSERT_EQUAL(chdir("/"), 0);
-  CU_ASSERT_EQUAL(rmdir(folder), 0);
-}
-
 TEST_MAIN("scenarios_costs", TEST(starts_in_a_folder_of_its_own), TEST(no_costs_charge_nothing), TEST(storage_is_read),
           TEST(egress_is_by_class), TEST(fixed_lines_are_read), TEST(budgets_and_plans_are_read),
           TEST(bad_costs_are_told), TEST(leaves_nothing_behind))

@@ -58,4 +58,13 @@ static inline void starts_in_a_folder_of_its_own(void) {
   CU_ASSERT_EQUAL_FATAL(chdir(folder), 0);
 }
 
+/* Where nothing but the scenario was written. */
+static inline void leaves_nothing_behind(void) {
+  char folder[200];
+  CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));
+  remove(file_name);
+  CU_ASSERT_EQUAL(chdir("/"), 0);
+  CU_ASSERT_EQUAL(rmdir(folder), 0);
+}
+
 #endif

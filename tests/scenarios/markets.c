@@ -580,14 +580,6 @@ static void bad_classes_are_told(void) {
   EXPECT_ERRORS(cases);
 }
 
-static void leaves_nothing_behind(void) {
-  char folder[200];
-  CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));
-  remove(file_name);
-  CU_ASSERT_EQUAL(chdir("/"), 0);
-  CU_ASSERT_EQUAL(rmdir(folder), 0);
-}
-
 TEST_MAIN("scenarios_markets", TEST(starts_in_a_folder_of_its_own), TEST(no_market_costs_nothing),
           TEST(stated_prices_are_exact), TEST(discounts_are_off_the_on_demand_price), TEST(price_has_a_source),
           TEST(bad_prices_are_told), TEST(owned_nodes_amortise), TEST(owned_power_follows_from_the_gpu),

@@ -92,6 +92,21 @@ static void guarantees_beyond_the_cluster_are_noted(void) {
   hr_scenario_destroy(scenario);
 }
 
+static void reclaim_without_quotas_is_noted(void) {
+  const char *const overrides[] = {"policy.preemption=reclaim"};
+  write_text("{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"H100\",\"nodes\":1,"
+             "\"gpus_per_node\":8}]}}");
+  struct hr_scenario *scenario = load(overrides, 1);
+  CU_ASSERT_EQUAL_FATAL(scenario->notes.count, 1);
+  CU_ASSERT_STRING_EQUAL(scenario->notes.text[0],
+                         "warning: the preemption 'reclaim' stops nobody without 'quotas' that guarantee something");
+  hr_scenario_destroy(scenario);
+  write_text(QUOTAS("\"tenants\":[{\"tenant\":\"a\",\"guaranteed_gpus\":1}]"));
+  scenario = load(overrides, 1);
+  CU_ASSERT_EQUAL(scenario->notes.count, 0);
+  hr_scenario_destroy(scenario);
+}
+
 static const char *const bad[][2] = {
     {QUOTAS("\"cohorts\":[{\"name\":\"a\"},\n{\"name\":\"a\"}]"),
      "s.json:3:9: there already is a cohort 'a'; keep one"},
@@ -149,15 +164,7 @@ static void overrides_are_told(void) {
                "that is wanted");
 }
 
-static void leaves_nothing_behind(void) {
-  char folder[200];
-  CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(folder, sizeof folder));
-  remove(file_name);
-  CU_ASSERT_EQUAL(chdir("/"), 0);
-  CU_ASSERT_EQUAL(rmdir(folder), 0);
-}
-
 TEST_MAIN("scenarios_quotas", TEST(starts_in_a_folder_of_its_own), TEST(no_quotas_are_none),
           TEST(cohorts_stand_before_what_is_in_them), TEST(tenants_are_read),
-          TEST(guarantees_beyond_the_cluster_are_noted), TEST(bad_quotas_are_told), TEST(overrides_are_told),
-          TEST(leaves_nothing_behind))
+          TEST(guarantees_beyond_the_cluster_are_noted), TEST(reclaim_without_quotas_is_noted),
+          TEST(bad_quotas_are_told), TEST(overrides_are_told), TEST(leaves_nothing_behind))
