@@ -21,7 +21,7 @@
  */
 
 #include "policies/dispatch.h"
-#include "policies/profile.h"
+#include "policies/future.h"
 #include "policies/reservations.h"
 
 #include <string.h>
@@ -45,12 +45,7 @@ struct walker {
 };
 
 struct planner {
-  struct hr__profile *profiles; /* by bin */
-  uint32_t n_bins, n_pools;
-  struct hr_free_index **index; /* by pool: the state that the placement rule is asked on */
-  uint64_t *free_gpus;          /* likewise, for placement by count */
-  struct hr_capacity capacity;
-  int64_t *starts;        /* room for the bins of a pool */
+  struct hr__future future;
   struct walker *walkers; /* of shapes with jobs not yet planned, in no order */
   uint32_t n_walkers, walkers_capacity;
   struct bounds **bounds; /* by shape */
@@ -62,191 +57,18 @@ struct planner {
   struct hr__reservations to_come; /* of the plan, while it can be kept */
 };
 
-/* ---- The future from what runs ---------------------------------------------------------------------- */
-
-struct filling {
-  struct hr__profile *profile;
-  struct hr_arena *arena;
-  int64_t now_us;
-};
-
-static bool add_end(void *self, struct hr_job_entry entry) {
-  struct filling *filling = self;
-  int64_t end_us = entry.key > filling->now_us ? entry.key : filling->now_us + 1;
-  return hr__profile_release(filling->profile, filling->arena, end_us, (uint32_t)entry.value);
-}
-
-static bool begin_bin(const struct hr__queue *queue, struct planner *planner, uint32_t bin, int64_t now_us) {
-  struct filling filling = {&planner->profiles[bin], queue->arena, now_us};
-  uint32_t free = hr_releases_bin_free(queue->releases, bin);
-  return hr__profile_begin(filling.profile, queue->arena, now_us, free) &&
-         hr_job_tree_each(hr_releases_bin_ends(queue->releases, bin), add_end, &filling);
-}
-
-static enum hr_status begin_plan(const struct hr__queue *queue, struct planner *planner, int64_t now_us) {
-  for (uint32_t bin = 0; bin < planner->n_bins; bin++)
-    if (!begin_bin(queue, planner, bin, now_us)) return HR_NO_MEMORY;
-  return HR_OK;
-}
-
-/* ---- One reservation -------------------------------------------------------------------------------- */
-
-struct request {
-  uint32_t gpus, accept_class;
-  int64_t length_us;
-};
-
-/* The k-th smallest, k from 1; the array is reordered (Hoare's selection). */
-static int64_t select_kth(int64_t *values, uint32_t count, uint32_t k) {
-  uint32_t low = 0, high = count - 1, target = k - 1;
-  while (low < high) {
-    int64_t pivot = values[low + (high - low) / 2];
-    uint32_t i = low, j = high;
-    for (;;) {
-      while (values[i] < pivot) i++;
-      while (values[j] > pivot) j--;
-      if (i >= j) break;
-      int64_t swapped = values[i];
-      values[i++] = values[j];
-      values[j--] = swapped;
-    }
-    if (target <= j)
-      high = j;
-    else
-      low = j + 1;
-  }
-  return values[target];
-}
-
-static uint32_t pool_bins(const struct hr__queue *queue, hr_pool pool) {
-  return queue->rule == HR_PLACE_POOL ? 1 : hr_cluster_pool_spec(queue->cluster, pool)->nodes;
-}
-
-/* The time by which k bins of the pool, each on its own, could begin a window with `gpus` GPUs. */
-static int64_t bins_start(const struct hr__queue *queue, struct planner *planner, hr_pool pool, uint32_t gpus,
-                          uint32_t k, int64_t from_us, int64_t length_us) {
-  uint32_t first = hr_releases_first_bin(queue->releases, pool), n_bins = pool_bins(queue, pool);
-  if (k > n_bins) return HR_NEVER_US;
-  for (uint32_t i = 0; i < n_bins; i++)
-    planner->starts[i] = hr__profile_earliest(&planner->profiles[first + i], from_us, length_us, gpus);
-  return select_kth(planner->starts, n_bins, k);
-}
-
-/* A gang over nodes needs `whole` wholly free ones and whole + 1 with the remainder in the same window: step to the
-   time by which each count could be there, until both are at one time. */
-static int64_t gang_start(const struct hr__queue *queue, struct planner *planner, hr_pool pool,
-                          const struct request *request, int64_t from_us) {
-  uint32_t size = hr_cluster_pool_spec(queue->cluster, pool)->gpus_per_node;
-  uint32_t whole = request->gpus / size, rest = request->gpus % size;
-  int64_t start_us = from_us, step_us;
-  for (;; start_us = step_us) {
-    step_us = bins_start(queue, planner, pool, size, whole, start_us, request->length_us);
-    if (step_us == HR_NEVER_US) return HR_NEVER_US;
-    if (rest > 0) {
-      int64_t rest_us = bins_start(queue, planner, pool, rest, whole + 1, start_us, request->length_us);
-      if (rest_us == HR_NEVER_US) return HR_NEVER_US;
-      if (rest_us > step_us) step_us = rest_us;
-    }
-    if (step_us == start_us) return start_us;
-  }
-}
-
-static int64_t earliest_start(const struct hr__queue *queue, struct planner *planner, const struct request *request,
-                              int64_t from_us) {
-  bool single = hr_placer_is_single(queue->placer, request->gpus, request->accept_class);
-  int64_t earliest_us = HR_NEVER_US;
-  for (uint32_t i = 0; i < planner->n_pools; i++) {
-    hr_pool pool = {i};
-    if (!hr_cluster_accepts(queue->cluster, request->accept_class, pool)) continue;
-    int64_t start_us = single ? bins_start(queue, planner, pool, request->gpus, 1, from_us, request->length_us)
-                              : gang_start(queue, planner, pool, request, from_us);
-    if (start_us < earliest_us) earliest_us = start_us;
-  }
-  return earliest_us;
-}
-
-/* The least that a node must have free to be of use to the request. */
-static uint32_t least_use(const struct hr__queue *queue, const struct request *request, hr_pool pool) {
-  if (hr_placer_is_single(queue->placer, request->gpus, request->accept_class)) return request->gpus;
-  uint32_t size = hr_cluster_pool_spec(queue->cluster, pool)->gpus_per_node;
-  return request->gpus % size ? request->gpus % size : size;
-}
-
-/* Asks the placement rule on the least free GPUs of each bin over the window; bins of no use count as full. */
-static bool place_at(const struct hr__queue *queue, struct planner *planner, const struct request *request,
-                     int64_t start_us, struct hr_placement *placement) {
-  for (uint32_t i = 0; i < planner->n_pools; i++) {
-    hr_pool pool = {i};
-    const struct hr__profile *profiles = planner->profiles + hr_releases_first_bin(queue->releases, pool);
-    uint32_t use = least_use(queue, request, pool);
-    if (queue->rule == HR_PLACE_POOL) {
-      planner->free_gpus[i] = hr__profile_least(profiles, start_us, request->length_us, use);
-      continue;
-    }
-    uint32_t n_nodes = hr_free_index_nodes(planner->index[i]);
-    for (uint32_t node = 0; node < n_nodes; node++)
-      hr_free_index_set(planner->index[i], node, hr__profile_least(&profiles[node], start_us, request->length_us, use));
-  }
-  return hr_placer_find_in(queue->placer, &planner->capacity, request->gpus, request->accept_class, placement);
-}
-
-static bool take_window(const struct hr__queue *queue, struct planner *planner, const struct request *request,
-                        int64_t start_us, const struct hr_placement *placement) {
-  struct hr__profile *profiles = planner->profiles + hr_releases_first_bin(queue->releases, placement->pool);
-  uint32_t first_node = hr_cluster_first_node(queue->cluster, placement->pool).id;
-  int64_t end_us = start_us + request->length_us;
-  if (placement->n_slices == 0) return hr__profile_take(profiles, queue->arena, start_us, end_us, request->gpus);
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    struct hr_slice slice = placement->slices[i];
-    if (!hr__profile_take(&profiles[slice.node.id - first_node], queue->arena, start_us, end_us,
-                          slice.gpu_milli / 1000))
-      return false;
-  }
-  return true;
-}
-
 /* ---- Who could start now ---------------------------------------------------------------------------- */
 
-/* How long from now on a bin has `gpus` GPUs free. */
-static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
-  uint32_t step = 0;
-  while (step < profile->count && profile->free[step] >= gpus) step++;
-  return step == profile->count ? HR_NEVER_US : profile->at_us[step] - profile->at_us[0];
-}
-
-/* The window that k bins of the pool have, each on its own; 0 when fewer have any. */
-static int64_t bins_window(const struct hr__queue *queue, struct planner *planner, hr_pool pool, uint32_t gpus,
-                           uint32_t k) {
-  uint32_t first = hr_releases_first_bin(queue->releases, pool), n_bins = pool_bins(queue, pool);
-  if (k > n_bins) return 0;
-  for (uint32_t i = 0; i < n_bins; i++) planner->starts[i] = -window_us(&planner->profiles[first + i], gpus);
-  return -select_kth(planner->starts, n_bins, k);
-}
-
-/* No job of the shape with a longer limit could start now. */
-static int64_t longest_window(const struct hr__queue *queue, struct planner *planner, const struct hr__shape *shape) {
-  bool single = hr_placer_is_single(queue->placer, shape->gpus, shape->accept_class);
-  int64_t longest_us = 0;
-  for (uint32_t i = 0; i < planner->n_pools; i++) {
-    hr_pool pool = {i};
-    if (!hr_cluster_accepts(queue->cluster, shape->accept_class, pool)) continue;
-    uint32_t size = hr_cluster_pool_spec(queue->cluster, pool)->gpus_per_node;
-    int64_t window = single ? bins_window(queue, planner, pool, shape->gpus, 1)
-                            : bins_window(queue, planner, pool, size, shape->gpus / size);
-    if (window > longest_us) longest_us = window;
-  }
-  return longest_us;
-}
-
-static bool walker_may_start(const struct hr__queue *queue, struct planner *planner, const struct walker *walker) {
-  if (walker->walk.shape->gpus == 0) return true;
-  int64_t window = longest_window(queue, planner, walker->walk.shape);
+static bool walker_may_start(struct planner *planner, const struct walker *walker) {
+  const struct hr__shape *shape = walker->walk.shape;
+  if (shape->gpus == 0) return true;
+  int64_t window = hr__future_window(&planner->future, shape->gpus, shape->accept_class);
   return window > 0 && hr__walk_has(&walker->walk, window);
 }
 
-static bool some_may_start(const struct hr__queue *queue, struct planner *planner) {
+static bool some_may_start(struct planner *planner) {
   for (uint32_t i = 0; i < planner->n_walkers; i++)
-    if (walker_may_start(queue, planner, &planner->walkers[i])) return true;
+    if (walker_may_start(planner, &planner->walkers[i])) return true;
   return false;
 }
 
@@ -348,21 +170,22 @@ static enum hr_status reserve(struct hr__queue *queue, struct walker *walker, co
   struct planner *planner = queue->backfill_state;
   struct hr_job_entry job = walker->walk.entry;
   struct hr__shape *shape = walker->walk.shape;
-  struct request request = {shape->gpus, shape->accept_class, job.value > 0 ? job.value : 1};
+  struct hr__demand demand = {shape->gpus, shape->accept_class, job.value > 0 ? job.value : 1};
   struct hr_placement placement = {0};
   *started = false;
   if (hr__walk_is_held(&queue->waiting, &walker->walk)) return HR_OK;
   planner->last = job;
   *started = true;
-  if (request.gpus > 0) {
-    int64_t from_us = walker->not_before_us[length_class(request.length_us)];
+  if (demand.gpus > 0) {
+    int64_t from_us = walker->not_before_us[length_class(demand.length_us)];
     if (from_us < view->now_us) from_us = view->now_us;
-    int64_t start_us = earliest_start(queue, planner, &request, from_us);
+    int64_t start_us = hr__future_earliest(&planner->future, &demand, from_us);
     *started = false;
     if (start_us == HR_NEVER_US && queue->expected_us) return HR_OK; /* it waits for a node that may come */
-    if (start_us == HR_NEVER_US || !place_at(queue, planner, &request, start_us, &placement)) return HR_INTERNAL;
-    if (!take_window(queue, planner, &request, start_us, &placement)) return HR_NO_MEMORY;
-    learn(walker, request.length_us, start_us);
+    if (start_us == HR_NEVER_US || !hr__future_place(&planner->future, &demand, start_us, &placement))
+      return HR_INTERNAL;
+    if (!hr__future_take(&planner->future, &demand, 1, start_us, &placement)) return HR_NO_MEMORY;
+    learn(walker, demand.length_us, start_us);
     *started = start_us == view->now_us;
     if (!*started && planner->keeps && !hr__reservations_add(&planner->to_come, start_us, shape, job, &placement))
       return HR_NO_MEMORY;
@@ -376,7 +199,7 @@ static enum hr_status plan_on(struct hr__queue *queue, const struct hr_view *vie
   enum hr_status status = HR_OK;
   for (uint32_t wait = 0, until_asked = 0; status == HR_OK && planner->n_walkers > 0; until_asked--) {
     if (until_asked == 0) {
-      if (!some_may_start(queue, planner)) break;
+      if (!some_may_start(planner)) break;
       wait = wait ? 2 * wait : 1;
       until_asked = wait;
     }
@@ -398,7 +221,7 @@ static enum hr_status plan_anew(struct hr__queue *queue, const struct hr_view *v
   hr__reservations_clear(&planner->to_come);
   planner->n_plans++;
   planner->last = (struct hr_job_entry){INT64_MIN, {0}, 0};
-  if (!begin_walk(queue, planner) || begin_plan(queue, planner, view->now_us) != HR_OK) return HR_NO_MEMORY;
+  if (!begin_walk(queue, planner) || hr__future_begin(&planner->future, view->now_us) != HR_OK) return HR_NO_MEMORY;
   queue->frozen = true;
   status = plan_on(queue, view, plan);
   queue->frozen = false;
@@ -430,35 +253,26 @@ static enum hr_status go_on(struct hr__queue *queue, const struct hr_view *view,
 }
 
 /* GPUs that the plan has jobs start on now, by bin. */
-static void count_due(const struct hr__queue *queue, const struct planner *planner, int64_t *due_gpus) {
-  memset(due_gpus, 0, planner->n_bins * sizeof *due_gpus);
+static void count_due(const struct planner *planner, int64_t *due_gpus) {
+  memset(due_gpus, 0, planner->future.n_bins * sizeof *due_gpus);
   for (uint32_t i = 0; i < planner->to_come.n_due; i++) {
     struct hr_placement placement;
     const struct hr__reservation *due = hr__reservations_due(&planner->to_come, i, &placement);
-    int64_t *bins = due_gpus + hr_releases_first_bin(queue->releases, placement.pool);
-    uint32_t first_node = hr_cluster_first_node(queue->cluster, placement.pool).id;
-    if (placement.n_slices == 0) bins[0] += due->shape->gpus;
-    for (uint32_t k = 0; k < placement.n_slices; k++)
-      bins[placement.slices[k].node.id - first_node] += placement.slices[k].gpu_milli / 1000;
+    hr__future_count(&planner->future, &placement, due->shape->gpus, due_gpus);
   }
 }
 
 /* Whether what is free is what the plan has free now, and nobody should have started before. */
-static bool holds(struct hr__queue *queue, struct planner *planner, int64_t now_us) {
+static bool holds(struct planner *planner, int64_t now_us) {
   if (!planner->kept || !hr__reservations_come_to(&planner->to_come, now_us)) return false;
-  count_due(queue, planner, planner->starts);
-  for (uint32_t bin = 0; bin < planner->n_bins; bin++) {
-    struct hr__profile *profile = &planner->profiles[bin];
-    hr__profile_come_to(profile, now_us);
-    if (profile->free[0] + planner->starts[bin] != hr_releases_bin_free(queue->releases, bin)) return false;
-  }
-  return true;
+  count_due(planner, planner->future.of_bins);
+  return hr__future_holds(&planner->future, now_us, planner->future.of_bins);
 }
 
 /* What starts outside a pass's own plan is in none. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct planner *planner = queue->backfill_state;
-  bool goes_on = holds(queue, planner, view->now_us);
+  bool goes_on = holds(planner, view->now_us);
   planner->kept = false;
   return goes_on ? go_on(queue, view, plan) : plan_anew(queue, view, plan);
 }
@@ -501,20 +315,12 @@ static bool may_keep(const struct hr__queue *queue) {
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct planner *planner = hr_arena_alloc(env->arena, sizeof *planner);
   if (!planner) return HR_NO_MEMORY;
-  planner->n_bins = hr_releases_bins(queue->releases);
-  planner->n_pools = hr_cluster_pools(queue->cluster);
-  planner->profiles = hr_arena_alloc(env->arena, planner->n_bins * sizeof *planner->profiles);
-  planner->starts = hr_arena_alloc(env->arena, planner->n_bins * sizeof *planner->starts);
-  planner->index = hr_arena_alloc(env->arena, planner->n_pools * sizeof(*planner->index));
-  planner->free_gpus = hr_arena_alloc(env->arena, planner->n_pools * sizeof *planner->free_gpus);
-  if (!planner->profiles || !planner->starts || !planner->index || !planner->free_gpus) return HR_NO_MEMORY;
-  for (uint32_t i = 0; queue->rule != HR_PLACE_POOL && i < planner->n_pools; i++) {
-    const struct hr_pool_spec *spec = hr_cluster_pool_spec(queue->cluster, (hr_pool){i});
-    planner->index[i] = hr_free_index_create(env->arena, spec->nodes, spec->gpus_per_node);
-    if (!planner->index[i]) return HR_NO_MEMORY;
-  }
-  planner->capacity =
-      (struct hr_capacity){planner->n_pools, (const struct hr_free_index *const *)planner->index, planner->free_gpus};
+  planner->future.arena = env->arena;
+  planner->future.cluster = queue->cluster;
+  planner->future.placer = queue->placer;
+  planner->future.releases = queue->releases;
+  planner->future.rule = queue->rule;
+  if (hr__future_init(&planner->future) != HR_OK) return HR_NO_MEMORY;
   queue->backfill_state = planner;
   planner->to_come.arena = env->arena;
   planner->keeps = may_keep(queue);
