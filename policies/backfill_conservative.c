@@ -29,25 +29,40 @@
 /* Window lengths by size, four classes for each doubling. */
 enum { LENGTH_CLASSES = 4 * 64 };
 
+/* Jobs of at least this length start no earlier. */
+struct bound {
+  int64_t length_us, start_us;
+};
+
 /*
- * How far down its shape's queue the plan has come, and what it has learnt: since the plan only fills up, a job whose
- * window is longer than that of an earlier one of its shape starts no earlier than that one. `not_before_us` holds
- * such bounds by length class; they never decrease with length.
+ * What the plan has learnt of a shape: since it only fills up, a job whose window is at least as long as that of an
+ * earlier one starts no earlier than that one. By class of length; starts never decrease with it.
  */
 struct bounds {
   uint32_t plan; /* that they are of */
-  int64_t not_before_us[LENGTH_CLASSES];
+  struct bound of[LENGTH_CLASSES];
 };
 
+/* How far down its shape's queue the plan has come. */
 struct walker {
   struct hr__walk walk;
-  int64_t *not_before_us;
+  struct bounds *bounds;
+};
+
+/* Jobs that follow one another in order and ask for the same. */
+struct batch {
+  struct hr__shape *shape;
+  struct bounds *bounds;
+  int64_t length_us;
+  uint32_t n_jobs;
 };
 
 struct planner {
   struct hr__future future;
   struct walker *walkers; /* of shapes with jobs not yet planned, in no order */
   uint32_t n_walkers, walkers_capacity;
+  struct hr_job_entry *jobs; /* of a batch */
+  uint32_t jobs_capacity;
   struct bounds **bounds; /* by shape */
   uint32_t n_plans;
   uint32_t n_shapes, shapes_capacity;
@@ -99,11 +114,11 @@ static bool make_room(struct hr__queue *queue, struct planner *planner) {
 }
 
 /* What this plan has learnt of the shape. */
-static int64_t *bounds_of(struct planner *planner, const struct hr__shape *shape) {
+static struct bounds *bounds_of(struct planner *planner, const struct hr__shape *shape) {
   struct bounds *bounds = planner->bounds[shape->number];
-  if (bounds->plan != planner->n_plans) memset(bounds->not_before_us, 0, sizeof bounds->not_before_us);
+  if (bounds->plan != planner->n_plans) memset(bounds->of, 0, sizeof bounds->of);
   bounds->plan = planner->n_plans;
-  return bounds->not_before_us;
+  return bounds;
 }
 
 /* From the first jobs on. */
@@ -112,7 +127,7 @@ static bool begin_walk(struct hr__queue *queue, struct planner *planner) {
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
     struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
     struct walker *walker = &planner->walkers[planner->n_walkers++];
-    walker->not_before_us = bounds_of(planner, shape);
+    walker->bounds = bounds_of(planner, shape);
     if (!hr__walk_begin(&queue->waiting, shape, &walker->walk)) return false;
   }
   return true;
@@ -124,26 +139,61 @@ static bool go_on_walking(struct hr__queue *queue, struct planner *planner) {
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
     struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
     struct walker *walker = &planner->walkers[planner->n_walkers];
-    walker->not_before_us = bounds_of(planner, shape);
+    walker->bounds = bounds_of(planner, shape);
     planner->n_walkers += hr__walk_begin_after(&queue->waiting, shape, planner->last, &walker->walk);
     if (!walker->walk.shape) return false;
   }
   return true;
 }
 
-/* The walker whose next job is the first in order of all that are not yet planned. */
-static struct walker *first_walker(struct planner *planner) {
+/* The walker whose next job is the first in order of all that are not yet planned, and the next job of the others. */
+static struct walker *first_walker(struct planner *planner, struct hr_job_entry *next) {
   struct walker *first = &planner->walkers[0];
-  for (uint32_t i = 1; i < planner->n_walkers; i++)
-    if (hr__entry_before(planner->walkers[i].walk.entry, first->walk.entry)) first = &planner->walkers[i];
+  *next = (struct hr_job_entry){INT64_MAX, {HR_NONE}, 0};
+  for (uint32_t i = 1; i < planner->n_walkers; i++) {
+    struct walker *walker = &planner->walkers[i];
+    struct hr_job_entry later = walker->walk.entry;
+    if (hr__entry_before(later, first->walk.entry)) {
+      later = first->walk.entry;
+      first = walker;
+    }
+    if (hr__entry_before(later, *next)) *next = later;
+  }
   return first;
 }
 
-static enum hr_status advance(struct hr__queue *queue, struct planner *planner, struct walker *walker) {
+static bool add_job(struct hr__queue *queue, struct planner *planner, struct batch *batch, struct hr_job_entry job) {
+  if (batch->n_jobs == planner->jobs_capacity)
+    planner->jobs = hr_arena_grown(queue->arena, planner->jobs, &planner->jobs_capacity, sizeof *planner->jobs);
+  if (!planner->jobs) return false;
+  planner->jobs[batch->n_jobs++] = job;
+  planner->last = job;
+  return true;
+}
+
+static enum hr_status walk_on(struct hr__queue *queue, struct planner *planner, struct walker *walker) {
   if (hr__walk_on(&queue->waiting, &walker->walk)) return HR_OK;
   if (!walker->walk.shape) return HR_NO_MEMORY;
   *walker = planner->walkers[--planner->n_walkers];
   return HR_OK;
+}
+
+/* Takes the next job in order from its walker, and all that follow it and are like it, but none that is held back. As
+   any start may hold back others, jobs are then taken one by one. */
+static enum hr_status take_alike(struct hr__queue *queue, struct planner *planner, struct batch *batch) {
+  struct hr_job_entry next;
+  struct walker *walker = first_walker(planner, &next);
+  bool one_by_one = queue->waiting.is_held != NULL, held = hr__walk_is_held(&queue->waiting, &walker->walk);
+  uint32_t n_walkers = planner->n_walkers;
+  int64_t value = walker->walk.entry.value;
+  *batch = (struct batch){walker->walk.shape, walker->bounds, value > 0 ? value : 1, 0};
+  enum hr_status status = HR_OK;
+  do {
+    if (!held && !add_job(queue, planner, batch, walker->walk.entry)) return HR_NO_MEMORY;
+    status = walk_on(queue, planner, walker);
+  } while (status == HR_OK && !one_by_one && planner->n_walkers == n_walkers && walker->walk.entry.value == value &&
+           hr__entry_before(walker->walk.entry, next));
+  return status;
 }
 
 static uint32_t length_class(int64_t length_us) {
@@ -152,9 +202,18 @@ static uint32_t length_class(int64_t length_us) {
   return 4 * bits + (uint32_t)next_two;
 }
 
-static void learn(struct walker *walker, int64_t length_us, int64_t start_us) {
-  for (uint32_t i = length_class(length_us) + 1; i < LENGTH_CLASSES && walker->not_before_us[i] < start_us; i++)
-    walker->not_before_us[i] = start_us;
+static void learn(struct bounds *bounds, int64_t length_us, int64_t start_us) {
+  uint32_t class = length_class(length_us);
+  struct bound bound = {length_us, start_us};
+  for (uint32_t i = class; i < LENGTH_CLASSES && bounds->of[i].start_us < start_us; i++, bound.length_us = 0)
+    bounds->of[i] = bound;
+}
+
+/* Before which a job of this length cannot start. */
+static int64_t learnt(const struct bounds *bounds, int64_t length_us) {
+  uint32_t class = length_class(length_us);
+  if (length_us >= bounds->of[class].length_us) return bounds->of[class].start_us;
+  return class > 0 ? bounds->of[class - 1].start_us : 0;
 }
 
 static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
@@ -164,33 +223,50 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
   return hr__queue_start(queue, view, plan, shape, job, placement, in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
 }
 
-/* Reserves for a walker's next job, and starts it when its time is now. */
-static enum hr_status reserve(struct hr__queue *queue, struct walker *walker, const struct hr_view *view,
-                              struct hr_plan *plan, bool *started) {
+static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                struct hr__shape *shape, const struct hr_job_entry *jobs, uint32_t n_jobs,
+                                const struct hr_placement *placement) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < n_jobs && status == HR_OK; i++) status = start(queue, view, plan, shape, jobs[i], placement);
+  return status;
+}
+
+/* Reserves for the first jobs of a batch those that have a place in common, and starts them when their time is now. How
+   many these are goes to `n_jobs`: all, when they wait for nodes that may come. */
+static enum hr_status reserve_some(struct hr__queue *queue, const struct batch *batch, const struct hr_view *view,
+                                   struct hr_plan *plan, const struct hr_job_entry *jobs, uint32_t *n_jobs,
+                                   bool *started) {
   struct planner *planner = queue->backfill_state;
-  struct hr_job_entry job = walker->walk.entry;
-  struct hr__shape *shape = walker->walk.shape;
-  struct hr__demand demand = {shape->gpus, shape->accept_class, job.value > 0 ? job.value : 1};
-  struct hr_placement placement = {0};
-  *started = false;
-  if (hr__walk_is_held(&queue->waiting, &walker->walk)) return HR_OK;
-  planner->last = job;
-  *started = true;
-  if (demand.gpus > 0) {
-    int64_t from_us = walker->not_before_us[length_class(demand.length_us)];
-    if (from_us < view->now_us) from_us = view->now_us;
-    int64_t start_us = hr__future_earliest(&planner->future, &demand, from_us);
-    *started = false;
-    if (start_us == HR_NEVER_US && queue->expected_us) return HR_OK; /* it waits for a node that may come */
-    if (start_us == HR_NEVER_US || !hr__future_place(&planner->future, &demand, start_us, &placement))
-      return HR_INTERNAL;
-    if (!hr__future_take(&planner->future, &demand, 1, start_us, &placement)) return HR_NO_MEMORY;
-    learn(walker, demand.length_us, start_us);
-    *started = start_us == view->now_us;
-    if (!*started && planner->keeps && !hr__reservations_add(&planner->to_come, start_us, shape, job, &placement))
-      return HR_NO_MEMORY;
+  struct hr__demand demand = {batch->shape->gpus, batch->shape->accept_class, batch->length_us};
+  struct hr_placement placement;
+  int64_t from_us = learnt(batch->bounds, demand.length_us);
+  if (from_us < view->now_us) from_us = view->now_us;
+  int64_t start_us = hr__future_earliest(&planner->future, &demand, from_us);
+  if (start_us == HR_NEVER_US && queue->expected_us) return HR_OK;
+  if (start_us == HR_NEVER_US || !hr__future_place(&planner->future, &demand, start_us, &placement)) return HR_INTERNAL;
+  *n_jobs = hr__future_alike(&planner->future, &demand, start_us, &placement, *n_jobs);
+  if (!hr__future_take(&planner->future, &demand, *n_jobs, start_us, &placement)) return HR_NO_MEMORY;
+  learn(batch->bounds, demand.length_us, start_us);
+  if (start_us == view->now_us) {
+    *started = true;
+    return start_all(queue, view, plan, batch->shape, jobs, *n_jobs, &placement);
   }
-  return *started ? start(queue, view, plan, shape, job, &placement) : HR_OK;
+  return !planner->keeps || hr__reservations_add(&planner->to_come, start_us, batch->shape, jobs, *n_jobs, &placement)
+             ? HR_OK
+             : HR_NO_MEMORY;
+}
+
+static enum hr_status reserve(struct hr__queue *queue, const struct batch *batch, const struct hr_view *view,
+                              struct hr_plan *plan, bool *started) {
+  const struct hr_job_entry *jobs = ((struct planner *)queue->backfill_state)->jobs;
+  *started = batch->shape->gpus == 0 && batch->n_jobs > 0;
+  if (*started) return start_all(queue, view, plan, batch->shape, jobs, batch->n_jobs, &(struct hr_placement){0});
+  enum hr_status status = HR_OK;
+  for (uint32_t done = 0, some; done < batch->n_jobs && status == HR_OK; done += some) {
+    some = batch->n_jobs - done;
+    status = reserve_some(queue, batch, view, plan, jobs + done, &some, started);
+  }
+  return status;
 }
 
 /* Reservations go down the queue as it stands: what starts in between changes no key until all are made. */
@@ -203,10 +279,10 @@ static enum hr_status plan_on(struct hr__queue *queue, const struct hr_view *vie
       wait = wait ? 2 * wait : 1;
       until_asked = wait;
     }
-    struct walker *walker = first_walker(planner);
-    bool started;
-    status = reserve(queue, walker, view, plan, &started);
-    if (status == HR_OK) status = advance(queue, planner, walker);
+    struct batch batch;
+    bool started = false;
+    status = take_alike(queue, planner, &batch);
+    if (status == HR_OK) status = reserve(queue, &batch, view, plan, &started);
     if (started) wait = 0, until_asked = 1;
   }
   return status;
@@ -237,7 +313,8 @@ static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *v
   for (uint32_t i = 0; i < planner->to_come.n_due && status == HR_OK; i++) {
     struct hr_placement placement;
     const struct hr__reservation *due = hr__reservations_due(&planner->to_come, i, &placement);
-    status = start(queue, view, plan, due->shape, due->job, &placement);
+    const struct hr_job_entry *jobs = planner->to_come.jobs + due->first_job;
+    status = start_all(queue, view, plan, due->shape, jobs, due->n_jobs, &placement);
   }
   return status;
 }
@@ -258,7 +335,7 @@ static void count_due(const struct planner *planner, int64_t *due_gpus) {
   for (uint32_t i = 0; i < planner->to_come.n_due; i++) {
     struct hr_placement placement;
     const struct hr__reservation *due = hr__reservations_due(&planner->to_come, i, &placement);
-    hr__future_count(&planner->future, &placement, due->shape->gpus, due_gpus);
+    hr__future_count(&planner->future, &placement, due->shape->gpus, due->n_jobs, due_gpus);
   }
 }
 

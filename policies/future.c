@@ -170,11 +170,11 @@ bool hr__future_take(struct hr__future *future, const struct hr__demand *demand,
   return true;
 }
 
-void hr__future_count(const struct hr__future *future, const struct hr_placement *placement, uint32_t gpus,
+void hr__future_count(const struct hr__future *future, const struct hr_placement *placement, uint32_t gpus, uint32_t n,
                       int64_t *of_bins) {
-  if (placement->n_slices == 0) of_bins[bin_of(future, placement, 0)] += gpus;
+  if (placement->n_slices == 0) of_bins[bin_of(future, placement, 0)] += (int64_t)n * gpus;
   for (uint32_t i = 0; i < placement->n_slices; i++)
-    of_bins[bin_of(future, placement, i)] += placement->slices[i].gpu_milli / 1000;
+    of_bins[bin_of(future, placement, i)] += (int64_t)n * (placement->slices[i].gpu_milli / 1000);
 }
 
 bool hr__future_holds(struct hr__future *future, int64_t now_us, const int64_t *started) {

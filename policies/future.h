@@ -49,8 +49,8 @@ bool hr__future_take(struct hr__future *future, const struct hr__demand *demand,
 /* The longest time from now on for which so many GPUs can be had at all: no longer demand can be met now. */
 int64_t hr__future_window(struct hr__future *future, uint32_t gpus, uint32_t accept_class);
 
-/* Adds what a placement of `gpus` has to a number of each bin. */
-void hr__future_count(const struct hr__future *future, const struct hr_placement *placement, uint32_t gpus,
+/* Adds what `n` jobs of so many GPUs at one placement have to a number of each bin. */
+void hr__future_count(const struct hr__future *future, const struct hr_placement *placement, uint32_t gpus, uint32_t n,
                       int64_t *of_bins);
 /* Comes to `now_us`, and says whether each bin has as many GPUs free as was foreseen, and `started` more. */
 bool hr__future_holds(struct hr__future *future, int64_t now_us, const int64_t *started);
