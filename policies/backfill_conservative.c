@@ -20,6 +20,7 @@
  * comes before others; a rejection) makes the next pass begin anew.
  */
 
+#include "policies/batches.h"
 #include "policies/dispatch.h"
 #include "policies/future.h"
 #include "policies/reservations.h"
@@ -43,47 +44,29 @@ struct bounds {
   struct bound of[LENGTH_CLASSES];
 };
 
-/* How far down its shape's queue the plan has come. */
-struct walker {
-  struct hr__walk walk;
-  struct bounds *bounds;
-};
-
-/* Jobs that follow one another in order and ask for the same. */
-struct batch {
-  struct hr__shape *shape;
-  struct bounds *bounds;
-  int64_t length_us;
-  uint32_t n_jobs;
-};
-
 struct planner {
   struct hr__future future;
-  struct walker *walkers; /* of shapes with jobs not yet planned, in no order */
-  uint32_t n_walkers, walkers_capacity;
-  struct hr_job_entry *jobs; /* of a batch */
-  uint32_t jobs_capacity;
+  struct hr__batches batches;
   struct bounds **bounds; /* by shape */
   uint32_t n_plans;
   uint32_t n_shapes, shapes_capacity;
   bool keeps;                      /* a plan can be kept: keys stay, and nothing is stopped */
   bool kept;                       /* all has gone as planned until now */
-  struct hr_job_entry last;        /* the last job that the plan has */
   struct hr__reservations to_come; /* of the plan, while it can be kept */
 };
 
 /* ---- Who could start now ---------------------------------------------------------------------------- */
 
-static bool walker_may_start(struct planner *planner, const struct walker *walker) {
-  const struct hr__shape *shape = walker->walk.shape;
-  if (shape->gpus == 0) return true;
-  int64_t window = hr__future_window(&planner->future, shape->gpus, shape->accept_class);
-  return window > 0 && hr__walk_has(&walker->walk, window);
+static bool shape_may_start(struct planner *planner, uint32_t i) {
+  const struct hr__shape *shape = hr__batches_shape(&planner->batches, i);
+  int64_t window = shape->gpus > 0 ? hr__future_window(&planner->future, shape->gpus, shape->accept_class) : INT64_MAX;
+  return window > 0 && hr__batches_has(&planner->batches, i, window);
 }
 
 static bool some_may_start(struct planner *planner) {
-  for (uint32_t i = 0; i < planner->n_walkers; i++)
-    if (walker_may_start(planner, &planner->walkers[i])) return true;
+  uint32_t n_shapes = hr__batches_shapes(&planner->batches);
+  for (uint32_t i = 0; i < n_shapes; i++)
+    if (shape_may_start(planner, i)) return true;
   return false;
 }
 
@@ -104,96 +87,12 @@ static bool know_shapes(struct hr__queue *queue, struct planner *planner) {
   return true;
 }
 
-static bool make_room(struct hr__queue *queue, struct planner *planner) {
-  planner->n_walkers = 0;
-  if (!know_shapes(queue, planner)) return false;
-  if (queue->waiting.n_active <= planner->walkers_capacity) return true;
-  planner->walkers_capacity = 2 * queue->waiting.n_active;
-  planner->walkers = hr_arena_alloc(queue->arena, planner->walkers_capacity * sizeof *planner->walkers);
-  return planner->walkers != NULL;
-}
-
 /* What this plan has learnt of the shape. */
 static struct bounds *bounds_of(struct planner *planner, const struct hr__shape *shape) {
   struct bounds *bounds = planner->bounds[shape->number];
   if (bounds->plan != planner->n_plans) memset(bounds->of, 0, sizeof bounds->of);
   bounds->plan = planner->n_plans;
   return bounds;
-}
-
-/* From the first jobs on. */
-static bool begin_walk(struct hr__queue *queue, struct planner *planner) {
-  if (!make_room(queue, planner)) return false;
-  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
-    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
-    struct walker *walker = &planner->walkers[planner->n_walkers++];
-    walker->bounds = bounds_of(planner, shape);
-    if (!hr__walk_begin(&queue->waiting, shape, &walker->walk)) return false;
-  }
-  return true;
-}
-
-/* From behind the last job that is planned. */
-static bool go_on_walking(struct hr__queue *queue, struct planner *planner) {
-  if (!make_room(queue, planner)) return false;
-  for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
-    struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
-    struct walker *walker = &planner->walkers[planner->n_walkers];
-    walker->bounds = bounds_of(planner, shape);
-    planner->n_walkers += hr__walk_begin_after(&queue->waiting, shape, planner->last, &walker->walk);
-    if (!walker->walk.shape) return false;
-  }
-  return true;
-}
-
-/* The walker whose next job is the first in order of all that are not yet planned, and the next job of the others. */
-static struct walker *first_walker(struct planner *planner, struct hr_job_entry *next) {
-  struct walker *first = &planner->walkers[0];
-  *next = (struct hr_job_entry){INT64_MAX, {HR_NONE}, 0};
-  for (uint32_t i = 1; i < planner->n_walkers; i++) {
-    struct walker *walker = &planner->walkers[i];
-    struct hr_job_entry later = walker->walk.entry;
-    if (hr__entry_before(later, first->walk.entry)) {
-      later = first->walk.entry;
-      first = walker;
-    }
-    if (hr__entry_before(later, *next)) *next = later;
-  }
-  return first;
-}
-
-static bool add_job(struct hr__queue *queue, struct planner *planner, struct batch *batch, struct hr_job_entry job) {
-  if (batch->n_jobs == planner->jobs_capacity)
-    planner->jobs = hr_arena_grown(queue->arena, planner->jobs, &planner->jobs_capacity, sizeof *planner->jobs);
-  if (!planner->jobs) return false;
-  planner->jobs[batch->n_jobs++] = job;
-  planner->last = job;
-  return true;
-}
-
-static enum hr_status walk_on(struct hr__queue *queue, struct planner *planner, struct walker *walker) {
-  if (hr__walk_on(&queue->waiting, &walker->walk)) return HR_OK;
-  if (!walker->walk.shape) return HR_NO_MEMORY;
-  *walker = planner->walkers[--planner->n_walkers];
-  return HR_OK;
-}
-
-/* Takes the next job in order from its walker, and all that follow it and are like it, but none that is held back. As
-   any start may hold back others, jobs are then taken one by one. */
-static enum hr_status take_alike(struct hr__queue *queue, struct planner *planner, struct batch *batch) {
-  struct hr_job_entry next;
-  struct walker *walker = first_walker(planner, &next);
-  bool one_by_one = queue->waiting.is_held != NULL, held = hr__walk_is_held(&queue->waiting, &walker->walk);
-  uint32_t n_walkers = planner->n_walkers;
-  int64_t value = walker->walk.entry.value;
-  *batch = (struct batch){walker->walk.shape, walker->bounds, value > 0 ? value : 1, 0};
-  enum hr_status status = HR_OK;
-  do {
-    if (!held && !add_job(queue, planner, batch, walker->walk.entry)) return HR_NO_MEMORY;
-    status = walk_on(queue, planner, walker);
-  } while (status == HR_OK && !one_by_one && planner->n_walkers == n_walkers && walker->walk.entry.value == value &&
-           hr__entry_before(walker->walk.entry, next));
-  return status;
 }
 
 static uint32_t length_class(int64_t length_us) {
@@ -224,47 +123,50 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
 }
 
 static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                                struct hr__shape *shape, const struct hr_job_entry *jobs, uint32_t n_jobs,
-                                const struct hr_placement *placement) {
+                                const struct hr__reservation *due, const struct hr_placement *placement) {
+  const struct planner *planner = queue->backfill_state;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < n_jobs && status == HR_OK; i++) status = start(queue, view, plan, shape, jobs[i], placement);
+  for (uint32_t i = 0; i < due->n_jobs && status == HR_OK; i++) {
+    struct hr_job_entry job = *hr__batches_jobs(&planner->batches, due->first_job + i);
+    status = start(queue, view, plan, due->shape, job, placement);
+  }
   return status;
 }
 
-/* Reserves for the first jobs of a batch those that have a place in common, and starts them when their time is now. How
-   many these are goes to `n_jobs`: all, when they wait for nodes that may come. */
-static enum hr_status reserve_some(struct hr__queue *queue, const struct batch *batch, const struct hr_view *view,
-                                   struct hr_plan *plan, const struct hr_job_entry *jobs, uint32_t *n_jobs,
-                                   bool *started) {
+/* Makes the earliest reservation for the first of the jobs that `made` has, and for all that have their place in common
+   with it; it is then of these alone. Starts them when their time is now. */
+static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__demand *demand, const struct hr_view *view,
+                                   struct hr_plan *plan, struct hr__reservation *made) {
   struct planner *planner = queue->backfill_state;
-  struct hr__demand demand = {batch->shape->gpus, batch->shape->accept_class, batch->length_us};
+  struct bounds *bounds = bounds_of(planner, made->shape);
   struct hr_placement placement;
-  int64_t from_us = learnt(batch->bounds, demand.length_us);
+  int64_t from_us = learnt(bounds, demand->length_us);
   if (from_us < view->now_us) from_us = view->now_us;
-  int64_t start_us = hr__future_earliest(&planner->future, &demand, from_us);
-  if (start_us == HR_NEVER_US && queue->expected_us) return HR_OK;
-  if (start_us == HR_NEVER_US || !hr__future_place(&planner->future, &demand, start_us, &placement)) return HR_INTERNAL;
-  *n_jobs = hr__future_alike(&planner->future, &demand, start_us, &placement, *n_jobs);
-  if (!hr__future_take(&planner->future, &demand, *n_jobs, start_us, &placement)) return HR_NO_MEMORY;
-  learn(batch->bounds, demand.length_us, start_us);
-  if (start_us == view->now_us) {
-    *started = true;
-    return start_all(queue, view, plan, batch->shape, jobs, *n_jobs, &placement);
-  }
-  return !planner->keeps || hr__reservations_add(&planner->to_come, start_us, batch->shape, jobs, *n_jobs, &placement)
-             ? HR_OK
-             : HR_NO_MEMORY;
+  made->start_us = hr__future_earliest(&planner->future, demand, from_us);
+  if (made->start_us == HR_NEVER_US && queue->expected_us) return HR_OK; /* all wait for nodes that may come */
+  if (made->start_us == HR_NEVER_US || !hr__future_place(&planner->future, demand, made->start_us, &placement))
+    return HR_INTERNAL;
+  made->n_jobs = hr__future_alike(&planner->future, demand, made->start_us, &placement, made->n_jobs);
+  if (!hr__future_take(&planner->future, demand, made->n_jobs, made->start_us, &placement)) return HR_NO_MEMORY;
+  learn(bounds, demand->length_us, made->start_us);
+  if (made->start_us == view->now_us) return start_all(queue, view, plan, made, &placement);
+  bool known = !planner->keeps || hr__reservations_add(&planner->to_come, made, &placement);
+  return known ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status reserve(struct hr__queue *queue, const struct batch *batch, const struct hr_view *view,
+/* Reserves for the jobs of a batch in order. */
+static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
                               struct hr_plan *plan, bool *started) {
-  const struct hr_job_entry *jobs = ((struct planner *)queue->backfill_state)->jobs;
-  *started = batch->shape->gpus == 0 && batch->n_jobs > 0;
-  if (*started) return start_all(queue, view, plan, batch->shape, jobs, batch->n_jobs, &(struct hr_placement){0});
+  struct hr__demand demand = {batch->shape->gpus, batch->shape->accept_class, batch->value > 0 ? batch->value : 1};
+  struct hr__reservation made = {view->now_us, batch->shape, .first_job = batch->first_job, .n_jobs = batch->n_jobs};
+  *started = demand.gpus == 0 && made.n_jobs > 0;
+  if (*started) return start_all(queue, view, plan, &made, &(struct hr_placement){0});
   enum hr_status status = HR_OK;
-  for (uint32_t done = 0, some; done < batch->n_jobs && status == HR_OK; done += some) {
-    some = batch->n_jobs - done;
-    status = reserve_some(queue, batch, view, plan, jobs + done, &some, started);
+  for (uint32_t left = batch->n_jobs; left > 0 && status == HR_OK; left -= made.n_jobs) {
+    made.n_jobs = left;
+    status = reserve_some(queue, &demand, view, plan, &made);
+    *started = *started || made.start_us == view->now_us;
+    made.first_job += made.n_jobs;
   }
   return status;
 }
@@ -272,19 +174,21 @@ static enum hr_status reserve(struct hr__queue *queue, const struct batch *batch
 /* Reservations go down the queue as it stands: what starts in between changes no key until all are made. */
 static enum hr_status plan_on(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct planner *planner = queue->backfill_state;
-  enum hr_status status = HR_OK;
-  for (uint32_t wait = 0, until_asked = 0; status == HR_OK && planner->n_walkers > 0; until_asked--) {
+  const struct hr__batch *batch;
+  enum hr_status status = know_shapes(queue, planner) ? HR_OK : HR_NO_MEMORY;
+  for (uint32_t wait = 0, until_asked = 0; status == HR_OK; until_asked--) {
     if (until_asked == 0) {
       if (!some_may_start(planner)) break;
       wait = wait ? 2 * wait : 1;
       until_asked = wait;
     }
-    struct batch batch;
     bool started = false;
-    status = take_alike(queue, planner, &batch);
-    if (status == HR_OK) status = reserve(queue, &batch, view, plan, &started);
+    status = hr__batches_next(&planner->batches, &batch);
+    if (status != HR_OK || !batch) break;
+    status = reserve(queue, batch, view, plan, &started);
     if (started) wait = 0, until_asked = 1;
   }
+  hr__batches_end(&planner->batches);
   return status;
 }
 
@@ -296,10 +200,10 @@ static enum hr_status plan_anew(struct hr__queue *queue, const struct hr_view *v
   if (status != HR_OK || !blocked) return status;
   hr__reservations_clear(&planner->to_come);
   planner->n_plans++;
-  planner->last = (struct hr_job_entry){INT64_MIN, {0}, 0};
-  if (!begin_walk(queue, planner) || hr__future_begin(&planner->future, view->now_us) != HR_OK) return HR_NO_MEMORY;
+  if (hr__future_begin(&planner->future, view->now_us) != HR_OK) return HR_NO_MEMORY;
   queue->frozen = true;
-  status = plan_on(queue, view, plan);
+  status = hr__batches_begin(&planner->batches, view->state);
+  if (status == HR_OK) status = plan_on(queue, view, plan);
   queue->frozen = false;
   planner->kept = planner->keeps;
   return status == HR_OK ? hr__queue_refresh(queue, view) : status;
@@ -313,8 +217,7 @@ static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *v
   for (uint32_t i = 0; i < planner->to_come.n_due && status == HR_OK; i++) {
     struct hr_placement placement;
     const struct hr__reservation *due = hr__reservations_due(&planner->to_come, i, &placement);
-    const struct hr_job_entry *jobs = planner->to_come.jobs + due->first_job;
-    status = start_all(queue, view, plan, due->shape, jobs, due->n_jobs, &placement);
+    status = start_all(queue, view, plan, due, &placement);
   }
   return status;
 }
@@ -323,7 +226,7 @@ static enum hr_status go_on(struct hr__queue *queue, const struct hr_view *view,
   struct planner *planner = queue->backfill_state;
   enum hr_status status = start_due(queue, view, plan);
   if (status != HR_OK) return status;
-  if (!go_on_walking(queue, planner)) return HR_NO_MEMORY;
+  hr__batches_go_on(&planner->batches);
   status = plan_on(queue, view, plan);
   planner->kept = true;
   return status;
@@ -356,9 +259,11 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   struct planner *planner = queue->backfill_state;
-  if (!planner->kept) return HR_OK;
+  if (!planner->batches.remembers) return HR_OK;
   struct hr_job_entry entry = {queue->order->key(queue, view, job), job, 0};
-  if (hr__entry_before(entry, planner->last)) planner->kept = false;
+  if (!hr__entry_before(entry, planner->batches.at)) return HR_OK;
+  planner->kept = false;
+  hr__batches_forget(&planner->batches);
   return HR_OK;
 }
 
@@ -381,12 +286,17 @@ static enum hr_status job_rejected(struct hr__queue *queue, const struct hr_view
 static const struct hr__listener listener = {
     .job_waits = job_waits, .job_stops = job_stops, .job_rejected = job_rejected};
 
-/* Orders without a memory give a job one key for all time. Of placements see above. */
-static bool may_keep(const struct hr__queue *queue) {
+/* Orders without a memory give a job one key for all time. */
+static bool keys_stay(const struct hr__queue *queue) {
   const struct hr__order *order = queue->order;
-  bool stays = !order->listener && !order->running_key && !order->begin_pass && !order->refresh && !order->end_pass;
+  return !order->listener && !order->running_key && !order->begin_pass && !order->refresh && !order->end_pass &&
+         !queue->waiting.full_key;
+}
+
+/* Of placements see above. */
+static bool may_keep(const struct hr__queue *queue) {
   bool in_first_place = queue->rule == HR_PLACE_FIRST_FIT || queue->rule == HR_PLACE_POOL;
-  return stays && in_first_place && !queue->stops && !queue->waiting.full_key && !queue->preemptor;
+  return in_first_place && !queue->stops && !queue->preemptor;
 }
 
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env) {
@@ -400,8 +310,10 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   if (hr__future_init(&planner->future) != HR_OK) return HR_NO_MEMORY;
   queue->backfill_state = planner;
   planner->to_come.arena = env->arena;
-  planner->keeps = may_keep(queue);
-  if (planner->keeps) hr__queue_listen(queue, &listener);
+  bool remembers = keys_stay(queue);
+  planner->keeps = remembers && may_keep(queue);
+  hr__batches_init(&planner->batches, env->arena, &queue->waiting, remembers);
+  if (remembers) hr__queue_listen(queue, &listener);
   return HR_OK;
 }
 

@@ -2,7 +2,7 @@
 #include "policies/reservations.h"
 
 void hr__reservations_clear(struct hr__reservations *all) {
-  all->n_made = all->n_heap = all->n_due = all->n_jobs = all->n_slices = 0;
+  all->n_made = all->n_heap = all->n_due = all->n_slices = 0;
 }
 
 /* The list with room for one more; NULL: out of memory. */
@@ -42,22 +42,19 @@ static uint32_t pop(struct hr__reservations *all) {
   return top;
 }
 
-bool hr__reservations_add(struct hr__reservations *all, int64_t start_us, struct hr__shape *shape,
-                          const struct hr_job_entry *jobs, uint32_t n_jobs, const struct hr_placement *placement) {
+bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *made,
+                          const struct hr_placement *placement) {
   if (!make_room(all)) return false;
-  uint32_t first_job = all->n_jobs, first_slice = all->n_slices;
-  for (uint32_t i = 0; i < n_jobs; i++) {
-    all->jobs = roomy(all->arena, all->jobs, all->n_jobs, &all->jobs_capacity, sizeof *all->jobs);
-    if (!all->jobs) return false;
-    all->jobs[all->n_jobs++] = jobs[i];
-  }
+  struct hr__reservation *added = &all->made[all->n_made];
+  *added = *made;
+  added->pool = placement->pool;
+  added->first_slice = all->n_slices;
+  added->n_slices = placement->n_slices;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     all->slices = roomy(all->arena, all->slices, all->n_slices, &all->slices_capacity, sizeof *all->slices);
     if (!all->slices) return false;
     all->slices[all->n_slices++] = placement->slices[i];
   }
-  all->made[all->n_made] =
-      (struct hr__reservation){start_us, shape, placement->pool, first_job, n_jobs, first_slice, placement->n_slices};
   push(all, all->n_made++);
   return true;
 }

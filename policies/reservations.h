@@ -12,7 +12,8 @@ struct hr__reservation {
   int64_t start_us;
   struct hr__shape *shape;
   hr_pool pool;
-  uint32_t first_job, n_jobs, first_slice, n_slices;
+  uint32_t first_job, n_jobs; /* where the batches have them */
+  uint32_t first_slice, n_slices;
 };
 
 struct hr__reservations {
@@ -20,16 +21,15 @@ struct hr__reservations {
   struct hr__reservation *made;
   uint32_t *heap; /* numbers of reservations, by (start, number) */
   uint32_t *due;  /* likewise, taken from the heap, in the order in which they were made */
-  struct hr_job_entry *jobs;
   struct hr_slice *slices;
   uint32_t n_made, made_capacity, n_heap, heap_capacity, n_due, due_capacity;
-  uint32_t n_jobs, jobs_capacity, n_slices, slices_capacity;
+  uint32_t n_slices, slices_capacity;
 };
 
 void hr__reservations_clear(struct hr__reservations *all);
-/* False: out of memory. */
-bool hr__reservations_add(struct hr__reservations *all, int64_t start_us, struct hr__shape *shape,
-                          const struct hr_job_entry *jobs, uint32_t n_jobs, const struct hr_placement *placement);
+/* Adds what is made, its place set from the placement of each of its jobs. False: out of memory. */
+bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *made,
+                          const struct hr_placement *placement);
 /* Those that start at `now_us` become what is due, instead of what was. False: one should have started before; or out
    of memory. */
 bool hr__reservations_come_to(struct hr__reservations *all, int64_t now_us);
