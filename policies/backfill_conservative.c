@@ -47,8 +47,8 @@ struct bounds {
 struct planner {
   struct hr__future future;
   struct hr__batches batches;
-  struct bounds **bounds; /* by shape */
-  uint32_t n_plans;
+  struct bounds **bounds;      /* by shape */
+  uint32_t n_plans, n_classes; /* of lengths that there are */
   uint32_t n_shapes, shapes_capacity;
   bool keeps;                      /* a plan can be kept: keys stay, and nothing is stopped */
   bool kept;                       /* all has gone as planned until now */
@@ -101,10 +101,10 @@ static uint32_t length_class(int64_t length_us) {
   return 4 * bits + (uint32_t)next_two;
 }
 
-static void learn(struct bounds *bounds, int64_t length_us, int64_t start_us) {
+static void learn(const struct planner *planner, struct bounds *bounds, int64_t length_us, int64_t start_us) {
   uint32_t class = length_class(length_us);
   struct bound bound = {length_us, start_us};
-  for (uint32_t i = class; i < LENGTH_CLASSES && bounds->of[i].start_us < start_us; i++, bound.length_us = 0)
+  for (uint32_t i = class; i < planner->n_classes && bounds->of[i].start_us < start_us; i++, bound.length_us = 0)
     bounds->of[i] = bound;
 }
 
@@ -146,9 +146,9 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__dem
   if (made->start_us == HR_NEVER_US && queue->expected_us) return HR_OK; /* all wait for nodes that may come */
   if (made->start_us == HR_NEVER_US || !hr__future_place(&planner->future, demand, made->start_us, &placement))
     return HR_INTERNAL;
-  made->n_jobs = hr__future_alike(&planner->future, demand, made->start_us, &placement, made->n_jobs);
+  made->n_jobs = hr__future_alike(&planner->future, demand, &placement, made->n_jobs);
   if (!hr__future_take(&planner->future, demand, made->n_jobs, made->start_us, &placement)) return HR_NO_MEMORY;
-  learn(bounds, demand->length_us, made->start_us);
+  learn(planner, bounds, demand->length_us, made->start_us);
   if (made->start_us == view->now_us) return start_all(queue, view, plan, made, &placement);
   bool known = !planner->keeps || hr__reservations_add(&planner->to_come, made, &placement);
   return known ? HR_OK : HR_NO_MEMORY;
@@ -299,6 +299,15 @@ static bool may_keep(const struct hr__queue *queue) {
   return in_first_place && !queue->stops && !queue->preemptor;
 }
 
+static uint32_t count_classes(const struct hr_trace *trace) {
+  int64_t longest_us = 1;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    int64_t limit_us = hr_trace_limit_us(trace, (hr_job){i});
+    if (limit_us > longest_us) longest_us = limit_us;
+  }
+  return length_class(longest_us) + 1;
+}
+
 static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct planner *planner = hr_arena_alloc(env->arena, sizeof *planner);
   if (!planner) return HR_NO_MEMORY;
@@ -310,6 +319,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   if (hr__future_init(&planner->future) != HR_OK) return HR_NO_MEMORY;
   queue->backfill_state = planner;
   planner->to_come.arena = env->arena;
+  planner->n_classes = count_classes(env->jobs);
   bool remembers = keys_stay(queue);
   planner->keeps = remembers && may_keep(queue);
   hr__batches_init(&planner->batches, env->arena, &queue->waiting, remembers);

@@ -150,12 +150,16 @@ static uint32_t bin_of(const struct hr__future *future, const struct hr_placemen
 }
 
 /* A bin that is the first with room, or the fullest, remains it while it has room. */
-uint32_t hr__future_alike(const struct hr__future *future, const struct hr__demand *demand, int64_t start_us,
+uint32_t hr__future_alike(const struct hr__future *future, const struct hr__demand *demand,
                           const struct hr_placement *placement, uint32_t most) {
-  if (future->rule == HR_PLACE_WORST_FIT || placement->n_slices > 1 || most == 1) return 1;
-  const struct hr__profile *profile = &future->profiles[bin_of(future, placement, 0)];
-  uint32_t room = hr__profile_least(profile, start_us, demand->length_us, demand->gpus) / demand->gpus;
-  return room < most ? room : most;
+  if (future->rule == HR_PLACE_WORST_FIT || placement->n_slices > 1) return 1;
+  uint64_t free = future->free_gpus[placement->pool.id];
+  if (placement->n_slices == 1) {
+    uint32_t node = placement->slices[0].node.id - hr_cluster_first_node(future->cluster, placement->pool).id;
+    free = hr_free_index_get(future->index[placement->pool.id], node);
+  }
+  uint64_t room = free / demand->gpus;
+  return room < most ? (uint32_t)room : most;
 }
 
 bool hr__future_take(struct hr__future *future, const struct hr__demand *demand, uint32_t n, int64_t start_us,

@@ -39,9 +39,9 @@ int64_t hr__future_earliest(struct hr__future *future, const struct hr__demand *
    False: nowhere. */
 bool hr__future_place(struct hr__future *future, const struct hr__demand *demand, int64_t start_us,
                       struct hr_placement *placement);
-/* Of `most` equal demands, how many have their place and their earliest time in common with the first, which has been
-   placed; 1 where that is not known without asking. */
-uint32_t hr__future_alike(const struct hr__future *future, const struct hr__demand *demand, int64_t start_us,
+/* Of `most` equal demands, how many have their time and place in common with the one just placed; 1 where that is not
+   known without asking. */
+uint32_t hr__future_alike(const struct hr__future *future, const struct hr__demand *demand,
                           const struct hr_placement *placement, uint32_t most);
 /* Takes what `n` equal demands at this place ask for. False: out of memory. */
 bool hr__future_take(struct hr__future *future, const struct hr__demand *demand, uint32_t n, int64_t start_us,
