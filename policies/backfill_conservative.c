@@ -9,7 +9,7 @@
  *
  * Reservations only matter as far as they decide who starts now. The plan only fills up, so a pass is over when no job
  * further down could start now even if the rest of the plan were empty: per shape, the longest window of enough free
- * GPUs from now on bounds the limits of those that could. This is asked after 1, 2, 4, ... reservations.
+ * GPUs from now on bounds the limits of those that could. This is asked ever more rarely, and after each start.
  *
  * As long as all goes as planned (jobs end at their limits, and who comes comes last), making reservations anew makes
  * the same again: each is the earliest from then on with the earlier ones taken out, and those have not changed. What
@@ -47,6 +47,7 @@ struct bounds {
 struct planner {
   struct hr__future future;
   struct hr__batches batches;
+  uint32_t may_start;          /* the one of their shapes */
   struct bounds **bounds;      /* by shape */
   uint32_t n_plans, n_classes; /* of lengths that there are */
   uint32_t n_shapes, shapes_capacity;
@@ -63,10 +64,15 @@ static bool shape_may_start(struct planner *planner, uint32_t i) {
   return window > 0 && hr__batches_has(&planner->batches, i, window);
 }
 
+/* The shape that could when this was asked last is asked first. */
 static bool some_may_start(struct planner *planner) {
-  uint32_t n_shapes = hr__batches_shapes(&planner->batches);
-  for (uint32_t i = 0; i < n_shapes; i++)
-    if (shape_may_start(planner, i)) return true;
+  uint32_t n_shapes = hr__batches_shapes(&planner->batches), i = planner->may_start;
+  for (uint32_t asked = 0; asked < n_shapes; asked++, i++) {
+    if (i >= n_shapes) i = 0;
+    if (!shape_may_start(planner, i)) continue;
+    planner->may_start = i;
+    return true;
+  }
   return false;
 }
 
@@ -176,17 +182,16 @@ static enum hr_status plan_on(struct hr__queue *queue, const struct hr_view *vie
   struct planner *planner = queue->backfill_state;
   const struct hr__batch *batch;
   enum hr_status status = know_shapes(queue, planner) ? HR_OK : HR_NO_MEMORY;
-  for (uint32_t wait = 0, until_asked = 0; status == HR_OK; until_asked--) {
-    if (until_asked == 0) {
+  for (uint32_t made = 0, next_asked = 0; status == HR_OK; made++) {
+    if (made >= next_asked) {
       if (!some_may_start(planner)) break;
-      wait = wait ? 2 * wait : 1;
-      until_asked = wait;
+      next_asked = made + 1 + made / 4;
     }
     bool started = false;
     status = hr__batches_next(&planner->batches, &batch);
     if (status != HR_OK || !batch) break;
     status = reserve(queue, batch, view, plan, &started);
-    if (started) wait = 0, until_asked = 1;
+    if (started) next_asked = made;
   }
   hr__batches_end(&planner->batches);
   return status;
