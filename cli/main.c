@@ -3,6 +3,7 @@
    by SIGPIPE, without a word, as other filters do. */
 
 #include "cli/cli.h"
+#include "cli/signals.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -163,6 +164,7 @@ static enum hr_status run_program(int argc, char **argv, struct hr_error *error)
 
 int main(int argc, char **argv) {
   hr_init();
+  signals_discard_unfinished();
   if (argc < 2) {
     print_overview(stderr);
     return hr_status_exit_code(HR_BAD_INPUT);

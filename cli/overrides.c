@@ -16,9 +16,18 @@ enum hr_status overrides_add(struct overrides *overrides, const char *path, cons
   return words_add(&overrides->words, text, error);
 }
 
-/* One "key=value" of --policy, checked against the policy and added as "policy.key=value". */
-static enum hr_status add_param(struct overrides *overrides, struct hr_policy_choice *choice, char *pair,
-                                struct hr_error *error) {
+/* Whether one of the texts after the first `skipped` sets the path. */
+static bool is_set(const struct words *words, size_t skipped, const char *path) {
+  size_t length = strlen(path);
+  for (size_t i = skipped; i < words->count; i++)
+    if (strncmp(words->at[i], path, length) == 0 && words->at[i][length] == '=') return true;
+  return false;
+}
+
+/* One "key=value" of --policy, checked against the policy and added as "policy.key=value"; the texts after the first
+   `skipped` are the policy's own. */
+static enum hr_status add_param(struct overrides *overrides, size_t skipped, struct hr_policy_choice *choice,
+                                char *pair, struct hr_error *error) {
   char *value = strchr(pair, '=');
   if (!value) return hr_fail(error, HR_BAD_INPUT, "'%.60s' is not of the form key=value", pair);
   *value++ = '\0';
@@ -26,6 +35,8 @@ static enum hr_status add_param(struct overrides *overrides, struct hr_policy_ch
   if (status != HR_OK) return status;
   char path[128];
   snprintf(path, sizeof path, "policy.%s", pair);
+  if (is_set(&overrides->words, skipped, path))
+    return hr_fail(error, HR_BAD_INPUT, "parameter '%s' is given twice; keep one", pair);
   return overrides_add(overrides, path, value, error);
 }
 
@@ -35,12 +46,13 @@ static enum hr_status add_policy_parts(struct overrides *overrides, char *text, 
   if (pairs) *pairs++ = '\0';
   char *path = strchr(text, '/') ? realpath(text, NULL) : NULL; /* a scenario's paths begin in its folder */
   const char *name = path ? path : text;
+  size_t skipped = overrides->words.count;
   enum hr_status status = hr_policy_choice_init(&choice, name, error);
   if (status == HR_OK) status = overrides_add(overrides, "policy.name", name, error);
   for (char *pair = pairs, *next; status == HR_OK && pair; pair = next) {
     next = strchr(pair, ',');
     if (next) *next++ = '\0';
-    status = add_param(overrides, &choice, pair, error);
+    status = add_param(overrides, skipped, &choice, pair, error);
   }
   hr_policy_choice_finish(&choice);
   free(path);

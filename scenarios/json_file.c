@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* All that can be wrong with a file before its contents mean anything is found here, in the order in which a person
-   would notice it: not there, not a file, too large, not text, empty, not JSON. */
+   would notice it: not there, not a file, too large, not text, empty, not JSON, a key twice. */
 
 #include "scenarios/json_file.h"
 
+#include "scenarios/json_repeat.h"
 #include "scenarios/json_scan.h"
 
 #include <errno.h>
@@ -79,6 +80,16 @@ static enum hr_status check_text(const char *path, const char *text, size_t leng
   return HR_OK;
 }
 
+static enum hr_status check_keys(const char *path, const struct hr__json_file *file, struct hr_error *error) {
+  struct hr__json_repeat repeat;
+  if (!hr__json_repeat_find(file->tree, &repeat)) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  if (!repeat.key) return HR_OK;
+  size_t offset = hr__json_find(file->text, repeat.ordinals, repeat.depth, true);
+  struct hr__json_position position = hr__json_position(file->text, offset);
+  return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: the key '%.60s' stands here for the second time; keep one", path,
+                 position.line, position.column, repeat.key);
+}
+
 static enum hr_status parse(const char *path, struct hr__json_file *file, struct hr_error *error) {
   struct hr__json_flaw flaw;
   if (!hr__json_check(file->text, &flaw)) {
@@ -86,7 +97,7 @@ static enum hr_status parse(const char *path, struct hr__json_file *file, struct
     return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: %s", path, position.line, position.column, flaw.text);
   }
   file->tree = cJSON_Parse(file->text);
-  return file->tree ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  return file->tree ? check_keys(path, file, error) : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
 }
 
 enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, struct hr_error *error) {

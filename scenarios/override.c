@@ -2,6 +2,7 @@
 /* Overrides: each walks the table of keys and the tree side by side, and makes the objects that are not there. */
 
 #include "headroom/policies.h"
+#include "scenarios/json_repeat.h"
 #include "scenarios/source.h"
 
 #include <stdlib.h>
@@ -85,6 +86,14 @@ static cJSON *parse_value(const struct hr__key *key, const char *text) {
   return cJSON_CreateString(text);
 }
 
+static enum hr_status check_keys(const struct walk *walk, const cJSON *value) {
+  struct hr__json_repeat repeat = {0};
+  if (value && !hr__json_repeat_find(value, &repeat)) return hr_fail(walk->error, HR_NO_MEMORY, "out of memory");
+  if (!repeat.key) return HR_OK;
+  return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: the key '%.60s' stands in one object twice; keep one",
+                 walk->override, repeat.key);
+}
+
 /* Puts `value` in the place of what the walk came to. */
 static enum hr_status replace(struct walk *walk, cJSON *parent, cJSON *value) {
   const char *name = walk->value->string;
@@ -139,7 +148,11 @@ static enum hr_status apply(struct hr__source *source, const char *override, str
     enum hr_status status = step(&walk, name, dot == NULL);
     if (status != HR_OK) return status;
   }
-  return replace(&walk, parent, parse_value(walk.key, override + length + 1));
+  cJSON *value = parse_value(walk.key, override + length + 1);
+  enum hr_status status = check_keys(&walk, value);
+  if (status == HR_OK) return replace(&walk, parent, value);
+  cJSON_Delete(value);
+  return status;
 }
 
 enum hr_status hr__source_override(struct hr__source *source, struct hr_error *error) {

@@ -13,8 +13,7 @@ struct walk {
   struct hr__place place;
 };
 
-static enum hr_status check_name(struct walk *walk, const struct hr__key *parent, const cJSON *object,
-                                 const cJSON *member) {
+static enum hr_status check_name(struct walk *walk, const struct hr__key *parent, const cJSON *member) {
   if (!hr__key_child(parent, member->string)) {
     const char *known[HR__MOST_CHILDREN + 1];
     char path[300], text[700];
@@ -25,10 +24,6 @@ static enum hr_status check_name(struct walk *walk, const struct hr__key *parent
     hr__key_unknown(path, member->string, known, text, sizeof text);
     return hr__source_fail(walk->source, &walk->place, true, walk->error, "%s", text);
   }
-  for (const cJSON *other = object->child; other != member; other = other->next)
-    if (strcmp(other->string, member->string) == 0)
-      return hr__source_fail(walk->source, &walk->place, true, walk->error,
-                             "the key '%.60s' stands here for the second time; keep one", member->string);
   return HR_OK;
 }
 
@@ -37,7 +32,7 @@ static enum hr_status check_names(struct walk *walk, const struct hr__key *key, 
   uint32_t ordinal = 0;
   for (const cJSON *member = object->child; member && status == HR_OK; member = member->next) {
     hr__place_enter(&walk->place, ordinal++, member->string);
-    status = check_name(walk, key, object, member);
+    status = check_name(walk, key, member);
     hr__place_leave(&walk->place);
   }
   return status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sim/output_file.h"
+#include "sim/unfinished.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@ static bool is_special(const char *path) {
 
 static void forget(struct hr__output_file *file) {
   free(file->path);
-  free(file->temporary);
+  if (hr__unfinished_remove(file->place)) free(file->temporary);
   *file = (struct hr__output_file){0};
 }
 
@@ -48,7 +49,7 @@ static enum hr_status open_beside(struct hr__output_file *file, const char *path
   }
   strcpy(file->temporary, path);
   strcat(file->temporary, suffix);
-  int descriptor = mkstemp(file->temporary);
+  int descriptor = hr__unfinished_make(file->temporary, &file->place);
   int number = errno;
   if (descriptor >= 0) {
     (void)fchmod(descriptor, mode_for(path));

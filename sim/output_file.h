@@ -12,6 +12,7 @@ struct hr__output_file {
   FILE *stream;
   char *path;      /* NULL for standard output */
   char *temporary; /* what is renamed to `path`; NULL for devices and pipes, which are written directly */
+  uint32_t place;  /* of that in the list of unfinished files */
 };
 
 /* `path` "-" is standard output. */

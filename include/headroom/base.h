@@ -64,6 +64,10 @@ HR_API const char *hr_version(void);
    which aborts the process, is switched off. */
 HR_API void hr_init(void);
 
+/* Removes the files that are being written and not whole yet: for a program that is about to end, from a handler of the
+   signal if it likes (async-signal-safe). Writing them fails from then on. Of more than 64 at a time some stay. */
+HR_API void hr_discard_unfinished(void);
+
 /* A growing list of sentences that a person should read (assumptions made, columns not known). */
 struct hr_notes {
   char **text;

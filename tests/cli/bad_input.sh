@@ -257,6 +257,21 @@ case_policy_misspelt() {
   refuses "--policy queue:order: 'order' is not of the form key=value" s.json --policy queue:order
 }
 
+case_parameter_twice() {
+  small_scenario
+  refuses "--policy queue:order=sjf,order=fifo: parameter 'order' is given twice; keep one" s.json \
+    --policy queue:order=sjf,order=fifo
+  refuses "--policy easy:order=sjf,aging_s=5,order=sjf: parameter 'order' is given twice" s.json \
+    --policy easy:order=sjf,aging_s=5,order=sjf
+  sed -i 's/"order": "fifo",/"order": "fifo", "order": "sjf",/' s.json
+  refuses "s\.json:4:49: the key 'order' stands here for the second time; keep one" s.json --policy sjf
+  # What the scenario or --set says of a parameter is another thing.
+  small_scenario
+  printf '%s\n1,0,10,1\n' $header >t.csv
+  accepts s.json --trace t.csv --set policy.order=largest --policy queue:order=sjf
+  accepts s.json --trace t.csv --policy sjf:order=largest
+}
+
 case_format_misspelt() {
   small_scenario
   refuses "unknown trace format 'cvs'; did you mean 'csv'\?" s.json --format cvs

@@ -3,9 +3,11 @@
 
 #include "harness.h"
 
+#include "scenarios/json_repeat.h"
 #include "scenarios/json_scan.h"
 
 #include <cjson/cJSON.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void well_formed(void) {
@@ -131,5 +133,47 @@ static void columns_count_characters(void) {
   CU_ASSERT_EQUAL(at.column, 1);
 }
 
+/* ---- Keys that stand twice -------------------------------------------------------------------------- */
+
+/* Where the second of two equal keys stands, SIZE_MAX for none. */
+static size_t repeat_in(const char *text) {
+  struct hr__json_repeat repeat;
+  cJSON *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  CU_ASSERT_TRUE_FATAL(hr__json_repeat_find(tree, &repeat));
+  size_t offset = repeat.key ? hr__json_find(text, repeat.ordinals, repeat.depth, true) : SIZE_MAX;
+  cJSON_Delete(tree);
+  return offset;
+}
+
+static void a_key_that_stands_twice_is_found(void) {
+  CU_ASSERT_EQUAL(repeat_in("{\"a\":1,\"b\":2,\"a\":3}"), 13);
+  CU_ASSERT_EQUAL(repeat_in("{\"b\":1,\"b\":2,\"a\":3,\"a\":4}"), 7);
+  CU_ASSERT_EQUAL(repeat_in("{\"a\":1,\"a\":2,\"a\":3}"), 7);
+  CU_ASSERT_EQUAL(repeat_in("[1,[{\"a\":{}},{\"b\":{\"c\":1,\"c\":1}}]]"), 25);
+  CU_ASSERT_EQUAL(repeat_in("{\"a\":1,\"\\u0061\":2}"), 7);
+}
+
+static void keys_of_different_objects_may_be_equal(void) {
+  CU_ASSERT_EQUAL(repeat_in("{\"a\":{\"a\":{\"a\":1}},\"b\":[{\"a\":1},{\"a\":1}]}"), SIZE_MAX);
+  CU_ASSERT_EQUAL(repeat_in("{\"a\":1,\"A\":1,\"\":1,\"aa\":1}"), SIZE_MAX);
+  CU_ASSERT_EQUAL(repeat_in("3"), SIZE_MAX);
+}
+
+/* More keys than a look at each pair would be done with. */
+static void large_objects_cost_no_more(void) {
+  enum { KEYS = 200000, BYTES = 12 };
+  char *text = malloc((size_t)KEYS * BYTES + 20);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+  size_t used = 0;
+  for (int i = 0; i < KEYS; i++) used += (size_t)sprintf(text + used, "%c\"%d\":0", i ? ',' : '{', i);
+  strcpy(text + used, "}");
+  CU_ASSERT_EQUAL(repeat_in(text), SIZE_MAX);
+  strcpy(text + used, ",\"7\":0}");
+  CU_ASSERT_EQUAL(repeat_in(text), used + 1);
+  free(text);
+}
+
 TEST_MAIN("scenarios_json", TEST(well_formed), TEST(flaws_have_their_place), TEST(nesting_is_bounded),
-          TEST(values_are_found), TEST(columns_count_characters))
+          TEST(values_are_found), TEST(columns_count_characters), TEST(a_key_that_stands_twice_is_found),
+          TEST(keys_of_different_objects_may_be_equal), TEST(large_objects_cost_no_more))

@@ -176,6 +176,8 @@ static const struct {
     {WITH("\"Name\":\"x\""), "s.json:2:1: unknown key 'Name'; did you mean 'name'? " KNOWN_TOP},
     {WITH("\"colour_of_cables\":1"), "s.json:2:1: unknown key 'colour_of_cables' " KNOWN_TOP},
     {WITH("\"seed\":1,\n\"seed\":2"), "s.json:3:1: the key 'seed' stands here for the second time; keep one"},
+    {WITH_POLICY("\"name\":\"queue\",\n\"order\":\"sjf\",\"order\":\"fifo\""),
+     "s.json:3:15: the key 'order' stands here for the second time; keep one"},
     {WITH("\"name\":\"\""), "s.json:2:8: 'name' is the text \"\"; a text \"...\" of 1 to 200 bytes is wanted"},
     {WITH("\"name\":null"), "s.json:2:8: 'name' is null; a text \"...\" of 1 to 200 bytes is wanted"},
     {WITH("\"trace\":\"a.csv\""),
@@ -273,6 +275,7 @@ static const struct {
     {"policy.order=sfj", "--set policy.order=sfj: parameter 'order': 'sfj' is not one of its choices; did you mean "
                          "'sjf'? (known: fifo, sjf, smallest, largest, priority, srtf, las, gittins, edf, f1, wfp3, "
                          "qssf, fair-share, drf, multifactor)"},
+    {"models={\"a\":1,\"a\":2}", "--set models={\"a\":1,\"a\":2}: the key 'a' stands in one object twice; keep one"},
     {"policy", "--set policy: is not of the form path=value, as in policy.order=sjf"},
     {"=5", "--set =5: is not of the form path=value, as in policy.order=sjf"},
     {"..=5",
@@ -285,6 +288,14 @@ static void bad_overrides_are_told(void) {
   write_text(least);
   for (size_t i = 0; i < sizeof bad_overrides / sizeof *bad_overrides; i++)
     expect_error(&bad_overrides[i].override, 1, bad_overrides[i].error);
+}
+
+/* Another policy's name takes what the file says of its own policy away, but not its mistakes. */
+static void a_policy_s_name_hides_no_key_that_stands_twice(void) {
+  static const char *const sjf[] = {"policy.name=sjf"}, *const gangs[] = {"policy.name=gang-slice"};
+  write_text(WITH_POLICY("\"name\":\"queue\",\n\"order\":\"largest\",\"order\":\"smallest\""));
+  expect_error(sjf, 1, "s.json:3:19: the key 'order' stands here for the second time; keep one");
+  expect_error(gangs, 1, "s.json:3:19: the key 'order' stands here for the second time; keep one");
 }
 
 static void override_mends_the_file(void) {
@@ -368,6 +379,7 @@ static void leaves_nothing_of_it_behind(void) {
 TEST_MAIN("scenarios_load", TEST(starts_in_a_folder_of_its_own), TEST(least_file_has_defaults), TEST(every_key_is_read),
           TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(overrides_change_and_add),
           TEST(settings_are_policies), TEST(bad_values_are_told), TEST(unknown_column_field_is_told),
-          TEST(bad_overrides_are_told), TEST(override_mends_the_file), TEST(syntax_errors_have_their_place),
+          TEST(bad_overrides_are_told), TEST(override_mends_the_file),
+          TEST(a_policy_s_name_hides_no_key_that_stands_twice), TEST(syntax_errors_have_their_place),
           TEST(nesting_10000_deep), TEST(files_that_are_no_text), TEST(files_that_cannot_be_read),
           TEST(leaves_nothing_of_it_behind))

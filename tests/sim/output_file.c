@@ -5,6 +5,8 @@
 #include "harness.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,6 +62,46 @@ static void a_new_version_keeps_the_mode(void) {
   CU_ASSERT_EQUAL(info.st_mode & 0777, 0640);
 }
 
+static void what_is_unfinished_can_be_discarded(void) {
+  struct hr__output_file files[3];
+  static const char *const names[] = {"b.csv", "c.csv", "d.csv"};
+  for (int i = 0; i < 3; i++) CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], in_folder(names[i]), NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__output_commit(&files[0], NULL), HR_OK);
+  CU_ASSERT_EQUAL(count_files(), 4);
+  errno = EAGAIN;
+  hr_discard_unfinished();
+  CU_ASSERT_EQUAL(errno, EAGAIN);
+  CU_ASSERT_EQUAL(count_files(), 2);
+  struct hr_error error = {0};
+  char *temporaries[] = {files[1].temporary, files[2].temporary};
+  CU_ASSERT_EQUAL(hr__output_commit(&files[1], &error), HR_IO_ERROR);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "c.csv: cannot be written: "));
+  hr__output_abandon(&files[2]);
+  CU_ASSERT_EQUAL(count_files(), 2);
+  for (int i = 0; i < 2; i++) free(temporaries[i]); /* whoever discards may look at them until the process ends */
+  unlink(in_folder("b.csv"));
+}
+
+static void more_files_than_are_listed_can_be_written(void) {
+  enum { FILES = 100 };
+  static struct hr__output_file files[FILES];
+  char name[20];
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < FILES; i++) {
+      snprintf(name, sizeof name, "%d.csv", i);
+      CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], in_folder(name), NULL), HR_OK);
+    }
+    for (int i = 1; i < FILES; i += 2) CU_ASSERT_EQUAL(hr__output_commit(&files[i], NULL), HR_OK);
+    for (int i = 0; i < FILES; i += 2) hr__output_abandon(&files[i]);
+    hr_discard_unfinished();
+    CU_ASSERT_EQUAL(count_files(), 1 + FILES / 2);
+  }
+  for (int i = 0; i < FILES; i++) {
+    snprintf(name, sizeof name, "%d.csv", i);
+    unlink(in_folder(name));
+  }
+}
+
 static void places_that_cannot_be_written_are_named(void) {
   struct hr__output_file file;
   struct hr_error error = {0};
@@ -81,5 +123,6 @@ static void a_full_disk_is_an_error(void) {
 }
 
 TEST_MAIN("sim output file", TEST(a_file_appears_when_committed), TEST(an_abandoned_file_leaves_the_old_one),
-          TEST(a_new_version_keeps_the_mode), TEST(places_that_cannot_be_written_are_named),
+          TEST(a_new_version_keeps_the_mode), TEST(what_is_unfinished_can_be_discarded),
+          TEST(more_files_than_are_listed_can_be_written), TEST(places_that_cannot_be_written_are_named),
           TEST(a_full_disk_is_an_error))

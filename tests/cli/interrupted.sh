@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A program that is ended by a signal while it writes leaves no file behind, not even a temporary one.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+set -m # what is started in the background hears SIGINT
+program=
+trap '[ -z "$program" ] || kill -s KILL "$program" 2>/dev/null; rm -rf "$work"' EXIT
+
+# ends_at "SIGNAL..." CODE ARGUMENT...: the program is sent the signals once it has begun a file in the folder out, and
+# ends with that exit code, without a word.
+ends_at() {
+  local signals=$1 expected=$2 code=0 before
+  shift 2
+  mkdir -p out
+  before=$(ls -A out)
+  "$headroom" "$@" >stdout 2>stderr </dev/null &
+  program=$!
+  while [ "$(ls -A out)" = "$before" ] && kill -0 $program 2>/dev/null; do sleep 0.01; done
+  [ "$(ls -A out)" != "$before" ] || fail "it wrote nothing"
+  for signal in $signals; do kill -s "$signal" $program; done
+  wait $program || code=$?
+  program=
+  [ "$code" -eq "$expected" ] || fail "$signals: exit code $code, not $expected: headroom $*"
+  is_empty stdout
+  is_empty stderr
+  [ "$(ls -A out)" = "$before" ] || fail "$signals left behind: $(ls -A out)"
+}
+
+# A trace whose replay under --check, which looks at each node all the time, takes half a minute at least.
+long_run() {
+  "$headroom" trace generate --count 300000 --nodes 4 -o long.csv
+  small_scenario
+  sed -i 's/"nodes": 2/"nodes": 2000/' s.json
+}
+
+case_run() {
+  long_run
+  for signal in 'INT 130' 'TERM 143' 'HUP 129'; do
+    # shellcheck disable=SC2086 # two words
+    ends_at $signal run s.json --trace long.csv --check --timeline out/timeline.csv --json out/summary.json
+  done
+}
+
+case_generate() {
+  ends_at INT 130 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
+  ends_at TERM 143 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
+}
+
+# What was there before stays as it was.
+case_old_files_stay() {
+  mkdir out
+  echo old >out/jobs.csv
+  ends_at INT 130 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
+  [ "$(cat out/jobs.csv)" = old ] || fail "the old file is another"
+}
+
+# A closed pipe ends a run while its timeline is not whole.
+case_closed_pipe() {
+  small_scenario
+  mkdir out
+  "$headroom" trace generate --count 20000 --nodes 4 -o long.csv
+  { "$headroom" run s.json --trace long.csv --timeline out/timeline.csv --jobs - 2>stderr || echo $? >code; } |
+    head -n 1 >stdout
+  [ "$(cat code)" = 141 ] || fail "exit code $(cat code)"
+  is_empty stderr
+  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+}
+
+# As under nohup.
+case_ignored_signals_stay_ignored() {
+  trap '' HUP
+  ends_at 'HUP TERM' 143 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
+}
+
+run_case
