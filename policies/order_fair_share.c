@@ -27,7 +27,8 @@ struct fairness {
   struct hr__shares shares;
   uint32_t *account_of; /* by job */
   int64_t period_us, next_us;
-  int64_t as_of_us; /* when factors were last worked out */
+  int64_t as_of_us;  /* when factors were last worked out */
+  int64_t moment_us; /* that of the shares when lanes were last ranked: keys are scaled to it */
   /* Only of multifactor. */
   double weight_age, weight_fair_share, weight_size, weight_qos, max_age_us;
   bool favours_small;
@@ -76,12 +77,21 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   return HR_OK;
 }
 
+/* Keys only grow, and so the first lanes alone need be looked at, but when usage has been scaled to another moment. Who
+   preempts goes through lanes that are not first, too. */
+static enum hr_status rank_by_use(struct hr__queue *queue) {
+  struct fairness *fairness = queue->order_state;
+  bool only_grown = fairness->moment_us == fairness->shares.moment_us && !queue->preemptor;
+  fairness->moment_us = fairness->shares.moment_us;
+  if (only_grown) return hr__waiting_look_again(&queue->waiting);
+  return hr__waiting_rerank_all(&queue->waiting);
+}
+
 static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *view) {
   struct fairness *fairness = queue->order_state;
   if (!hr__waiting_any(&queue->waiting)) return HR_OK;
   hr__shares_come_to(&fairness->shares, view->now_us);
-  if (queue->order->keys_only_grow && fairness->shares.rule == HR__SHARE_TREE)
-    return hr__waiting_look_again(&queue->waiting);
+  if (queue->order->keys_only_grow && fairness->shares.rule == HR__SHARE_TREE) return rank_by_use(queue);
   if (view->now_us < fairness->next_us) return HR_OK;
   fairness->next_us = view->now_us + fairness->period_us;
   fairness->as_of_us = view->now_us;
@@ -176,7 +186,7 @@ static int64_t sum_of_factors(void *self, const struct hr__lane *lane, struct hr
   const struct kind *kind = &fairness->kinds[lane->name];
   double waited_us = (double)(fairness->as_of_us - queue->trace->submit_us[entry.job.id]);
   double age = waited_us <= 0 ? 0 : waited_us >= fairness->max_age_us ? 1 : waited_us / fairness->max_age_us;
-  double size = kind->gpus / fairness->total_gpus;
+  double size = fairness->total_gpus > 0 ? kind->gpus / fairness->total_gpus : 0;
   double qos = kind->priority > 0 ? kind->priority / fairness->highest_priority : 0;
   double sum = fairness->weight_age * age;
   sum += fairness->weight_fair_share * fairness->shares.accounts[kind->account].factor;

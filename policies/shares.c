@@ -10,10 +10,10 @@
 
 #define LN_2 0.69314718055994530942
 
-/* An account while accounts are ranked: by its parent's usage / share, then its own. */
+/* An account while accounts are ranked: by its parent's usage / share, then its own, as hr__shares_key has them. */
 struct hr__standing_of {
   uint32_t account;
-  double parent, own;
+  int64_t key;
 };
 
 /* Half-lives after which usage is scaled to a later moment. */
@@ -55,6 +55,7 @@ static uint32_t find_or_make(struct hr__shares *shares, const struct hr__queue *
     shares->n_tenants++;
   } else {
     account.factor = shares->accounts[parent].factor;
+    account.excess = shares->accounts[parent].excess;
     shares->accounts[parent].weights_below += account.weight;
   }
   shares->accounts[shares->count] = account;
@@ -148,7 +149,7 @@ static double total_usage(const struct hr__shares *shares) {
 
 int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account) {
   uint32_t parent = shares->accounts[account].parent;
-  if (shares->rule == HR__SHARE_CLASSIC) return -llround(shares->accounts[account].factor * 0x1p62);
+  if (shares->rule == HR__SHARE_CLASSIC) return (int64_t)(upper_bits(shares->accounts[account].excess) << 32);
   if (parent == HR_NONE) return (int64_t)(upper_bits(by_weight(shares, account)) << 32);
   return (int64_t)(upper_bits(by_weight(shares, parent)) << 32 | upper_bits(by_weight(shares, account)));
 }
@@ -157,8 +158,7 @@ int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account) {
 
 static int by_standing(const void *left, const void *right) {
   const struct hr__standing_of *a = left, *b = right;
-  if (a->parent != b->parent) return a->parent < b->parent ? -1 : 1;
-  if (a->own != b->own) return a->own < b->own ? -1 : 1;
+  if (a->key != b->key) return a->key < b->key ? -1 : 1;
   return a->account < b->account ? -1 : 1;
 }
 
@@ -168,16 +168,17 @@ static bool is_leaf(const struct hr__shares *shares, uint32_t account) {
 }
 
 /* A tenant has the factor of the best of its users. */
-static void set_factor(struct hr__shares *shares, uint32_t account, double factor) {
+static void set_factor(struct hr__shares *shares, uint32_t account, double factor, double excess) {
   uint32_t parent = shares->accounts[account].parent;
   shares->accounts[account].factor = factor;
-  if (parent != HR_NONE && shares->accounts[parent].factor < factor) shares->accounts[parent].factor = factor;
+  shares->accounts[account].excess = excess;
+  if (parent == HR_NONE) return;
+  shares->accounts[parent].factor = fmax(shares->accounts[parent].factor, factor);
+  shares->accounts[parent].excess = fmin(shares->accounts[parent].excess, excess);
 }
 
 static struct hr__standing_of standing_now(const struct hr__shares *shares, uint32_t account) {
-  uint32_t parent = shares->accounts[account].parent;
-  double of_parent = parent == HR_NONE ? 0 : by_weight(shares, parent);
-  return (struct hr__standing_of){account, of_parent, by_weight(shares, account)};
+  return (struct hr__standing_of){account, hr__shares_key(shares, account)};
 }
 
 /* Scaled usage only grows. So the others stand as they did, in their order, and among them are those that have risen
@@ -212,19 +213,25 @@ static void rank_down_the_tree(struct hr__shares *shares) {
   merge_risen(shares, n_risen);
   uint32_t n_leaves = shares->n_ranked;
   for (uint32_t i = 0, place = 0; i < n_leaves; i++) {
-    const struct hr__standing_of *of = &shares->room[i], *before = of - 1;
-    if (i > 0 && (of->parent != before->parent || of->own != before->own)) place = i;
-    set_factor(shares, of->account, (double)(n_leaves - place) / n_leaves);
+    const struct hr__standing_of *of = &shares->room[i];
+    if (i > 0 && of->key != shares->room[i - 1].key) place = i;
+    set_factor(shares, of->account, (double)(n_leaves - place) / n_leaves, 0);
   }
 }
 
 void hr__shares_work_out(struct hr__shares *shares) {
   double total = total_usage(shares);
-  for (uint32_t i = 0; i < shares->count; i++) shares->accounts[i].factor = 0;
+  for (uint32_t i = 0; i < shares->count; i++) {
+    shares->accounts[i].factor = 0;
+    shares->accounts[i].excess = INFINITY;
+  }
   if (shares->rule == HR__SHARE_TREE) {
     rank_down_the_tree(shares);
     return;
   }
-  for (uint32_t i = 0; i < shares->count; i++)
-    if (is_leaf(shares, i)) set_factor(shares, i, exp2(-effective_by_share(shares, i, total)));
+  for (uint32_t i = 0; i < shares->count; i++) {
+    if (!is_leaf(shares, i)) continue;
+    double excess = effective_by_share(shares, i, total);
+    set_factor(shares, i, exp2(-excess), excess);
+  }
 }

@@ -32,6 +32,7 @@ struct hr__account {
   double weight;        /* among those of one parent */
   double weights_below; /* of those whose parent it is */
   double factor;        /* 0 to 1, 1 the best; as of the last update */
+  double excess;        /* classic: U / S, of which the factor holds the less the nearer it is to 0 or 1; likewise */
 };
 
 struct hr__shares {
@@ -64,8 +65,8 @@ void hr__shares_come_to(struct hr__shares *shares, int64_t now_us);
 void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t gpus);
 /* Usage now, in GPUs x microseconds, faded. */
 double hr__shares_usage(const struct hr__shares *shares, uint32_t account);
-/* A key by which accounts compare under the rule, the least the best off. Under `tree` it tells usages apart that
-   differ by a millionth, and never decreases with time. */
+/* A key by which accounts compare under the rule, the least the best off. It tells usages apart that differ by a
+   millionth; under `tree` it never decreases with time, unless `moment_us` moves. */
 int64_t hr__shares_key(const struct hr__shares *shares, uint32_t account);
 /* Works all factors out. */
 void hr__shares_work_out(struct hr__shares *shares);

@@ -174,13 +174,33 @@ static void find_head(const struct hr__waiting *waiting, struct hr__shape *shape
   shape->head.value = waiting->lanes[waiting->lane_of[shape->head.job.id]]->head.value;
 }
 
-/* The shape's list has changed. */
-static void settle(struct hr__waiting *waiting, struct hr__shape *shape) {
+static struct hr__lane *lane_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
+  return waiting->lanes[waiting->lane_of[listed.job.id]];
+}
+
+/* Where keys grow by themselves the first lane is listed anew as long as that makes another one the first. */
+static enum hr_status look_again(struct hr__waiting *waiting, struct hr__shape *shape) {
+  struct hr_job_entry first;
+  while (waiting->keys_grow && hr_job_tree_first(&shape->lanes, &first)) {
+    struct hr__lane *lane = lane_listed(waiting, first);
+    struct hr_job_entry now = listing(waiting, lane);
+    if (now.key == first.key) break;
+    if (!hr_job_tree_remove(&shape->lanes, first.key, first.job)) return HR_INTERNAL;
+    lane->listed = now;
+    if (!hr_job_tree_insert(&shape->lanes, now)) return HR_NO_MEMORY;
+  }
+  return HR_OK;
+}
+
+/* The shape's list has changed, or the keys of what is in it. */
+static enum hr_status settle(struct hr__waiting *waiting, struct hr__shape *shape) {
   if (is_race(waiting) ? shape->race.count : shape->lanes.count)
     activate(waiting, shape);
   else if (shape->active_at != HR_NONE)
     deactivate(waiting, shape);
+  enum hr_status status = look_again(waiting, shape);
   find_head(waiting, shape);
+  return status;
 }
 
 static struct hr__contestant contestant_of(const struct hr__waiting *waiting, const struct hr__lane *lane) {
@@ -204,8 +224,7 @@ static enum hr_status race_on(struct hr__waiting *waiting, struct hr__lane *lane
     deactivate_lane(waiting, lane);
     hr__kinetic_remove(&shape->race, lane->place);
   }
-  settle(waiting, shape);
-  return HR_OK;
+  return settle(waiting, shape);
 }
 
 /* Lists the lane anew, or not at all once it is empty. `was`: whether it has been in use. */
@@ -223,8 +242,7 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__lane *lane,
   if (!lane->jobs.count) deactivate_lane(waiting, lane);
   if (lane->parked_at) return HR_OK;
   if (lane->jobs.count && !hr_job_tree_insert(&shape->lanes, now)) return HR_NO_MEMORY;
-  settle(waiting, shape);
-  return HR_OK;
+  return settle(waiting, shape);
 }
 
 /* ---- Held back -------------------------------------------------------------------------------------- */
@@ -232,10 +250,6 @@ static enum hr_status relist(struct hr__waiting *waiting, struct hr__lane *lane,
 static bool is_held(const struct hr__waiting *waiting, const struct hr__lane *lane) {
   uint32_t until;
   return waiting->is_held && waiting->is_held(waiting->self, lane, &until);
-}
-
-static struct hr__lane *lane_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
-  return waiting->lanes[waiting->lane_of[listed.job.id]];
 }
 
 static struct hr__lane **list_for(const struct hr__waiting *waiting, uint32_t stopper) {
@@ -272,8 +286,7 @@ static enum hr_status unpark(struct hr__waiting *waiting, struct hr__lane *lane)
     *list_for(waiting, lane->parked_for) = lane->next_parked;
   if (lane->jobs.count == 0) return HR_OK;
   if (!hr_job_tree_insert(&lane->shape->lanes, lane->listed)) return HR_NO_MEMORY;
-  settle(waiting, lane->shape);
-  return HR_OK;
+  return settle(waiting, lane->shape);
 }
 
 enum hr_status hr__waiting_park(struct hr__waiting *waiting) {
@@ -283,9 +296,11 @@ enum hr_status hr__waiting_park(struct hr__waiting *waiting) {
     struct hr_job_entry first;
     uint32_t until;
     while (status == HR_OK && hr_job_tree_first(&shape->lanes, &first) &&
-           waiting->is_held(waiting->self, lane_listed(waiting, first), &until))
+           waiting->is_held(waiting->self, lane_listed(waiting, first), &until)) {
       status = park(waiting, lane_listed(waiting, first), until);
-    settle(waiting, shape);
+      if (status == HR_OK) status = look_again(waiting, shape);
+    }
+    if (status == HR_OK) status = settle(waiting, shape);
   }
   return status;
 }
@@ -383,21 +398,10 @@ enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting) {
   return status;
 }
 
-/* Lists the first lane anew as long as that makes another one the first. */
-static enum hr_status look_again(struct hr__waiting *waiting, struct hr__shape *shape) {
-  struct hr__lane *first = NULL;
-  enum hr_status status = HR_OK;
-  while (status == HR_OK && first != lane_listed(waiting, shape->head)) {
-    first = lane_listed(waiting, shape->head);
-    status = relist(waiting, first, true);
-  }
-  return status;
-}
-
 enum hr_status hr__waiting_look_again(struct hr__waiting *waiting) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < waiting->n_active && status == HR_OK; i++)
-    status = look_again(waiting, hr__active_shape(waiting, i));
+    status = settle(waiting, hr__active_shape(waiting, i));
   return status == HR_OK ? hr__waiting_park(waiting) : status;
 }
 
@@ -554,7 +558,17 @@ static bool stand(struct hr__waiting *waiting, struct hr__walk *walk) {
   return walk->n_cursors > 0;
 }
 
+/* Where keys grow by themselves a lane may be listed before others that now come before it: all are listed anew, and
+   those that move back are come by twice. */
+static bool list_all_anew(struct hr__waiting *waiting, struct hr__shape *shape) {
+  struct hr_job_entry listed = {BEFORE_ALL, {0}, 0};
+  while (waiting->keys_grow && hr_job_tree_next(&shape->lanes, listed.key, listed.job, INT64_MAX, &listed))
+    if (relist(waiting, lane_listed(waiting, listed), true) != HR_OK) return false;
+  return true;
+}
+
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk) {
+  waiting->failed = waiting->failed || !list_all_anew(waiting, shape);
   *walk = (struct hr__walk){.shape = shape, .came = {BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
   if (!has_lanes(waiting)) {
     walk->next = shape->only;

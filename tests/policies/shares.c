@@ -177,6 +177,26 @@ static void ranks_go_down_the_tree(void) {
   }
 }
 
+/* 12 GPUs for a weight of 3 are 8 for one of 2, however long they run. */
+static void rounding_ranks_nobody(void) {
+  for (uint32_t round = 1; round <= 200; round++) {
+    struct fixture f;
+    begin(&f, HR__SHARE_TREE, 3 * HR_SECOND_US);
+    f.trace.user = NULL;
+    weigh(&f, 0, 3);
+    weigh(&f, 1, 2);
+    f.tenant[1] = 1;
+    uint32_t a = account(&f, 0), b = account(&f, 1);
+    hr__shares_run(&f.shares, a, 12);
+    hr__shares_run(&f.shares, b, 8);
+    hr__shares_come_to(&f.shares, (int64_t)round * 123457);
+    hr__shares_work_out(&f.shares);
+    CU_ASSERT_EQUAL(f.shares.accounts[a].factor, 1);
+    CU_ASSERT_EQUAL(f.shares.accounts[b].factor, 1);
+    hr__arena_finish(&f.arena);
+  }
+}
+
 /* ---- Classic ---------------------------------------------------------------------------------------- */
 
 /*
@@ -213,5 +233,23 @@ static void classic_factors_are_those_of_the_formula(void) {
   hr__arena_finish(&f.arena);
 }
 
-TEST_MAIN("shares", TEST(usage_is_the_sum_over_time), TEST(ranks_go_down_the_tree),
-          TEST(classic_factors_are_those_of_the_formula))
+/* a and b have 1/1002 of the shares each and used 1/3 and 2/3: U / S is 334 and 668, factors are next to nothing. */
+static void factors_next_to_nothing_are_told_apart(void) {
+  struct fixture f;
+  uint32_t number[3];
+  begin(&f, HR__SHARE_CLASSIC, 0);
+  weigh(&f, 2, 1000);
+  for (uint32_t i = 0; i < 3; i++) {
+    f.tenant[i] = i;
+    number[i] = account(&f, i);
+  }
+  use(&f, number[0], 1);
+  use(&f, number[1], 2);
+  hr__shares_work_out(&f.shares);
+  CU_ASSERT(hr__shares_key(&f.shares, number[2]) < hr__shares_key(&f.shares, number[0]));
+  CU_ASSERT(hr__shares_key(&f.shares, number[0]) < hr__shares_key(&f.shares, number[1]));
+  hr__arena_finish(&f.arena);
+}
+
+TEST_MAIN("shares", TEST(usage_is_the_sum_over_time), TEST(ranks_go_down_the_tree), TEST(rounding_ranks_nobody),
+          TEST(factors_next_to_nothing_are_told_apart), TEST(classic_factors_are_those_of_the_formula))
