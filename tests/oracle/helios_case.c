@@ -7,21 +7,22 @@
 #include <time.h>
 
 #define HELIOS REAL_TRACES_DIR "/helios-venus/helios_trace.csv.gz"
+#define SEPTEMBER REAL_TRACES_DIR "/helios-venus/helios_venus_2vc_sept.csv"
 
-static bool is_missing(void) {
-  FILE *file = fopen(HELIOS, "rb");
+static bool is_missing(const char *path) {
+  FILE *file = fopen(path, "rb");
   if (file) fclose(file);
-  if (!file) fprintf(stderr, "\n*** SKIPPED: real trace " HELIOS " is not there ***\n");
+  if (!file) fprintf(stderr, "\n*** SKIPPED: real trace %s is not there ***\n", path);
   return !file;
 }
 
-bool helios_read(struct replay_case *workload, uint32_t nodes) {
-  if (is_missing()) return false;
+static bool read_trace(const char *path, const char *columns, uint32_t nodes, struct replay_case *workload) {
+  if (is_missing(path)) return false;
   struct hr_column_map map = {0};
   struct hr_trace *trace = NULL;
   struct hr_error error;
-  enum hr_status status = hr_column_map_parse(&map, "submit=arrival_s,duration=service_sec,gpus=gpu_count", &error);
-  if (status == HR_OK) status = hr_trace_read(HELIOS, &(struct hr_trace_options){.map = &map}, &trace, &error);
+  enum hr_status status = hr_column_map_parse(&map, columns, &error);
+  if (status == HR_OK) status = hr_trace_read(path, &(struct hr_trace_options){.map = &map}, &trace, &error);
   if (status != HR_OK) {
     fprintf(stderr, "%s\n", error.text);
     abort();
@@ -30,6 +31,19 @@ bool helios_read(struct replay_case *workload, uint32_t nodes) {
       .jobs = replay_jobs_of(trace), .n_jobs = trace->n_jobs, .pools = {{.shape = {nodes, 8}}}, .n_pools = 1};
   hr_column_map_finish(&map);
   hr_trace_destroy(trace);
+  return true;
+}
+
+bool helios_read(struct replay_case *workload, uint32_t nodes) {
+  return read_trace(HELIOS, "submit=arrival_s,duration=service_sec,gpus=gpu_count", nodes, workload);
+}
+
+bool helios_read_september(struct replay_case *workload, uint32_t nodes) {
+  const char *columns = "submit=submit_time(us),gpus=num_chips,limit=walltime_limit_s,status=final_status";
+  if (!read_trace(SEPTEMBER, columns, nodes, workload)) return false;
+  workload->terms = replay_default_terms();
+  for (uint32_t i = 0; i < workload->n_jobs; i++)
+    workload->jobs[i].name = 1 + (i * (REPLAY_NAMES - 1) / workload->n_jobs + i % 5) % (REPLAY_NAMES - 1);
   return true;
 }
 
@@ -57,6 +71,7 @@ bool helios_rules_differ(const struct hr_trace *trace, const struct replay_case 
   double product_s = now_s() - begun_s;
   uint32_t job = replay_first_difference(&naive, &product);
   printf("\n    %-36s naive %7.2f s, product %5.2f s", replay_rules_text(rules, text), naive_s, product_s);
+  if (naive.result.unsure) printf(": a choice hung on uses that are nearly equal");
   if (product.failed)
     printf(": the product failed: %s", product.error.text);
   else if (job != HR_NONE)

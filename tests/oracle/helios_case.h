@@ -10,6 +10,10 @@
  */
 bool helios_read(struct replay_case *workload, uint32_t nodes);
 
+/* Jobs of two virtual clusters in September, with their users and tenants; names made up, new ones coming all the time.
+   Otherwise as above. */
+bool helios_read_september(struct replay_case *workload, uint32_t nodes);
+
 /* Gives each job a limit of one to three times its run time, one in four an exact one. */
 void helios_make_up_limits(struct replay_case *workload);
 

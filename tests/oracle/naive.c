@@ -8,7 +8,8 @@
  * conservative plan is a table with one row of free GPUs for each stretch of time in which nothing changes.
  */
 
-#include "naive.h"
+#include "naive_history.h"
+#include "naive_shares.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,6 +45,11 @@ struct state {
   int64_t now;
   struct timetable plan;
   struct share share[NAIVE_MAX_TENANTS]; /* as of the last ranking */
+  uint32_t *heard, n_heard;              /* all that ever waited */
+  uint32_t *finished, n_finished;        /* in the order in which they ended */
+  int64_t *predicted;                    /* by job: GPUs x time, since it waits */
+  struct naive_uses uses;                /* as of the last ranking, or when factors were worked out */
+  int64_t next_factors;                  /* no sooner are they worked out again */
 };
 
 static void *grown(void *old, size_t bytes) {
@@ -102,17 +108,44 @@ static int compare_shares(struct share a, struct share b) {
   return (left > right) - (left < right);
 }
 
-static bool goes_before(const struct state *s, uint32_t a, uint32_t b) {
+static bool has_factors(const struct naive_input *in) {
+  return in->order >= NAIVE_FAIR_CLASSIC && in->order <= NAIVE_FACTORS_CLASSIC;
+}
+
+/* By what has happened so far, -1: a goes before b, 0: equal. */
+static int compare_by_past(struct state *s, uint32_t a, uint32_t b) {
+  const struct naive_input *in = s->in;
+  struct naive_account of_a = naive_account_of(in, a), of_b = naive_account_of(in, b);
+  switch (in->order) {
+  case NAIVE_QSSF:
+    return (s->predicted[a] > s->predicted[b]) - (s->predicted[a] < s->predicted[b]);
+  case NAIVE_FAIR_TREE:
+    return naive_tree_compare(&s->uses, in, of_a, of_b, &s->out.unsure);
+  case NAIVE_FAIR_CLASSIC:
+    return naive_classic_compare(&s->uses, of_a, of_b, &s->out.unsure);
+  case NAIVE_FACTORS_TREE:
+  case NAIVE_FACTORS_CLASSIC: {
+    int64_t sum_a = naive_sum_of_factors(&s->uses, in, a), sum_b = naive_sum_of_factors(&s->uses, in, b);
+    return (sum_a < sum_b) - (sum_a > sum_b);
+  }
+  default:
+    return 0;
+  }
+}
+
+static bool goes_before(struct state *s, uint32_t a, uint32_t b) {
   const struct naive_input *in = s->in;
   int64_t key_a = sort_key(in, a), key_b = sort_key(in, b);
   if (key_a != key_b) return key_a < key_b;
+  int by_past = compare_by_past(s, a, b);
+  if (by_past != 0) return by_past < 0;
   if (in->order == NAIVE_WFP3 && wfp3(s, a) != wfp3(s, b)) return wfp3(s, a) > wfp3(s, b);
   int by_share = in->order == NAIVE_DRF ? compare_shares(s->share[in->tenant[a]], s->share[in->tenant[b]]) : 0;
   return by_share != 0 ? by_share < 0 : a < b;
 }
 
 static bool ranks_move(const struct naive_input *in) {
-  return in->order == NAIVE_WFP3 || in->order == NAIVE_DRF;
+  return in->order >= NAIVE_WFP3 && in->order != NAIVE_QSSF;
 }
 
 static bool accepts(const struct naive_input *in, uint32_t job, uint32_t pool) {
@@ -217,7 +250,13 @@ static void sort_in(struct state *s, uint32_t job, uint32_t place_in_queue) {
 }
 
 static void arrive(struct state *s, uint32_t job) {
-  if (!can_never_run(s->in, job)) sort_in(s, job, s->n_waiting++);
+  if (can_never_run(s->in, job)) return;
+  s->heard[s->n_heard++] = job;
+  s->predicted[job] = s->in->order == NAIVE_QSSF ? naive_prediction(s->in, s->finished, s->n_finished, job) : 0;
+  if (ranks_move(s->in))
+    s->waiting[s->n_waiting++] = job;
+  else
+    sort_in(s, job, s->n_waiting++);
 }
 
 /* The greatest of the tenant's shares of the GPUs of each type. */
@@ -239,8 +278,20 @@ static struct share dominant_share(const struct state *s, uint32_t tenant) {
   return dominant;
 }
 
+/* Factors are those of the last time until it is time again; uses are always those of now. */
+static void look_back(struct state *s) {
+  const struct naive_input *in = s->in;
+  if ((has_factors(in) && s->now < s->next_factors) || s->n_waiting == 0) return;
+  struct naive_past past = {in, s->heard, s->n_heard, s->out.start, s->now};
+  s->next_factors = s->now + in->terms.calc_period;
+  naive_uses_sum_up(&s->uses, &past);
+  if (in->order == NAIVE_FACTORS_TREE) naive_tree_factors(&s->uses, in, &s->out.unsure);
+  if (has_factors(in) && in->order != NAIVE_FACTORS_TREE) naive_classic_factors(&s->uses, in);
+}
+
 /* Puts all who wait in the order that holds now. */
 static void rank(struct state *s) {
+  if (s->in->order == NAIVE_FAIR_TREE || has_factors(s->in)) look_back(s);
   for (uint32_t t = 0; t < NAIVE_MAX_TENANTS && s->in->order == NAIVE_DRF; t++) s->share[t] = dominant_share(s, t);
   for (uint32_t i = 1; i < s->n_waiting; i++) sort_in(s, s->waiting[i], i);
 }
@@ -261,8 +312,15 @@ static void unstart(struct state *s, uint32_t job) {
   s->n_free += s->in->gpus[job];
 }
 
+/* Of those that end at one instant the earlier job is the first to have finished. */
+static void remember(struct state *s, uint32_t job, uint32_t first_of_instant) {
+  uint32_t place = s->n_finished++;
+  for (; place > first_of_instant && s->finished[place - 1] > job; place--) s->finished[place] = s->finished[place - 1];
+  s->finished[place] = job;
+}
+
 static void end_all_due(struct state *s) {
-  uint32_t kept = 0;
+  uint32_t kept = 0, first = s->n_finished;
   for (uint32_t i = 0; i < s->n_running; i++) {
     uint32_t job = s->running[i];
     if (s->out.start[job] + s->in->work[job] > s->now) {
@@ -271,6 +329,7 @@ static void end_all_due(struct state *s) {
     }
     add_seat(s->free, &s->out.seat[job]);
     s->n_free += s->in->gpus[job];
+    remember(s, job, first);
   }
   s->n_running = kept;
 }
@@ -474,7 +533,8 @@ static void add_units(struct state *s) {
 
 static void finish(struct state *s) {
   for (uint32_t row = 0; row < s->plan.capacity; row++) free(s->plan.free[row]);
-  void *owned[] = {s->plan.at, s->plan.free, s->unit, s->free, s->later, s->scratch, s->column, s->waiting, s->running};
+  void *owned[] = {s->plan.at, s->plan.free, s->unit,    s->free,  s->later,    s->scratch,
+                   s->column,  s->waiting,   s->running, s->heard, s->finished, s->predicted};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
@@ -483,6 +543,9 @@ struct naive_result naive_run(const struct naive_input *input) {
   uint32_t n = input->n_jobs, next_job = 0;
   s.waiting = grown(NULL, n * sizeof *s.waiting);
   s.running = grown(NULL, n * sizeof *s.running);
+  s.heard = grown(NULL, n * sizeof *s.heard);
+  s.finished = grown(NULL, n * sizeof *s.finished);
+  s.predicted = grown(NULL, n * sizeof *s.predicted);
   s.out.start = grown(NULL, n * sizeof *s.out.start);
   s.out.seat = grown(NULL, n * sizeof *s.out.seat);
   for (uint32_t job = 0; job < n; job++) {

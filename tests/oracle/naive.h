@@ -20,12 +20,28 @@ enum naive_order {
   NAIVE_F1,
   NAIVE_WFP3, /* ranks as of each pass */
   NAIVE_DRF,  /* ranks as of each start; a conservative plan is made in the order in which it began */
+  NAIVE_FAIR_TREE,
+  NAIVE_FAIR_CLASSIC,
+  NAIVE_FACTORS_TREE, /* multifactor, with the fair share of that name */
+  NAIVE_FACTORS_CLASSIC,
+  NAIVE_QSSF,
+  NAIVE_GITTINS, /* without preemption: nobody who waits has had any service */
   NAIVE_ORDERS
 };
 enum naive_backfill { NAIVE_STRICT, NAIVE_SKIP, NAIVE_EASY, NAIVE_CONSERVATIVE, NAIVE_BACKFILLS };
 enum naive_placement { NAIVE_POOL, NAIVE_FIRST_FIT, NAIVE_BEST_FIT, NAIVE_WORST_FIT, NAIVE_PLACEMENTS };
 
-enum { NAIVE_MAX_POOLS = 8, NAIVE_MAX_TENANTS = 8 };
+enum { NAIVE_MAX_POOLS = 8, NAIVE_MAX_TENANTS = 8, NAIVE_MAX_USERS = 16 };
+
+/* What orders with a memory go by. Times in the unit of the jobs. */
+struct naive_terms {
+  double tenant_weight[NAIVE_MAX_TENANTS]; /* only of the fair shares */
+  int64_t half_life;                       /* 0: use never fades */
+  int64_t calc_period, max_age;
+  double weight_age, weight_fair_share, weight_size, weight_qos;
+  bool favor_small;
+  double decay, similarity;
+};
 
 struct naive_pool {
   uint32_t nodes, gpus_per_node;
@@ -39,6 +55,9 @@ struct naive_input {
   const int32_t *priority;
   const uint32_t *gpus, *accepts; /* accepts: bit p is set where pool p will do */
   const uint32_t *tenant;         /* below NAIVE_MAX_TENANTS */
+  const uint32_t *user;           /* below NAIVE_MAX_USERS; 0: none */
+  const char *const *name;        /* NULL: none */
+  struct naive_terms terms;
   uint32_t n_pools;
   struct naive_pool pools[NAIVE_MAX_POOLS];
   uint32_t gpu_type[NAIVE_MAX_POOLS]; /* below NAIVE_MAX_POOLS */
@@ -58,6 +77,7 @@ struct naive_seat {
 struct naive_result {
   int64_t *start; /* by job; -1: rejected */
   struct naive_seat *seat;
+  bool unsure; /* a choice hung on uses that lie too close to tell which is greater */
 };
 
 /* Runs to the end; aborts when out of memory. */

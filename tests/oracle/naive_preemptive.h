@@ -11,10 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum naive_preemptive_order { NAIVE_SRTF, NAIVE_LAS, NAIVE_PREEMPTIVE_ORDERS };
+enum naive_preemptive_order { NAIVE_SRTF, NAIVE_LAS, NAIVE_INDEX, NAIVE_PREEMPTIVE_ORDERS }; /* INDEX: gittins */
 enum { NAIVE_THRESHOLDS = 2 };
 
-/* Jobs sorted by submit; times in any whole unit, thresholds in GPUs x that unit, rising. */
+/* Jobs sorted by submit; times in any whole unit, but microseconds for INDEX; thresholds in GPUs x that unit, rising.
+ */
 struct naive_preemptive_input {
   uint32_t n_jobs, capacity; /* capacity: GPUs */
   const int64_t *submit, *work;

@@ -11,7 +11,7 @@
 
 /* ---- By hand -------------------------------------------------------------------------------------------- */
 
-enum { MOST = 8 };
+enum { MOST = 10 };
 
 /* Jobs: submit, work, GPUs. */
 struct by_hand {
@@ -146,6 +146,44 @@ static void without_preemption_what_runs_stays(void) {
   check_by_hand(&las);
 }
 
+/* One GPU, in seconds. Jobs 0 to 7 come at 0 with 100 each; less service goes first, in levels that begin at 0 and 64.
+   Each has its 64 in turn, to 512, when all are in the second level: job 7 runs and stays, to 548; then by the moment
+   of entering jobs 0, 1, 2 and 3, to 692, and job 4. At 700 job 8 comes with 200 and stops job 4, which has 28 left. At
+   764 it enters the second level, running, and stays, to 900. Then jobs 4, to 928, and 5, to 964. There eight have
+   finished: seven with 100, one with 200. In the first level the index is 8 / (7 x 100 + 200), by the end of the
+   second; in the second it is 8 / (7 x 36 + 136), which is more: whoever has had 64 is likely to be done soon. So job
+   9, which comes at 980 with 50, waits for job 6 to end, at 1000. */
+static void gittins_learns_that_a_long_one_is_nearly_done(void) {
+  struct by_hand hand = {{.n_jobs = 10, .capacity = 1, .order = NAIVE_INDEX, .preempts = true},
+                         {{0, 100, 1},
+                          {0, 100, 1},
+                          {0, 100, 1},
+                          {0, 100, 1},
+                          {0, 100, 1},
+                          {0, 100, 1},
+                          {0, 100, 1},
+                          {0, 100, 1},
+                          {700, 200, 1},
+                          {980, 50, 1}},
+                         {{0, 584, 2, 1},
+                          {64, 620, 2, 1},
+                          {128, 656, 2, 1},
+                          {192, 692, 2, 1},
+                          {256, 928, 3, 2},
+                          {320, 964, 2, 1},
+                          {384, 1000, 2, 1},
+                          {448, 548, 1, 0},
+                          {700, 900, 1, 0},
+                          {1000, 1050, 1, 0}}};
+  for (uint32_t i = 0; i < hand.in.n_jobs; i++) {
+    hand.job[i].submit *= HR_SECOND_US;
+    hand.job[i].work *= HR_SECOND_US;
+    hand.want[i].start *= HR_SECOND_US;
+    hand.want[i].end *= HR_SECOND_US;
+  }
+  check_by_hand(&hand);
+}
+
 /* ---- Tick by tick --------------------------------------------------------------------------------------- */
 
 struct tick_job {
@@ -271,13 +309,17 @@ static struct preemptive_outcome by_ticks(const struct replay_case *workload, co
 }
 
 static void same_fates_tick_by_tick(void) {
-  enum { CASES = 1000, RULES = 2 * NAIVE_PREEMPTIVE_ORDERS };
+  enum {
+    CASES = 1000,
+    ORDERS = NAIVE_LAS + 1,
+    RULES = 2 * ORDERS
+  }; /* no level of gittins ends within a case of ticks */
   uint32_t preemptions[RULES] = {0};
   for (uint32_t number = 0; number < CASES * RULES; number++) {
     struct replay_job jobs[PREEMPTIVE_MAX_JOBS];
     struct replay_case workload = {.jobs = jobs};
     uint32_t r = number % RULES;
-    struct preemptive_rules rules = {.order = r % NAIVE_PREEMPTIVE_ORDERS, .preempts = r < NAIVE_PREEMPTIVE_ORDERS};
+    struct preemptive_rules rules = {.order = r % ORDERS, .preempts = r < ORDERS};
     preemptive_random(number / RULES, PREEMPTIVE_TICKS, &workload, &rules);
     struct preemptive_outcome naive = preemptive_naive(&workload, &rules), ticks = by_ticks(&workload, &rules);
     bool different = preemptive_first_difference(&naive, &ticks) != HR_NONE;
@@ -289,7 +331,7 @@ static void same_fates_tick_by_tick(void) {
   }
   printf("\n    %" PRIu32 " preemptions by srtf, %" PRIu32 " by las", preemptions[NAIVE_SRTF], preemptions[NAIVE_LAS]);
   CU_ASSERT(preemptions[NAIVE_SRTF] > CASES && preemptions[NAIVE_LAS] > CASES);
-  CU_ASSERT(preemptions[NAIVE_PREEMPTIVE_ORDERS] + preemptions[NAIVE_PREEMPTIVE_ORDERS + 1] == 0);
+  CU_ASSERT(preemptions[ORDERS] + preemptions[ORDERS + 1] == 0);
 }
 
 TEST_MAIN("naive preemptive", TEST(srtf_the_shorter_rest_goes_first), TEST(srtf_of_equals_the_running_one_stays),
@@ -297,4 +339,5 @@ TEST_MAIN("naive preemptive", TEST(srtf_the_shorter_rest_goes_first), TEST(srtf_
           TEST(srtf_no_work_no_gpus_too_many_gpus), TEST(las_a_crossing_lets_others_go_first),
           TEST(las_in_a_queue_by_the_moment_of_entering), TEST(las_gangs_cross_at_the_first_whole_instant),
           TEST(las_crossing_and_arrival_at_one_instant), TEST(las_two_thresholds_at_once), TEST(las_no_work),
-          TEST(without_preemption_what_runs_stays), TEST(same_fates_tick_by_tick))
+          TEST(gittins_learns_that_a_long_one_is_nearly_done), TEST(without_preemption_what_runs_stays),
+          TEST(same_fates_tick_by_tick))

@@ -64,12 +64,20 @@ static void las_on_random_clusters(void) {
   same_fates_on_random_clusters(NAIVE_LAS, true);
 }
 
+static void gittins_on_random_clusters(void) {
+  same_fates_on_random_clusters(NAIVE_INDEX, true);
+}
+
 static void srtf_without_preemption_on_random_clusters(void) {
   same_fates_on_random_clusters(NAIVE_SRTF, false);
 }
 
 static void las_without_preemption_on_random_clusters(void) {
   same_fates_on_random_clusters(NAIVE_LAS, false);
+}
+
+static void gittins_without_preemption_on_random_clusters(void) {
+  same_fates_on_random_clusters(NAIVE_INDEX, false);
 }
 
 /* The comparison must be able to fail: job 1 stops job 0 where that is allowed. */
@@ -101,7 +109,7 @@ static void compare_on_helios(const struct replay_case *workload, const struct p
                             product = preemptive_product(workload, rules, true);
   uint32_t job = preemptive_first_difference(&naive, &product), preemptions = 0;
   for (uint32_t i = 0; i < naive.n_jobs; i++) preemptions += naive.fate[i].preemptions;
-  printf("\n    %s, %s: %" PRIu32 " preemptions", rules->order == NAIVE_SRTF ? "srtf" : "las",
+  printf("\n    %s, %s: %" PRIu32 " preemptions", (const char *[]){"srtf", "las", "gittins"}[rules->order],
          rules->preempts ? "preempts" : "does not", preemptions);
   if (product.failed)
     printf(": the product failed: %s", product.error.text);
@@ -129,5 +137,6 @@ static void same_fates_on_helios(void) {
 }
 
 TEST_MAIN("oracle preemptive", TEST(a_difference_is_seen), TEST(srtf_on_random_clusters), TEST(las_on_random_clusters),
+          TEST(gittins_on_random_clusters), TEST(gittins_without_preemption_on_random_clusters),
           TEST(srtf_without_preemption_on_random_clusters), TEST(las_without_preemption_on_random_clusters),
           TEST(same_fates_on_helios))

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const order_names[] = {"srtf", "las"};
+static const char *const order_names[] = {"srtf", "las", "gittins"};
 
 /* "12.000003" */
 static const char *seconds(int64_t us, char *buffer) {

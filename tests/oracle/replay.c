@@ -7,7 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const order_names[] = {"fifo", "sjf", "smallest", "largest", "priority", "edf", "f1", "wfp3", "drf"};
+static const struct order_name {
+  const char *order, *fair_share;
+} order_names[] = {{"fifo", NULL},
+                   {"sjf", NULL},
+                   {"smallest", NULL},
+                   {"largest", NULL},
+                   {"priority", NULL},
+                   {"edf", NULL},
+                   {"f1", NULL},
+                   {"wfp3", NULL},
+                   {"drf", NULL},
+                   {"fair-share", "tree"},
+                   {"fair-share", "classic"},
+                   {"multifactor", "tree"},
+                   {"multifactor", "classic"},
+                   {"qssf", NULL},
+                   {"gittins", NULL}};
 static const char *const backfill_names[] = {"strict", "skip", "easy", "conservative"};
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit"};
 
@@ -20,9 +36,14 @@ struct replay_rules replay_rules_numbered(uint32_t number) {
 }
 
 const char *replay_rules_text(struct replay_rules rules, char *buffer) {
-  snprintf(buffer, 64, "%s, %s, %s", order_names[rules.order], backfill_names[rules.backfill],
-           placement_names[rules.placement]);
+  struct order_name name = order_names[rules.order];
+  snprintf(buffer, 64, "%s%s%s, %s, %s", name.order, name.fair_share ? " " : "", name.fair_share ? name.fair_share : "",
+           backfill_names[rules.backfill], placement_names[rules.placement]);
   return buffer;
+}
+
+bool replay_looks_back(struct replay_rules rules) {
+  return rules.order >= NAIVE_FAIR_TREE;
 }
 
 void replay_outcome_finish(struct replay_outcome *outcome) {
@@ -45,7 +66,7 @@ struct hr_trace *replay_trace(const struct replay_case *workload) {
   if (!builder) abort();
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     const struct replay_job *job = &workload->jobs[i];
-    char types[REPLAY_TYPES * 4], regions[REPLAY_REGIONS * 4], tenant[16];
+    char types[REPLAY_TYPES * 4], regions[REPLAY_REGIONS * 4], tenant[16], user[16];
     struct hr_job_record record;
     hr_job_record_init(&record);
     record.submit_us = job->submit;
@@ -55,6 +76,8 @@ struct hr_trace *replay_trace(const struct replay_case *workload) {
     record.class_ = job->class_;
     if (job->tenant)
       record.tenant = (struct hr_text){tenant, (size_t)snprintf(tenant, sizeof tenant, "T%" PRIu32, job->tenant)};
+    if (job->user) record.user = (struct hr_text){user, (size_t)snprintf(user, sizeof user, "U%" PRIu32, job->user)};
+    if (job->name) record.model = (struct hr_text){replay_name(job->name), strlen(replay_name(job->name))};
     if (job->deadline) record.deadline_us = job->deadline;
     if (job->limit >= 0) record.limit_us = job->limit;
     if (job->estimate >= 0) record.estimate_us = job->estimate;
@@ -78,6 +101,8 @@ struct replay_job *replay_jobs_of(const struct hr_trace *trace) {
         .estimate = trace->estimate_us ? trace->estimate_us[i] : -1,
         .priority = trace->priority ? trace->priority[i] : 0,
         .gpus = trace->gpus[i],
+        .tenant = trace->tenant && trace->tenant[i] != HR_NONE ? trace->tenant[i] + 1 : 0,
+        .user = trace->user && trace->user[i] != HR_NONE ? trace->user[i] + 1 : 0,
     };
   return jobs;
 }
@@ -122,13 +147,43 @@ static void remember_seat(void *self, const struct hr_view *view, const struct h
   qsort(seat->part, seat->count, sizeof *seat->part, by_unit);
 }
 
-static struct hr_policy_choice policy_of(struct replay_rules rules) {
+/* Tenants without limits, one of them of those who have none. */
+struct weights {
+  struct hr_quota_spec spec;
+  struct hr_quota_node node[REPLAY_TENANTS];
+  char name[REPLAY_TENANTS][16];
+};
+
+/* Weights come with quotas, and a job that asks for more than is left of all GPUs is held back by those; that holds
+   nobody else back, which only makes no difference where nobody ever is. */
+static bool has_weights(const struct replay_case *workload, struct replay_rules rules) {
+  return replay_looks_back(rules) && rules.backfill == NAIVE_SKIP && workload->terms.tenant_weight[0] > 0;
+}
+
+static void weights_of(const struct naive_terms *terms, struct weights *weights) {
+  weights->spec = (struct hr_quota_spec){.nodes = weights->node, .n_nodes = REPLAY_TENANTS - 1};
+  for (uint32_t t = 0; t < REPLAY_TENANTS; t++) {
+    struct hr_quota_node *node = t ? &weights->node[t - 1] : &weights->spec.fallback;
+    snprintf(weights->name[t], sizeof weights->name[t], "T%" PRIu32, t);
+    *node = (struct hr_quota_node){.name = t ? weights->name[t] : NULL,
+                                   .parent = HR_NONE,
+                                   .is_tenant = true,
+                                   .borrow_milli = HR_NO_LIMIT,
+                                   .lend_milli = HR_NO_LIMIT,
+                                   .max_milli = HR_NO_LIMIT,
+                                   .weight = terms->tenant_weight[t]};
+  }
+}
+
+static struct hr_policy_choice policy_of(const struct replay_case *workload, struct replay_rules rules) {
   struct hr_policy_choice choice;
   struct hr_error error;
   must(hr_policy_choice_init(&choice, "queue", &error), &error);
-  must(hr_policy_choice_set(&choice, "order", order_names[rules.order], &error), &error);
+  must(hr_policy_choice_set(&choice, "order", order_names[rules.order].order, &error), &error);
   must(hr_policy_choice_set(&choice, "backfill", backfill_names[rules.backfill], &error), &error);
   must(hr_policy_choice_set(&choice, "placement", placement_names[rules.placement], &error), &error);
+  if (rules.order == NAIVE_GITTINS) must(hr_policy_choice_set(&choice, "preemption", "none", &error), &error);
+  if (replay_looks_back(rules)) replay_set_terms(&choice, &workload->terms, order_names[rules.order].fair_share);
   return choice;
 }
 
@@ -138,7 +193,7 @@ struct replay_outcome replay_product(const struct hr_trace *trace, const struct 
   outcome.result.start = grab(trace->n_jobs, sizeof *outcome.result.start);
   outcome.result.seat = grab(trace->n_jobs, sizeof *outcome.result.seat);
   struct hr_cluster_spec cluster = cluster_of(workload);
-  struct hr_policy_choice policy = policy_of(rules);
+  struct hr_policy_choice policy = policy_of(workload, rules);
   struct hr_fold fold = {.self = outcome.result.seat, .on_event = remember_seat};
   struct hr_run_config config = {.trace = trace,
                                  .cluster = &cluster,
@@ -148,6 +203,9 @@ struct replay_outcome replay_product(const struct hr_trace *trace, const struct 
                                  .check = check,
                                  .folds = &fold,
                                  .n_folds = 1};
+  struct weights weights;
+  weights_of(&workload->terms, &weights);
+  if (has_weights(workload, rules)) config.quotas = &weights.spec;
   struct hr_result *result = NULL;
   outcome.failed = hr_sim_run(&config, &result, &outcome.error) != HR_OK;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
@@ -179,7 +237,8 @@ static uint32_t accepted_pools(const struct replay_case *workload, const struct 
 struct columns {
   int64_t *submit, *work, *limit, *estimate, *deadline;
   int32_t *priority;
-  uint32_t *gpus, *accepts, *tenant;
+  uint32_t *gpus, *accepts, *tenant, *user;
+  const char **name;
 };
 
 static struct columns columns_of(const struct replay_case *workload) {
@@ -194,6 +253,8 @@ static struct columns columns_of(const struct replay_case *workload) {
       .gpus = grab(n, sizeof *c.gpus),
       .accepts = grab(n, sizeof *c.accepts),
       .tenant = grab(n, sizeof *c.tenant),
+      .user = grab(n, sizeof *c.user),
+      .name = grab(n, sizeof *c.name),
   };
   for (uint32_t i = 0; i < n; i++) {
     const struct replay_job *job = &workload->jobs[i];
@@ -205,13 +266,16 @@ static struct columns columns_of(const struct replay_case *workload) {
     c.gpus[i] = job->gpus;
     c.deadline[i] = job->deadline ? job->deadline - workload->jobs[0].submit : -1;
     c.tenant[i] = job->tenant;
+    c.user[i] = job->user;
+    c.name[i] = replay_name(job->name);
     c.accepts[i] = accepted_pools(workload, job);
   }
   return c;
 }
 
 static void columns_finish(struct columns *c) {
-  void *owned[] = {c->submit, c->work, c->limit, c->estimate, c->deadline, c->priority, c->gpus, c->accepts, c->tenant};
+  void *owned[] = {c->submit, c->work,    c->limit,  c->estimate, c->deadline, c->priority,
+                   c->gpus,   c->accepts, c->tenant, c->user,     c->name};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
@@ -228,11 +292,15 @@ struct replay_outcome replay_naive(const struct replay_case *workload, struct re
       .accepts = c.accepts,
       .deadline = c.deadline,
       .tenant = c.tenant,
+      .user = c.user,
+      .name = c.name,
+      .terms = workload->terms,
       .n_pools = workload->n_pools,
       .order = rules.order,
       .backfill = rules.backfill,
       .placement = rules.placement,
   };
+  for (uint32_t t = 0; t < NAIVE_MAX_TENANTS && !has_weights(workload, rules); t++) input.terms.tenant_weight[t] = 1;
   for (uint32_t p = 0; p < workload->n_pools; p++) {
     input.pools[p] = workload->pools[p].shape;
     input.gpu_type[p] = workload->pools[p].type;
@@ -282,15 +350,18 @@ void replay_print(const struct replay_case *workload, struct replay_rules rules,
            " - 1, classes %" PRIx32 "\n",
            p, workload->pools[p].shape.nodes, workload->pools[p].shape.gpus_per_node, workload->pools[p].type,
            workload->pools[p].region, workload->pools[p].classes);
+  if (replay_looks_back(rules)) replay_print_terms(&workload->terms);
   if (product->failed) printf("the product failed: %s\n", product->error.text);
-  printf("job: submit work limit estimate priority gpus types regions class tenant deadline | naive start, units | "
+  printf("job: submit work limit estimate priority gpus types regions class tenant deadline user name | naive start, "
+         "units | "
          "product's\n");
   for (uint32_t i = 0; i < workload->n_jobs; i++) {
     const struct replay_job *j = &workload->jobs[i];
     printf("%" PRIu32 ": %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId32 " %" PRIu32 " %" PRIx32 " %" PRIx32
-           " %u %" PRIu32 " %" PRId64 " |",
+           " %u %" PRIu32 " %" PRId64 " %" PRIu32 " %" PRIu32 " |",
            i, j->submit - workload->jobs[0].submit, j->work, j->limit, j->estimate, j->priority, j->gpus, j->types,
-           j->regions, (unsigned)j->class_, j->tenant, j->deadline ? j->deadline - workload->jobs[0].submit : -1);
+           j->regions, (unsigned)j->class_, j->tenant, j->deadline ? j->deadline - workload->jobs[0].submit : -1,
+           j->user, j->name);
     print_fate(naive, i);
     printf(" |");
     print_fate(product, i);

@@ -19,6 +19,8 @@ struct replay_job {
   uint8_t class_;   /* enum hr_job_class */
   uint32_t tenant;  /* below REPLAY_TENANTS; 0: none */
   int64_t deadline; /* on the clock of `submit`; 0: none */
+  uint32_t user;    /* below NAIVE_MAX_USERS; 0: none */
+  uint32_t name;    /* of replay_name; 0: none */
 };
 
 /* GPU types and regions are numbered; one more than any pool has is one that jobs may ask for in vain. */
@@ -30,13 +32,23 @@ struct replay_pool {
   uint32_t classes; /* as struct hr_pool_spec has them */
 };
 
+enum { REPLAY_NAMES = 48 };
+/* NULL for 0. Names are more or less alike, some in all but what comes after 64 characters. */
+const char *replay_name(uint32_t name);
+
 /* Jobs sorted by submit. */
 struct replay_case {
   struct replay_job *jobs;
   uint32_t n_jobs;
   struct replay_pool pools[NAIVE_MAX_POOLS];
   uint32_t n_pools;
+  struct naive_terms terms; /* times in microseconds; tenants have weights only under `skip`, and none when all are 0 */
 };
+/* The documented ones. */
+struct naive_terms replay_default_terms(void);
+/* `fair_share`: "tree", "classic" or NULL. */
+void replay_set_terms(struct hr_policy_choice *choice, const struct naive_terms *terms, const char *fair_share);
+void replay_print_terms(const struct naive_terms *terms);
 
 struct replay_rules {
   enum naive_order order;
@@ -48,6 +60,8 @@ enum { REPLAY_RULES = NAIVE_ORDERS * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };
 /* The first so many: orders by what a job asks for alone. */
 enum { REPLAY_PLAIN_RULES = NAIVE_EDF * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };
 struct replay_rules replay_rules_numbered(uint32_t number);
+/* Whether the order goes by terms: by what has been used, or has finished. */
+bool replay_looks_back(struct replay_rules rules);
 /* "fifo, easy, best-fit"; `buffer` of at least 64 bytes. */
 const char *replay_rules_text(struct replay_rules rules, char *buffer);
 
