@@ -223,7 +223,7 @@ void hr__shares_work_out(struct hr__shares *shares) {
   double total = total_usage(shares);
   for (uint32_t i = 0; i < shares->count; i++) {
     shares->accounts[i].factor = 0;
-    shares->accounts[i].excess = INFINITY;
+    shares->accounts[i].excess = HUGE_VAL;
   }
   if (shares->rule == HR__SHARE_TREE) {
     rank_down_the_tree(shares);

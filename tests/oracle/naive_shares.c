@@ -156,7 +156,7 @@ static double factor_of(const struct naive_uses *uses, struct naive_account acco
 static double excess_of(const struct naive_uses *uses, struct naive_account account) {
   if (uses->known[account.tenant][account.user]) return uses->excess[account.tenant][account.user];
   if (!tenant_is_known(uses, account.tenant)) return 0;
-  double best = INFINITY;
+  double best = HUGE_VAL;
   for (uint32_t u = 0; u < NAIVE_MAX_USERS; u++)
     if (uses->known[account.tenant][u]) best = fmin(best, uses->excess[account.tenant][u]);
   return best;
