@@ -20,7 +20,8 @@ struct hr_pool_spec {
   uint64_t mem_mib_per_node;   /* 0: unknown */
   uint64_t storage_mib_s;      /* bandwidth that the writers of checkpoints share; 0: unknown */
   struct hr_market_spec market;
-  uint32_t classes; /* only jobs of these may use it: bits 1 << enum hr_job_class; 0: any job */
+  uint32_t classes;     /* only jobs of these may use it: bits 1 << enum hr_job_class; 0: any job */
+  uint32_t gpu_mem_mib; /* memory of each GPU; 0: unknown */
 };
 
 struct hr_cluster_spec {

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_STOCK_H
+#define HEADROOM_STOCK_H
+
+/*
+ * What is free on each node, GPU by GPU: thousandths and memory of each GPU, CPU and memory of the node; and what one
+ * task of a job asks for of it. Nodes are numbered through all pools, as elsewhere; a node's GPUs from 0.
+ */
+
+#include "headroom/base.h"
+#include "headroom/cluster.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HR_WHOLE_GPU_MILLI 1000u
+/* A node of a stock has at most so many GPUs: a set of them is one word. */
+#define HR_MAX_STOCK_GPUS 64u
+
+/* What each task of a job asks for. All tasks of one number ask for the same. */
+struct hr_request {
+  uint32_t accept_class; /* the pools that it accepts, hr_cluster_accepts */
+  uint32_t tasks;        /* of the job, at least 1; the rest is of each */
+  uint32_t gpus;
+  uint32_t gpu_milli;   /* of each GPU: HR_WHOLE_GPU_MILLI for GPUs of its own */
+  uint32_t gpu_mem_mib; /* likewise; 0: none is accounted */
+  uint32_t cpu_milli;
+  uint64_t mem_mib;
+};
+
+/* The columns are for reading; only the functions below change them. What a pool does not tell (CPU, memory, GPU
+   memory) is there in any amount. */
+struct hr_stock {
+  uint32_t n_nodes, most_gpus; /* most_gpus: of any node */
+  uint32_t *pool;              /* [n_nodes] */
+  uint8_t *n_gpus;             /* [n_nodes] */
+  uint32_t *cpu_milli;         /* [n_nodes], free; HR_NONE: not told */
+  uint64_t *mem_mib;           /* [n_nodes], likewise; UINT64_MAX: not told */
+  uint16_t *gpu_milli;         /* [n_nodes][most_gpus], free of each GPU; 0 beyond the node's last */
+  uint32_t *gpu_mem_mib;       /* likewise; HR_NONE: not told */
+};
+
+struct hr_arena;
+/* All of it free, in the arena. NULL when out of memory, or when a node has more than HR_MAX_STOCK_GPUS GPUs. */
+HR_API struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster_spec *spec);
+
+static inline const uint16_t *hr_stock_gpus(const struct hr_stock *stock, hr_node node) {
+  return stock->gpu_milli + (size_t)node.id * stock->most_gpus;
+}
+
+/* The node's GPUs that have room for one task's share of a GPU. */
+HR_API uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
+/* Whether one task fits the node; which pools it accepts is not looked at. */
+HR_API bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
+/* The GPUs of a node that one task would take unless told otherwise, the node fitting it: its own are the idle ones of
+   the lowest numbers; shares are of those with the least left that fit, the lowest numbers first among equals. */
+HR_API uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
+/* Takes what one task asks for, on as many GPUs as it asks for, which must have it; gives it back. */
+HR_API void hr_stock_take(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus);
+HR_API void hr_stock_give(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "headroom/stock.h"
+
+#include "headroom/policy.h"
+
+static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *arena) {
+  size_t n_nodes = stock->n_nodes, n_gpus = n_nodes * stock->most_gpus;
+  stock->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->pool);
+  stock->n_gpus = hr_arena_alloc(arena, n_nodes + 1);
+  stock->cpu_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->cpu_milli);
+  stock->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->mem_mib);
+  stock->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_milli);
+  stock->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_mem_mib);
+  bool made = stock->pool && stock->n_gpus && stock->cpu_milli && stock->mem_mib && stock->gpu_milli;
+  return made && stock->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
+}
+
+static void fill_node(struct hr_stock *stock, uint32_t node, uint32_t pool, const struct hr_pool_spec *spec) {
+  stock->pool[node] = pool;
+  stock->n_gpus[node] = (uint8_t)spec->gpus_per_node;
+  stock->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
+  stock->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
+  for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
+    stock->gpu_milli[(size_t)node * stock->most_gpus + gpu] = HR_WHOLE_GPU_MILLI;
+    stock->gpu_mem_mib[(size_t)node * stock->most_gpus + gpu] = spec->gpu_mem_mib ? spec->gpu_mem_mib : HR_NONE;
+  }
+}
+
+struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster_spec *spec) {
+  struct hr_stock *stock = hr_arena_alloc(arena, sizeof *stock);
+  if (!stock) return NULL;
+  for (uint32_t i = 0; i < spec->n_pools; i++) {
+    stock->n_nodes += spec->pools[i].nodes;
+    if (spec->pools[i].gpus_per_node > stock->most_gpus) stock->most_gpus = spec->pools[i].gpus_per_node;
+  }
+  if (stock->most_gpus > HR_MAX_STOCK_GPUS || make_columns(stock, arena) != HR_OK) return NULL;
+  for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
+    for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(stock, node, i, &spec->pools[i]);
+  return stock;
+}
+
+uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+  const uint16_t *milli = hr_stock_gpus(stock, node);
+  const uint32_t *mem_mib = stock->gpu_mem_mib + (size_t)node.id * stock->most_gpus;
+  uint64_t fitting = 0;
+  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++)
+    if (milli[gpu] >= request->gpu_milli && mem_mib[gpu] >= request->gpu_mem_mib) fitting |= UINT64_C(1) << gpu;
+  return fitting;
+}
+
+bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+  if (stock->cpu_milli[node.id] < request->cpu_milli || stock->mem_mib[node.id] < request->mem_mib) return false;
+  if (request->gpus == 0) return true;
+  return (uint32_t)__builtin_popcountll(hr_stock_fitting_gpus(stock, request, node)) >= request->gpus;
+}
+
+/* The one with the least left, the first among equals. */
+static uint32_t least_left(const uint16_t *milli, uint64_t gpus) {
+  uint32_t best = (uint32_t)__builtin_ctzll(gpus);
+  for (uint64_t rest = gpus; rest; rest &= rest - 1) {
+    uint32_t gpu = (uint32_t)__builtin_ctzll(rest);
+    if (milli[gpu] < milli[best]) best = gpu;
+  }
+  return best;
+}
+
+/* GPUs of a task's own have nothing taken of them, so they all have the same left. */
+uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+  const uint16_t *milli = hr_stock_gpus(stock, node);
+  uint64_t fitting = hr_stock_fitting_gpus(stock, request, node), picked = 0;
+  for (uint32_t i = 0; i < request->gpus && fitting; i++) {
+    uint64_t gpu = UINT64_C(1) << least_left(milli, fitting);
+    picked |= gpu;
+    fitting &= ~gpu;
+  }
+  return picked;
+}
+
+/* `taken`: 1 to take, -1 to give back; in arithmetic without a sign. */
+static void change(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus,
+                   uint32_t taken) {
+  if (stock->cpu_milli[node.id] != HR_NONE) stock->cpu_milli[node.id] -= taken * request->cpu_milli;
+  if (stock->mem_mib[node.id] != UINT64_MAX) stock->mem_mib[node.id] -= (uint64_t)(int32_t)taken * request->mem_mib;
+  size_t first = (size_t)node.id * stock->most_gpus;
+  for (; gpus; gpus &= gpus - 1) {
+    size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
+    stock->gpu_milli[gpu] = (uint16_t)(stock->gpu_milli[gpu] - taken * request->gpu_milli);
+    if (stock->gpu_mem_mib[gpu] != HR_NONE) stock->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
+  }
+}
+
+void hr_stock_take(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus) {
+  change(stock, request, node, gpus, 1);
+}
+
+void hr_stock_give(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus) {
+  change(stock, request, node, gpus, UINT32_MAX);
+}
