@@ -138,6 +138,7 @@ static void print_cluster(const struct hr_scenario *scenario) {
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     printf("          %s: %" PRIu32 " nodes x %" PRIu32 " %s", pool->name, pool->nodes, pool->gpus_per_node, pool->gpu);
+    if (pool->gpu_mem_mib) printf(" of %.10g GB", pool->gpu_mem_mib / 1024.0);
     if (pool->cpu_milli_per_node) printf(", %.10g CPUs", pool->cpu_milli_per_node / 1000.0);
     if (pool->mem_mib_per_node) printf(", %.10g GB", (double)pool->mem_mib_per_node / 1024);
     if (pool->cpu_milli_per_node || pool->mem_mib_per_node) printf(" a node");

@@ -193,7 +193,7 @@ static enum hr_status plan_on(struct hr__queue *queue, const struct hr_view *vie
     status = reserve(queue, batch, view, plan, &started);
     if (started) next_asked = made;
   }
-  hr__batches_end(&planner->batches);
+  if (status == HR_OK) hr__batches_end(&planner->batches);
   return status;
 }
 

@@ -51,6 +51,7 @@ static enum hr_status take_shape(struct hr__builder *builder, struct hr__draft *
       .gpus_per_node = (uint32_t)hr__number_of(entry, "gpus_per_node", 0),
       .cpu_milli_per_node = (uint32_t)lround(hr__number_of(entry, "cpu_per_node", 0) * 1000),
       .mem_mib_per_node = (uint64_t)llround(hr__number_of(entry, "mem_gb_per_node", 0) * 1024),
+      .gpu_mem_mib = (uint32_t)lround(hr__number_of(entry, "gpu_mem_gb", 0) * 1024),
       .storage_mib_s = (uint64_t)llround(hr__number_of(entry, "storage_gb_s", 0) * 1024),
       .classes = classes_of(entry),
   };
@@ -127,6 +128,16 @@ static enum hr_status doubt_names(struct hr__builder *builder, const struct hr__
   return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
 }
 
+/* A GPU's memory is that of its type, unless the entry says otherwise; that of a type of one's own is not known. */
+static enum hr_status take_gpu_memory(struct hr__builder *builder, struct hr__draft *draft) {
+  const struct hr_gpu_type *gpu;
+  struct hr_error inner;
+  if (hr__has(draft->entry, "gpu_mem_gb")) return HR_OK;
+  enum hr_status status = hr_catalog_gpu(builder->catalog, draft->pool.gpu, &gpu, &inner);
+  if (status == HR_OK && gpu->mem_gb > 0) draft->pool.gpu_mem_mib = (uint32_t)lround(gpu->mem_gb * 1024);
+  return status == HR_BAD_INPUT ? HR_OK : status;
+}
+
 static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) {
   struct hr_scenario *scenario = builder->scenario;
   struct hr__draft draft = {.entry = entry, .source = &scenario->pool_sources[scenario->cluster.n_pools]};
@@ -138,6 +149,7 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
     status = hr__build_market(builder, &draft);
   }
   if (status == HR_OK) status = doubt_names(builder, &draft);
+  if (status == HR_OK) status = take_gpu_memory(builder, &draft);
   if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
   if (status == HR_OK) return HR_OK;
   hr__pool_source_finish(draft.source);

@@ -99,6 +99,37 @@ static enum hr_status sets_of_classes(struct hr__accepts *accepts, struct hr_are
   return HR_OK;
 }
 
+/* Adds to a rising list unless it is there. */
+static void add_memory(struct hr__accepts *accepts, uint32_t memory_mib) {
+  uint32_t at = accepts->n_memories;
+  while (at > 0 && accepts->memory_mib[at - 1] >= memory_mib) at--;
+  if (at < accepts->n_memories && accepts->memory_mib[at] == memory_mib) return;
+  for (uint32_t i = accepts->n_memories++; i > at; i--) accepts->memory_mib[i] = accepts->memory_mib[i - 1];
+  accepts->memory_mib[at] = memory_mib;
+}
+
+/* Which pools' GPUs have more memory than the first few; where it is not known, it is enough. */
+static enum hr_status sets_of_memories(struct hr__accepts *accepts, struct hr_arena *arena,
+                                       const struct hr_cluster_spec *cluster) {
+  size_t most = (size_t)cluster->n_pools + 1;
+  accepts->memory_mib = hr_arena_alloc(arena, most * sizeof *accepts->memory_mib);
+  accepts->set_of_memory = hr_arena_alloc(arena, most * sizeof *accepts->set_of_memory);
+  if (!accepts->memory_mib || !accepts->set_of_memory ||
+      sets_init(&accepts->by_memory, arena, cluster->n_pools, most) != HR_OK)
+    return HR_NO_MEMORY;
+  for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
+    if (cluster->pools[pool].gpu_mem_mib) add_memory(accepts, cluster->pools[pool].gpu_mem_mib);
+  for (uint32_t below = 0; below <= accepts->n_memories; below++) {
+    for (uint32_t pool = 0; pool < cluster->n_pools; pool++) {
+      uint32_t memory_mib = cluster->pools[pool].gpu_mem_mib;
+      bool has_more = !memory_mib || below == 0 || memory_mib > accepts->memory_mib[below - 1];
+      sets_draft(&accepts->by_memory)[pool] = has_more;
+    }
+    accepts->set_of_memory[below] = sets_keep(&accepts->by_memory);
+  }
+  return HR_OK;
+}
+
 /* Where a model has a speed of 0 it does not run. */
 static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_arena *arena, uint32_t n_pools) {
   const struct hr_speeds *table = accepts->speeds->table;
@@ -119,7 +150,7 @@ static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_aren
 
 /* A choice of sets: one of each kind. */
 struct choice {
-  uint32_t gpus, regions, class_, speeds;
+  uint32_t gpus, regions, class_, speeds, memory;
   bool barred;
 };
 
@@ -127,17 +158,18 @@ static uint32_t *class_at(const struct hr__accepts *accepts, struct choice choic
   size_t row = (size_t)choice.barred * accepts->by_class.count + choice.class_;
   row = row * accepts->by_region.count + choice.regions;
   row = row * accepts->by_gpu.count + choice.gpus;
-  return &accepts->class_of[row * accepts->by_speed.count + choice.speeds];
+  row = row * accepts->by_speed.count + choice.speeds;
+  return &accepts->class_of[row * accepts->by_memory.count + choice.memory];
 }
 
 static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, struct choice choice) {
   uint8_t *draft = sets_draft(&accepts->classes);
   for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
-    draft[pool] = cluster->pools[pool].nodes > 0 && sets_have(&accepts->by_gpu, choice.gpus, pool) &&
-                  sets_have(&accepts->by_region, choice.regions, pool) &&
-                  sets_have(&accepts->by_class, choice.class_, pool) &&
-                  sets_have(&accepts->by_speed, choice.speeds, pool) &&
-                  !(choice.barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
+    draft[pool] =
+        cluster->pools[pool].nodes > 0 && sets_have(&accepts->by_gpu, choice.gpus, pool) &&
+        sets_have(&accepts->by_region, choice.regions, pool) && sets_have(&accepts->by_class, choice.class_, pool) &&
+        sets_have(&accepts->by_speed, choice.speeds, pool) && sets_have(&accepts->by_memory, choice.memory, pool) &&
+        !(choice.barred && cluster->pools[pool].market.market == HR_MARKET_SPOT);
   *class_at(accepts, choice) = sets_keep(&accepts->classes);
 }
 
@@ -146,7 +178,8 @@ static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_sp
     for (uint32_t regions = 0; regions < accepts->by_region.count; regions++)
       for (uint32_t gpus = 0; gpus < accepts->by_gpu.count; gpus++)
         for (uint32_t speeds = 0; speeds < accepts->by_speed.count; speeds++)
-          make_class(accepts, cluster, (struct choice){gpus, regions, class_, speeds, barred});
+          for (uint32_t memory = 0; memory < accepts->by_memory.count; memory++)
+            make_class(accepts, cluster, (struct choice){gpus, regions, class_, speeds, memory, barred});
 }
 
 enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
@@ -157,10 +190,11 @@ enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *ar
           HR_OK ||
       sets_of_lists(&accepts->by_region, &accepts->set_of_regions, arena, cluster, &trace->region_lists,
                     region_trait) != HR_OK ||
-      sets_of_classes(accepts, arena, cluster) != HR_OK || sets_of_speeds(accepts, arena, cluster->n_pools) != HR_OK)
+      sets_of_classes(accepts, arena, cluster) != HR_OK || sets_of_speeds(accepts, arena, cluster->n_pools) != HR_OK ||
+      sets_of_memories(accepts, arena, cluster) != HR_OK)
     return HR_NO_MEMORY;
-  size_t n_classes =
-      (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count * accepts->by_speed.count;
+  size_t n_classes = (size_t)2 * accepts->by_class.count * accepts->by_region.count * accepts->by_gpu.count *
+                     accepts->by_speed.count * accepts->by_memory.count;
   accepts->class_of = hr_arena_alloc(arena, n_classes * sizeof *accepts->class_of);
   if (!accepts->class_of || sets_init(&accepts->classes, arena, cluster->n_pools, n_classes) != HR_OK)
     return HR_NO_MEMORY;
@@ -182,11 +216,19 @@ static uint32_t speed_set_of(const struct hr__accepts *accepts, hr_job job) {
   return row == HR_NONE ? 0 : accepts->set_of_rows[row];
 }
 
+static uint32_t memory_set_of(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
+  uint64_t asked_mib = trace->gpu_mem_mib && trace->gpus[job.id] ? trace->gpu_mem_mib[job.id] : 0;
+  uint32_t below = 0;
+  while (below < accepts->n_memories && accepts->memory_mib[below] < asked_mib) below++;
+  return accepts->set_of_memory[below];
+}
+
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job, bool barred) {
   return *class_at(accepts, (struct choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
                                             .regions = set_of(accepts->set_of_regions, trace->regions, job),
                                             .class_ = set_of_class(accepts, trace, job),
                                             .speeds = speed_set_of(accepts, job),
+                                            .memory = memory_set_of(accepts, trace, job),
                                             .barred = barred});
 }
 
@@ -195,6 +237,7 @@ enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, const stru
   if (!sets_have(&accepts->by_gpu, set_of(accepts->set_of_gpus, trace->gpu_types, job), pool) ||
       !sets_have(&accepts->by_speed, speed_set_of(accepts, job), pool))
     return HR_REASON_NO_GPU_TYPE;
+  if (!sets_have(&accepts->by_memory, memory_set_of(accepts, trace, job), pool)) return HR_REASON_GPU_MEMORY;
   if (!sets_have(&accepts->by_region, set_of(accepts->set_of_regions, trace->regions, job), pool))
     return HR_REASON_NO_REGION;
   if (!sets_have(&accepts->by_class, set_of_class(accepts, trace, job), pool)) return HR_REASON_NO_CLASS_POOL;

@@ -200,14 +200,16 @@ static int nearness(enum hr_reason reason) {
   switch (reason) {
   case HR_REASON_NO_GPU_TYPE:
     return 0;
-  case HR_REASON_NO_REGION:
+  case HR_REASON_GPU_MEMORY:
     return 1;
-  case HR_REASON_TOO_LARGE:
+  case HR_REASON_NO_REGION:
     return 2;
-  case HR_REASON_NO_CLASS_POOL:
+  case HR_REASON_TOO_LARGE:
     return 3;
-  default:
+  case HR_REASON_NO_CLASS_POOL:
     return 4;
+  default:
+    return 5;
   }
 }
 

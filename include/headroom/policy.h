@@ -66,7 +66,8 @@ enum hr_event_kind {
   X(HR_REASON_PREEMPTED, "preempted")             /* the policy stopped it for another job */                          \
   X(HR_REASON_KILLED, "killed")                   /* likewise, for good */                                             \
   X(HR_REASON_NO_CLASS_POOL, "no-pool-for-class") /* such pools are for jobs of other classes */                       \
-  X(HR_REASON_OVER_QUOTA, "over-quota")           /* more GPUs than its tenant may ever use */
+  X(HR_REASON_OVER_QUOTA, "over-quota")           /* more GPUs than its tenant may ever use */                         \
+  X(HR_REASON_GPU_MEMORY, "gpu-memory")           /* more memory of a GPU than such GPUs have */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,

@@ -293,6 +293,26 @@ END
   says stderr 'rejected: large (too-large'
 }
 
+case_memory_of_gpus() {
+  cat >s.json <<'END'
+{ "policy": { "name": "queue", "placement": "first-fit" }, "cluster": { "pools": [
+  { "name": "small", "gpu": "T4", "nodes": 1, "gpus_per_node": 8 },
+  { "name": "own", "gpu": "X1", "nodes": 1, "gpus_per_node": 4, "gpu_mem_gb": 20.5 },
+  { "name": "large", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 4 } ] } }
+END
+  cat >t.csv <<'END'
+job_id,submit_s,duration_s,gpus,gpu_mem_gb,gpu_type
+a,0,9,1,20.5,
+b,0,9,1,20.6,
+c,0,9,1,81,
+d,0,9,1,17,T4
+END
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv
+  matches jobs.csv '^a,0,0,9,.*,own,'
+  matches jobs.csv '^b,0,0,9,.*,large,'
+  says stderr 'rejected: c, d (gpu-memory: the GPUs of the types they accept have too little memory)'
+}
+
 case_classes_of_pools() {
   cat >s.json <<'END'
 { "policy": { "name": "queue", "backfill": "skip" }, "cluster": { "pools": [
@@ -316,7 +336,7 @@ END
   says stderr 'rejected: large, unnamed (no-pool-for-class: the pools that would do are for jobs of other classes)'
   says stderr 'rejected: huge (too-large'
   try 0 validate s.json --trace t.csv
-  says stdout 'serving: 1 nodes x 8 L4, only for inference, interactive'
+  says stdout 'serving: 1 nodes x 8 L4 of 24 GB, only for inference, interactive'
   try 2 validate s.json --set 'cluster.pools.0.classes=["infernce"]'
   says stderr "did you mean 'inference'?"
   try 2 validate s.json --set 'cluster.pools.0.classes=[]'

@@ -357,6 +357,41 @@ static void a_pool_may_be_for_jobs_of_some_classes(void) {
   hr_result_destroy(outcome.result);
 }
 
+/* A job goes to GPUs with as much memory as it asks for of each, or is rejected; memory that is not known is enough. */
+static void jobs_go_where_gpus_have_their_memory(void) {
+  enum { JOBS = 4 };
+  char name[] = "p", small[] = "T4", large[] = "A100-80", own[] = "mine";
+  const int64_t submit_us[JOBS] = {0}, work_us[JOBS] = {10, 20, 30, 40};
+  const uint32_t gpus[JOBS] = {1, 1, 1, 0}, types[JOBS] = {HR_NONE, 0, HR_NONE, HR_NONE};
+  const uint64_t gpu_mem_mib[JOBS] = {16385, 16385, 81921, 99999};
+  const char *lists[] = {"T4"};
+  struct hr_trace trace = {.source = "test",
+                           .n_jobs = JOBS,
+                           .submit_us = submit_us,
+                           .work_us = work_us,
+                           .gpus = gpus,
+                           .gpu_mem_mib = gpu_mem_mib,
+                           .gpu_types = types,
+                           .gpu_type_lists = {1, lists}};
+  struct hr_pool_spec pools[] = {{.name = name, .gpu = small, .nodes = 1, .gpus_per_node = 4, .gpu_mem_mib = 16384},
+                                 {.name = name, .gpu = large, .nodes = 1, .gpus_per_node = 4, .gpu_mem_mib = 81920},
+                                 {.name = name, .gpu = own, .nodes = 1, .gpus_per_node = 1}};
+  struct hr_cluster_spec cluster = {pools, 2};
+  struct hr_class_spec class_ = {0};
+  struct outcome outcome;
+  run_with(&trace, &cluster, &class_, NULL, HR_NEVER_US, &outcome);
+  CU_ASSERT_EQUAL(outcome.result->state[0], HR_JOB_COMPLETED);
+  CU_ASSERT_EQUAL(outcome.result->reason[1], HR_REASON_GPU_MEMORY);
+  CU_ASSERT_EQUAL(outcome.result->reason[2], HR_REASON_GPU_MEMORY);
+  CU_ASSERT_EQUAL(outcome.result->state[3], HR_JOB_COMPLETED);
+  hr_result_destroy(outcome.result);
+  cluster.n_pools = 3;
+  run_with(&trace, &cluster, &class_, NULL, HR_NEVER_US, &outcome);
+  CU_ASSERT_EQUAL(outcome.result->n_rejected, 1);
+  CU_ASSERT_EQUAL(outcome.result->reason[1], HR_REASON_GPU_MEMORY);
+  hr_result_destroy(outcome.result);
+}
+
 /* ---- Policies that stop jobs and manage capacity ---------------------------------------------------- */
 
 enum { SCRIPT = 16 };
@@ -497,4 +532,5 @@ TEST_MAIN("markets", TEST(a_preempted_job_keeps_its_work), TEST(a_job_moves_with
           TEST(who_joins_slows_the_others_down), TEST(nodes_boot_before_jobs_start),
           TEST(a_part_of_the_pool_goes_highest_nodes_first), TEST(what_will_be_gone_within_the_notice_cannot_be_had),
           TEST(who_must_not_be_interrupted_never_goes_to_spot), TEST(a_pool_may_be_for_jobs_of_some_classes),
-          TEST(a_job_longer_than_any_stretch_starts_over_and_over), TEST(a_reservation_is_there_for_its_time))
+          TEST(jobs_go_where_gpus_have_their_memory), TEST(a_job_longer_than_any_stretch_starts_over_and_over),
+          TEST(a_reservation_is_there_for_its_time))
