@@ -53,25 +53,25 @@ static int64_t per(int64_t uusd, hr_amount unit, hr_amount count) {
   return each < HR__MOST_UUSD && each > -HR__MOST_UUSD ? (int64_t)each : HR_UNKNOWN_UUSD;
 }
 
-static void fill_ratios(const struct hr__costing *costing, hr_amount useful_gpu_us, struct hr_cost_summary *costs) {
+static void fill_ratios(const struct hr__costing *costing, hr_amount useful_milli_us, struct hr_cost_summary *costs) {
   const struct hr_result *result = costing->result;
   costs->all_on_demand_uusd = all_on_demand_uusd(costing);
   costs->saving_vs_on_demand = (double)NAN;
   if (costs->all_on_demand_uusd > 0)
     costs->saving_vs_on_demand = 1 - (double)costs->total_uusd / (double)costs->all_on_demand_uusd;
   costs->per_completed_job_uusd = per(costs->total_uusd, 1, (hr_amount)result->n_completed);
-  costs->per_goodput_gpu_hour_uusd = per(costs->total_uusd, 3600 * HR_SECOND_US, useful_gpu_us);
+  costs->per_goodput_gpu_hour_uusd = per(costs->total_uusd, 3600 * 1000 * HR_SECOND_US, useful_milli_us);
   costs->per_month_uusd = per(costs->total_uusd, HR_MONTH_US, result->end_us);
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
-static enum hr_status fill(struct hr__costing *costing, hr_amount useful_gpu_us, struct hr_cost_summary *costs) {
+static enum hr_status fill(struct hr__costing *costing, hr_amount useful_milli_us, struct hr_cost_summary *costs) {
   enum hr_status status = hr__cost_capacity(costing);
   if (status == HR_OK) status = hr__cost_services(costing);
   if (status == HR_OK) status = sum_items(costing, costs);
   if (status != HR_OK) return status;
-  fill_ratios(costing, useful_gpu_us, costs);
+  fill_ratios(costing, useful_milli_us, costs);
   status = hr__cost_breakdowns(costing, costs);
   if (status == HR_OK) status = hr__cost_statements(costing, costs);
   return status == HR_OK ? hr__cost_rows(costing, costs) : status;
@@ -79,14 +79,14 @@ static enum hr_status fill(struct hr__costing *costing, hr_amount useful_gpu_us,
 
 enum hr_status hr__costs_make(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                               const struct hr_result *result, const struct hr_cost_basis *basis,
-                              hr_amount useful_gpu_us, struct hr_cost_summary **costs) {
+                              hr_amount useful_milli_us, struct hr_cost_summary **costs) {
   struct hr__costing costing;
   *costs = calloc(1, sizeof **costs);
   if (!*costs) return HR_NO_MEMORY;
   enum hr_status status = hr__meter_close(basis->meter, result->end_us);
   if (status != HR_OK) return status;
   status = hr__costing_init(&costing, trace, cluster, result, basis);
-  if (status == HR_OK) status = fill(&costing, useful_gpu_us, *costs);
+  if (status == HR_OK) status = fill(&costing, useful_milli_us, *costs);
   hr__costing_finish(&costing);
   return status;
 }

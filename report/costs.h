@@ -4,11 +4,11 @@
 
 #include "headroom/costs.h"
 
-/* What a run costs; `useful_gpu_us` is its goodput, GPUs x microseconds. The caller destroys it. HR_NO_MEMORY, or
-   HR_BAD_INPUT when it passes what dollars may come to. */
+/* What a run costs; `useful_milli_us` is its goodput, thousandths of GPUs x microseconds. The caller destroys it.
+   HR_NO_MEMORY, or HR_BAD_INPUT when it passes what dollars may come to. */
 enum hr_status hr__costs_make(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                               const struct hr_result *result, const struct hr_cost_basis *basis,
-                              hr_amount useful_gpu_us, struct hr_cost_summary **costs);
+                              hr_amount useful_milli_us, struct hr_cost_summary **costs);
 void hr__costs_destroy(struct hr_cost_summary *costs);
 
 #endif

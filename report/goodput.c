@@ -9,19 +9,26 @@ static int64_t ran_us(const struct hr_result *result, uint32_t job) {
   return result->end_us - result->start_us[job];
 }
 
-struct hr__goodput hr__goodput_make(const struct hr_result *result) {
-  struct hr__goodput goodput = {0};
-  const uint32_t *gpus = result->trace->gpus;
-  for (uint32_t job = 0; !result->fate && job < result->n_jobs; job++)
-    goodput.useful_us += (hr_amount)gpus[job] * ran_us(result, job);
-  for (uint32_t job = 0; result->fate && job < result->n_jobs; job++) {
-    const struct hr_job_fate *fate = &result->fate[job];
-    goodput.useful_us += (hr_amount)gpus[job] * fate->kept_us;
-    goodput.lost_us += (hr_amount)gpus[job] * fate->lost_us;
-    goodput.saving_us += (hr_amount)gpus[job] * fate->saving_us;
-    goodput.restarting_us += (hr_amount)gpus[job] * fate->restarting_us;
+struct hr_gpu_times hr__gpu_times_of(const struct hr_result *result, uint32_t job) {
+  if (result->fate) return result->fate[job].milli_us;
+  uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
+  return (struct hr_gpu_times){.kept = (hr_amount)milli * ran_us(result, job)};
+}
+
+struct hr_gpu_times hr__gpu_times_of_all(const struct hr_result *result) {
+  struct hr_gpu_times sum = {0};
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    struct hr_gpu_times times = hr__gpu_times_of(result, job);
+    sum.kept += times.kept;
+    sum.lost += times.lost;
+    sum.saving += times.saving;
+    sum.restarting += times.restarting;
   }
-  return goodput;
+  return sum;
+}
+
+double hr__gpu_hours(hr_amount milli_us) {
+  return (double)milli_us / (3600.0 * 1000 * (double)HR_SECOND_US);
 }
 
 static double hours_of(hr_amount us) {
@@ -32,13 +39,13 @@ static double ratio(hr_amount part, hr_amount whole) {
   return whole ? (double)part / (double)whole : 0;
 }
 
-struct hr_goodput hr__goodput_figures(const struct hr__goodput *goodput) {
-  hr_amount held_us = goodput->useful_us + goodput->lost_us + goodput->saving_us + goodput->restarting_us;
-  return (struct hr_goodput){.useful_gpu_hours = hours_of(goodput->useful_us),
-                             .lost_gpu_hours = hours_of(goodput->lost_us),
-                             .checkpoint_gpu_hours = hours_of(goodput->saving_us),
-                             .restart_gpu_hours = hours_of(goodput->restarting_us),
-                             .fraction = ratio(goodput->useful_us, held_us)};
+struct hr_goodput hr__goodput_figures(const struct hr_gpu_times *times) {
+  hr_amount held = times->kept + times->lost + times->saving + times->restarting;
+  return (struct hr_goodput){.useful_gpu_hours = hr__gpu_hours(times->kept),
+                             .lost_gpu_hours = hr__gpu_hours(times->lost),
+                             .checkpoint_gpu_hours = hr__gpu_hours(times->saving),
+                             .restart_gpu_hours = hr__gpu_hours(times->restarting),
+                             .fraction = ratio(times->kept, held)};
 }
 
 struct hr_spot_figures hr__spot_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {

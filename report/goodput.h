@@ -6,12 +6,12 @@
 
 #include "headroom/report.h"
 
-/* GPUs x microseconds. */
-struct hr__goodput {
-  hr_amount useful_us, lost_us, saving_us, restarting_us;
-};
-struct hr__goodput hr__goodput_make(const struct hr_result *result);
-struct hr_goodput hr__goodput_figures(const struct hr__goodput *goodput);
+/* What a job's GPUs did in all its attempts. */
+struct hr_gpu_times hr__gpu_times_of(const struct hr_result *result, uint32_t job);
+/* The sum over all jobs. */
+struct hr_gpu_times hr__gpu_times_of_all(const struct hr_result *result);
+struct hr_goodput hr__goodput_figures(const struct hr_gpu_times *times);
+double hr__gpu_hours(hr_amount milli_us);
 
 struct hr_spot_figures hr__spot_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result);
 

@@ -6,6 +6,8 @@
  */
 
 #include "report/groups.h"
+
+#include "report/goodput.h"
 #include "report/quantiles.h"
 
 #include <stdlib.h>
@@ -59,18 +61,6 @@ static void count_outcome(struct hr__totals *totals, const struct hr_trace *trac
   totals->outcome_cancelled += trace->outcome[job] == HR_OUTCOME_CANCELLED;
 }
 
-/* How long a job that started held its GPUs, in all its attempts. */
-static inline int64_t held_us(const struct hr_result *result, uint32_t job) {
-  if (result->fate) return result->fate[job].held_us;
-  if (result->state[job] == HR_JOB_COMPLETED) return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
-  return result->end_us - result->start_us[job];
-}
-
-/* How much of that was work that was kept. */
-static inline int64_t useful_us(const struct hr_result *result, uint32_t job) {
-  return result->fate ? result->fate[job].kept_us : held_us(result, job);
-}
-
 static void count_jobs(const struct grouper *grouper) {
   const struct hr_result *result = grouper->result;
   const struct hr_trace *trace = grouper->trace;
@@ -84,8 +74,9 @@ static void count_jobs(const struct grouper *grouper) {
       totals->completed++;
       count_outcome(totals, trace, job);
     }
-    totals->gpu_us += (hr__wide)trace->gpus[job] * (uint64_t)held_us(result, job);
-    totals->useful_us += (hr__wide)trace->gpus[job] * (uint64_t)useful_us(result, job);
+    struct hr_gpu_times times = hr__gpu_times_of(result, job);
+    totals->held_milli_us += times.kept + times.lost + times.saving + times.restarting;
+    totals->useful_milli_us += times.kept;
   }
 }
 
@@ -128,20 +119,20 @@ static void place_samples(const struct grouper *grouper, struct hr__samples *sam
 
 /* A group that has a job, and what it is sorted by. */
 struct shown {
-  hr__wide gpu_us;
+  hr_amount held_milli_us;
   uint32_t group;
 };
 
 static int by_gpu_time(const void *a, const void *b) {
   const struct shown *x = a, *y = b;
-  if (x->gpu_us != y->gpu_us) return x->gpu_us > y->gpu_us ? -1 : 1;
+  if (x->held_milli_us != y->held_milli_us) return x->held_milli_us > y->held_milli_us ? -1 : 1;
   return (x->group > y->group) - (x->group < y->group);
 }
 
 static size_t list_shown(const struct grouper *grouper, struct shown *shown) {
   size_t count = 0;
   for (uint32_t group = 0; group < grouper->n_groups; group++)
-    if (grouper->totals[group].jobs) shown[count++] = (struct shown){grouper->totals[group].gpu_us, group};
+    if (grouper->totals[group].jobs) shown[count++] = (struct shown){grouper->totals[group].held_milli_us, group};
   if (grouper->grouping == HR__BY_TENANT) qsort(shown, count, sizeof *shown, by_gpu_time);
   return count;
 }
@@ -156,8 +147,8 @@ static enum hr_status make_group(const struct grouper *grouper, const struct hr_
       (struct hr_group){.name = strdup(name_of(grouper, group)),
                         .jobs = totals->jobs,
                         .completed = totals->completed,
-                        .gpu_hours = hr__gpu_hours(totals->gpu_us),
-                        .useful_gpu_hours = hr__gpu_hours(totals->useful_us),
+                        .gpu_hours = hr__gpu_hours(totals->held_milli_us),
+                        .useful_gpu_hours = hr__gpu_hours(totals->useful_milli_us),
                         .wait_s = hr__distribution_of_us(samples->wait_us + wait, totals->started, totals->wait_us),
                         .jct_s = hr__distribution_of_us(samples->jct_us + completed, totals->completed, totals->jct_us),
                         .slowdown = hr__distribution_of_slowdowns(samples->slowdown_key + completed, totals->completed,
@@ -173,8 +164,8 @@ static void add_totals(struct hr__totals *sum, const struct hr__totals *part) {
   sum->outcome_cancelled += part->outcome_cancelled;
   sum->wait_us += part->wait_us;
   sum->jct_us += part->jct_us;
-  sum->gpu_us += part->gpu_us;
-  sum->useful_us += part->useful_us;
+  sum->held_milli_us += part->held_milli_us;
+  sum->useful_milli_us += part->useful_milli_us;
   sum->slowdown += part->slowdown;
 }
 
@@ -223,10 +214,6 @@ enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping
 void hr__groups_free(struct hr_group *group, size_t count) {
   for (size_t i = 0; i < count; i++) free(group[i].name);
   free(group);
-}
-
-double hr__gpu_hours(hr__wide gpu_us) {
-  return (double)gpu_us / (3600.0 * (double)HR_SECOND_US);
 }
 
 /* ---- Samples ---------------------------------------------------------------------------------------- */

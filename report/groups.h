@@ -10,7 +10,8 @@
 /* What is counted and summed over a group's jobs. */
 struct hr__totals {
   uint64_t jobs, started, completed, outcome_failed, outcome_cancelled;
-  hr__wide wait_us, jct_us, gpu_us, useful_us;
+  hr__wide wait_us, jct_us;
+  hr_amount held_milli_us, useful_milli_us;
   double slowdown;
 };
 
@@ -33,7 +34,5 @@ struct hr__groups {
 enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping grouping, struct hr__samples *samples,
                                struct hr__groups *groups);
 void hr__groups_free(struct hr_group *group, size_t count);
-
-double hr__gpu_hours(hr__wide gpu_us);
 
 #endif

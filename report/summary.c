@@ -61,7 +61,7 @@ static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_re
   summary->by_size = groups.group;
   summary->n_sizes = groups.count;
   const struct hr__totals *all = &groups.all;
-  summary->gpu_hours = hr__gpu_hours(all->gpu_us);
+  summary->gpu_hours = hr__gpu_hours(all->held_milli_us);
   summary->outcome_failed = all->outcome_failed;
   summary->outcome_cancelled = all->outcome_cancelled;
   summary->wait_s = hr__distribution_of_us(samples->wait_us, all->started, all->wait_us);
@@ -80,11 +80,11 @@ static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_re
 static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_trace *trace,
                                  const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                  const struct hr_cost_basis *basis) {
-  struct hr__goodput goodput = hr__goodput_make(result);
-  summary->goodput = hr__goodput_figures(&goodput);
+  struct hr_gpu_times times = hr__gpu_times_of_all(result);
+  summary->goodput = hr__goodput_figures(&times);
   summary->spot = hr__spot_figures(cluster, result);
   summary->stoppable = result->fate != NULL;
-  return basis ? hr__costs_make(trace, cluster, result, basis, goodput.useful_us, &summary->costs) : HR_OK;
+  return basis ? hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs) : HR_OK;
 }
 
 static enum hr_status cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error) {

@@ -105,12 +105,17 @@ static bool can_save(const struct hr__engine *engine, hr_job job) {
 
 /* ---- Phases ----------------------------------------------------------------------------------------- */
 
+static hr_amount gpu_time(const struct hr__attempt *attempt, int64_t time_us) {
+  return (hr_amount)attempt->gpu_milli * time_us;
+}
+
 /* What was done so far cannot be lost any more. */
 static void keep(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
   if (engine->kept_us[job.id] < attempt->progress_us) engine->stirred_us = engine->view.now_us;
   engine->kept_us[job.id] = attempt->progress_us;
   engine->fate[job.id].kept_us += attempt->unkept_us;
+  engine->fate[job.id].milli_us.kept += gpu_time(attempt, attempt->unkept_us);
   attempt->unkept_us = 0;
 }
 
@@ -135,12 +140,15 @@ static void close_phase(struct hr__engine *engine, hr_job job) {
   struct hr_job_fate *fate = &engine->fate[job.id];
   int64_t passed_us = engine->view.now_us - attempt->phase_us;
   attempt->progress_us = progress_us(engine, job);
-  if (attempt->phase == HR__PHASE_WORKING)
+  if (attempt->phase == HR__PHASE_WORKING) {
     attempt->unkept_us += passed_us;
-  else if (attempt->phase == HR__PHASE_RESTARTING)
+  } else if (attempt->phase == HR__PHASE_RESTARTING) {
     fate->restarting_us += passed_us;
-  else
+    fate->milli_us.restarting += gpu_time(attempt, passed_us);
+  } else {
     fate->saving_us += passed_us;
+    fate->milli_us.saving += gpu_time(attempt, passed_us);
+  }
   attempt->phase_us = engine->view.now_us;
 }
 
@@ -228,11 +236,14 @@ enum hr_status hr__attempts_init(struct hr__engine *engine) {
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
   int64_t restart_us = engine->fate[job.id].attempts++ ? class_of(engine, job)->restart_us : 0;
+  struct hr_slice one;
+  struct hr_placement placement = hr__seat_placement(engine, job, &one);
   *attempt = (struct hr__attempt){.begun_us = engine->view.now_us,
                                   .phase_us = engine->view.now_us,
                                   .progress_us = engine->kept_us[job.id],
                                   .interval_us = interval_us(engine, job),
-                                  .speed_ppm = hr__speed_ppm(&engine->speeds, job, pool_of(engine, job)),
+                                  .speed_ppm = hr__speed_ppm(&engine->speeds, job, placement.pool),
+                                  .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),
                                   .phase = restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING};
   if (hr__attempt_keeps_all(engine, job)) note_saved(engine, job);
   if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
@@ -252,6 +263,7 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
   close_phase(engine, job);
   if (all_kept) keep(engine, job);
   fate->lost_us += attempt->unkept_us;
+  fate->milli_us.lost += gpu_time(attempt, attempt->unkept_us);
   attempt->unkept_us = 0;
   fate->held_us += engine->view.now_us - engine->attempt_us[job.id];
 }
@@ -280,7 +292,7 @@ static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_r
   enum hr_status status = hr__attempt_stop(engine, job, keep);
   if (status != HR_OK) return status;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
-  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   hr__cluster_give(&engine->cluster, &placement, gpu_milli);
   if (engine->residents.first) hr__residents_remove(engine, job, &placement);
   engine->view.allocated_milli -= gpu_milli;

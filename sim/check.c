@@ -33,7 +33,7 @@ struct usage {
 static void add_job(const struct hr__engine *engine, hr_job job, struct usage *usage) {
   struct hr_slice one;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
-  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   usage->n_running++;
   usage->all_milli += gpu_milli;
   if (gpu_milli == 0) return;
@@ -169,6 +169,10 @@ static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) 
   if (engine->state[job] == HR_JOB_RUNNING) return HR_OK;
   if (fate->held_us != fate->kept_us + fate->lost_us + fate->saving_us + fate->restarting_us)
     return broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
+  const struct hr_gpu_times *times = &fate->milli_us;
+  hr_amount asked_milli = (hr_amount)engine->trace->gpus[job] * 1000;
+  if (times->kept + times->lost + times->saving + times->restarting != asked_milli * fate->held_us)
+    return broken(engine, "job %" PRIu32 ": its GPUs were not held as long as it was", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return broken(engine, "job %" PRIu32 " completed without its work", job);
   if (!engine->speeds.table && fate->kept_us != engine->kept_us[job])

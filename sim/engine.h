@@ -68,7 +68,7 @@ struct hr__attempt {
   int64_t evict_us;    /* when its policy has it stopped; 0: not */
   bool evict_keeps;    /* all its work is then kept */
   int64_t unkept_us;   /* time of work since the attempt began or its work was last kept */
-  uint32_t speed_ppm;
+  uint32_t speed_ppm, gpu_milli;
   enum hr__phase phase;
 };
 

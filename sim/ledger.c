@@ -21,6 +21,7 @@ enum { FIRST_SLOTS = 128 };
 struct segment {
   int64_t from_us;
   hr_pool pool;
+  uint32_t gpu_milli;
 };
 
 /* Use of a node that is not charged yet. */
@@ -192,15 +193,16 @@ static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *even
 
 /* ---- Jobs and nodes --------------------------------------------------------------------------------- */
 
-static uint64_t job_milli(const struct hr_ledger *ledger, hr_job job) {
-  return (uint64_t)ledger->trace->gpus[job.id] * 1000;
+static void begin_segment(struct hr_ledger *ledger, const struct hr_event *event) {
+  uint64_t gpu_milli = hr_placement_milli(event->placement, ledger->trace, event->job);
+  ledger->segments[event->job.id] = (struct segment){event->at_us, event->placement->pool, (uint32_t)gpu_milli};
 }
 
 static void end_segment(struct hr_ledger *ledger, const struct hr_event *event) {
   struct segment segment = ledger->segments[event->job.id];
   if (segment.from_us == event->at_us) return;
-  uint64_t gpu_milli =
-      ledger->books[segment.pool.id].free_us > 0 ? hold_young(ledger, event, segment) : job_milli(ledger, event->job);
+  bool may_be_free = ledger->books[segment.pool.id].free_us > 0;
+  uint64_t gpu_milli = may_be_free ? hold_young(ledger, event, segment) : segment.gpu_milli;
   charge_use(ledger, event->job, segment.pool, gpu_milli, segment.from_us, event->at_us);
 }
 
@@ -245,7 +247,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   (void)view;
   switch (event->kind) {
   case HR_EVENT_START:
-    ledger->segments[event->job.id] = (struct segment){event->at_us, event->placement->pool};
+    begin_segment(ledger, event);
     break;
   case HR_EVENT_END:
   case HR_EVENT_INTERRUPT:
@@ -358,7 +360,7 @@ static void charge_running(struct hr_ledger *ledger, const struct hr_result *res
     if (result->state[i] != HR_JOB_RUNNING) continue;
     hr_job job = {i};
     const struct segment *segment = &ledger->segments[i];
-    charge_use(ledger, job, segment->pool, job_milli(ledger, job), segment->from_us, result->end_us);
+    charge_use(ledger, job, segment->pool, segment->gpu_milli, segment->from_us, result->end_us);
   }
 }
 

@@ -106,7 +106,7 @@ static enum hr_status stop(struct hr_plan *plan, hr_job job, enum hr_reason reas
   if (is_starting(plan, job)) return refuse(plan, job, "preemption", "the job was started in this pass; roll back");
   struct hr_slice one;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
-  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   struct hr__move move = {.kind = HR__MOVE_PREEMPT,
                           .reason = reason,
                           .keeps = keeps || hr__attempt_keeps_all(engine, job),
@@ -192,7 +192,7 @@ static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
   hr_job job = move->job;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
-  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   hr__cluster_give(&engine->cluster, &placement, gpu_milli);
   hr__seat_drop(engine, job);
   engine->view.allocated_milli -= gpu_milli;
@@ -208,7 +208,7 @@ static void undo_preemption(struct hr__engine *engine, const struct hr__move *mo
   engine->attempt_us[move->job.id] = move->attempt_us;
   engine->kept_us[move->job.id] = move->kept_us;
   struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
-  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, move->job);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, move->job);
   hr__cluster_retake(&engine->cluster, &placement, gpu_milli);
   engine->view.allocated_milli += gpu_milli;
   set_state(engine, move->job, HR_JOB_RUNNING, HR_REASON_NONE);

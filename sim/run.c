@@ -32,7 +32,7 @@ static void tell_instant(struct hr__engine *engine) {
 static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
-  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
+  uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   hr__cluster_give(&engine->cluster, &placement, gpu_milli);
   engine->view.allocated_milli -= gpu_milli;
   engine->view.n_running--;

@@ -98,6 +98,14 @@ struct hr_placement {
   const struct hr_slice *slices;
 };
 
+/* The thousandths of GPUs that a job has at a placement; without slices, all that it asks for. */
+static inline uint64_t hr_placement_milli(const struct hr_placement *placement, const struct hr_trace *trace,
+                                          hr_job job) {
+  uint64_t sum_milli = placement->n_slices ? 0 : (uint64_t)trace->gpus[job.id] * 1000;
+  for (uint32_t i = 0; i < placement->n_slices; i++) sum_milli += placement->slices[i].gpu_milli;
+  return sum_milli;
+}
+
 struct hr_event {
   int64_t at_us;
   enum hr_event_kind kind;

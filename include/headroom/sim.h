@@ -46,6 +46,11 @@ struct hr_run_config {
   const struct hr_speeds *speeds;     /* for these pools; NULL: every job works at speed 1 everywhere */
 };
 
+/* Times in thousandths of a GPU, each for a microsecond. */
+struct hr_gpu_times {
+  hr_amount kept, lost, saving, restarting;
+};
+
 /* What a job went through, in runs where one may be interrupted; times are per job, not per GPU. The time that a job
    held GPUs is kept + lost + saving + restarting. At speed 1 the time of its work is the work itself. */
 struct hr_job_fate {
@@ -55,7 +60,8 @@ struct hr_job_fate {
   int64_t saved_us;  /* when its first checkpoint was safe; HR_NEVER_US: it has none */
   int64_t lost_us;   /* time in which it did work that was lost */
   int64_t saving_us, restarting_us;
-  int64_t held_us; /* GPUs held, all attempts */
+  int64_t held_us;              /* GPUs held, all attempts */
+  struct hr_gpu_times milli_us; /* likewise, each attempt by the GPUs that it had */
 };
 
 /* What happened to a pool of nodes that come and go. */
@@ -76,11 +82,12 @@ struct hr_result {
   uint32_t n_pools;
   uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
   uint64_t n_events, n_passes, n_backfilled;
-  int64_t end_us;     /* the last instant of the run; the horizon where that cut it */
-  uint32_t abilities; /* of the policy, as it told them */
-  bool stood_still;   /* the run was given up: for a year nothing had come of it, and jobs are left */
-  uint64_t digest;    /* of the event log: time, kind, job and placement of all that happened, in order */
-  int64_t *ended_us;  /* by job, of those that completed, where jobs have speeds and cannot be stopped; else NULL */
+  int64_t end_us;      /* the last instant of the run; the horizon where that cut it */
+  uint32_t abilities;  /* of the policy, as it told them */
+  bool stood_still;    /* the run was given up: for a year nothing had come of it, and jobs are left */
+  uint64_t digest;     /* of the event log: time, kind, job and placement of all that happened, in order */
+  int64_t *ended_us;   /* by job, of those that completed, where jobs have speeds and cannot be stopped; else NULL */
+  uint32_t *gpu_milli; /* by job that started: of its last attempt; NULL: all that jobs ask for, as whole GPUs */
 };
 
 /* Runs to the end. `*result` is set when HR_OK is returned. Exit code 3 errors name time, job, policy and rule. */

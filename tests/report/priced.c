@@ -63,6 +63,12 @@ static void fill_result(struct priced *run) {
                                       .saving_us = HOUR / 4,
                                       .restarting_us = HOUR / 4,
                                       .held_us = 2 * HOUR};
+  for (uint32_t i = 0; i < PRICED_JOBS; i++) {
+    struct hr_job_fate *fate = &run->fate[i];
+    hr_amount milli = (hr_amount)run->trace.gpus[i] * 1000;
+    fate->milli_us = (struct hr_gpu_times){milli * fate->kept_us, milli * fate->lost_us, milli * fate->saving_us,
+                                           milli * fate->restarting_us};
+  }
   run->result = (struct hr_result){.trace = &run->trace,
                                    .n_jobs = PRICED_JOBS,
                                    .state = run->state,
