@@ -341,7 +341,7 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
   uint32_t left = hr__gpus(queue, dated->job), size = spec_of(queue, dated->pool)->gpus_per_node;
   for (uint32_t i = 0; i < dated->n_nodes; i++) {
     uint32_t gpus = left < size ? left : size;
-    dated->seats[i] = (struct hr_slice){dated->nodes[i], gpus * 1000};
+    dated->seats[i] = (struct hr_slice){dated->nodes[i], gpus * 1000, 0};
     left -= gpus;
   }
   struct hr_placement placement = {{dated->pool}, dated->n_nodes, dated->seats};

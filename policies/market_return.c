@@ -44,7 +44,7 @@ static bool find_spot_node(const struct hr__queue *queue, const struct hr__guest
     uint32_t free = hr_free_index_lowest(index, gpus);
     if (free == HR_NONE) continue;
     uint32_t number = hr_free_index_node(index, free, 0);
-    *slice = (struct hr_slice){{hr_cluster_first_node(queue->cluster, (hr_pool){i}).id + number}, gpus * 1000};
+    *slice = (struct hr_slice){{hr_cluster_first_node(queue->cluster, (hr_pool){i}).id + number}, gpus * 1000, 0};
     *pool = (hr_pool){i};
     return true;
   }
@@ -59,7 +59,7 @@ static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view 
 
 static enum hr_status move_guest(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
                                  struct hr__guest guest, const struct hr_placement *to) {
-  struct hr_slice slice = {{guest.node}, hr__gpus(queue, guest.job) * 1000};
+  struct hr_slice slice = {{guest.node}, hr__gpus(queue, guest.job) * 1000, 0};
   struct hr_placement from = {{guest.pool}, 1, &slice};
   return hr__queue_move(queue, view, plan, guest.job, &from, to);
 }

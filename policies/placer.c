@@ -117,7 +117,7 @@ static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *ca
   }
   if (best_pool == HR_NONE) return false;
   hr_pool pool = {best_pool};
-  placer->slices[0] = (struct hr_slice){{hr_cluster_first_node(placer->cluster, pool).id + best_node}, gpus * MILLI};
+  placer->slices[0] = (struct hr_slice){{hr_cluster_first_node(placer->cluster, pool).id + best_node}, gpus * MILLI, 0};
   *placement = (struct hr_placement){pool, 1, placer->slices};
   return true;
 }
@@ -132,14 +132,14 @@ static bool place_on_nodes(struct hr_placer *placer, const struct hr_capacity *c
   uint32_t first = hr_cluster_first_node(placer->cluster, pool).id, next = 0;
   for (uint32_t i = 0; i < whole; i++) {
     uint32_t node = hr_free_index_node(index, size, next);
-    placer->slices[i] = (struct hr_slice){{first + node}, size * MILLI};
+    placer->slices[i] = (struct hr_slice){{first + node}, size * MILLI, 0};
     next = node + 1;
   }
   *placement = (struct hr_placement){pool, whole, placer->slices};
   if (rest == 0) return true;
   uint32_t node = pick_node(placer->rule, index, rest, next);
   if (node == HR_NONE) return false;
-  placer->slices[placement->n_slices++] = (struct hr_slice){{first + node}, rest * MILLI};
+  placer->slices[placement->n_slices++] = (struct hr_slice){{first + node}, rest * MILLI, 0};
   return true;
 }
 

@@ -100,7 +100,7 @@ bool hr__placements_get(const struct hr_placements *placements, hr_job job, stru
   if (entry->count == NEVER_PLACED) return false;
   if (entry->count == POOL_ONLY) return true;
   if (entry->count == WHOLE_ON_NODE) {
-    *one = (struct hr_slice){{entry->place}, placements->trace->gpus[job.id] * 1000};
+    *one = (struct hr_slice){{entry->place}, placements->trace->gpus[job.id] * 1000, 0};
     placement->n_slices = 1;
     placement->slices = one;
     return true;

@@ -293,7 +293,7 @@ static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_r
   if (status != HR_OK) return status;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
-  hr__cluster_give(&engine->cluster, &placement, gpu_milli);
+  hr__cluster_give(&engine->cluster, &placement, job);
   if (engine->residents.first) hr__residents_remove(engine, job, &placement);
   engine->view.allocated_milli -= gpu_milli;
   engine->view.n_running--;

@@ -5,6 +5,7 @@
  * from malloc: this is not the fast path.
  */
 
+#include "sim/check_stock.h"
 #include "sim/engine.h"
 
 #include <inttypes.h>
@@ -26,6 +27,7 @@ static enum hr_status broken(const struct hr__engine *engine, const char *format
 struct usage {
   uint64_t *pool_milli; /* allocated, by pool */
   uint32_t *node_milli; /* allocated, by node */
+  struct hr__stock_use stock;
   uint32_t n_running;
   uint64_t all_milli;
 };
@@ -36,6 +38,7 @@ static void add_job(const struct hr__engine *engine, hr_job job, struct usage *u
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   usage->n_running++;
   usage->all_milli += gpu_milli;
+  hr__stock_use_add(&usage->stock, &engine->cluster, job, &placement);
   if (gpu_milli == 0) return;
   usage->pool_milli[placement.pool.id] += gpu_milli;
   for (uint32_t i = 0; i < placement.n_slices; i++)
@@ -105,7 +108,9 @@ static enum hr_status check_node(const struct hr__engine *engine, const struct h
   uint32_t free_milli = engine->cluster.node_free_milli[id], gpus = hr_free_index_get(pool->index, number);
   if (used_milli > size_milli) return broken(engine, "node %" PRIu32 " is over its capacity", id);
   if (free_milli != size_milli - used_milli) return broken(engine, "node %" PRIu32 ": free GPUs differ", id);
-  if (gpus != (state == HR_NODE_UP ? free_milli / 1000 : 0) || hr_free_index_node(pool->index, gpus, number) != number)
+  const struct hr_stock *stock = engine->cluster.stock;
+  uint32_t whole_gpus = stock ? hr_stock_idle_gpus(stock, (hr_node){id}) : free_milli / 1000;
+  if (gpus != (state == HR_NODE_UP ? whole_gpus : 0) || hr_free_index_node(pool->index, gpus, number) != number)
     return broken(engine, "node %" PRIu32 ": the free index differs", id);
   if (pool->comes_and_goes && hr__bitset_has(pool->off, number) != (state == HR_NODE_OFF))
     return broken(engine, "node %" PRIu32 ": the set of nodes that are off differs", id);
@@ -154,6 +159,12 @@ static enum hr_status check_capacity(const struct hr__engine *engine, const stru
   return HR_OK;
 }
 
+static enum hr_status check_stock(const struct hr__engine *engine, const struct usage *usage) {
+  uint32_t node;
+  const char *fault = hr__stock_use_check(&usage->stock, &engine->cluster, &node);
+  return fault ? broken(engine, "node %" PRIu32 ": %s", node, fault) : HR_OK;
+}
+
 static enum hr_status check_counts(const struct hr__engine *engine, const struct usage *usage) {
   if (usage->n_running != engine->view.n_running) return broken(engine, "the number of running jobs differs");
   uint64_t known = engine->view.n_waiting + engine->view.n_running + engine->n_completed + engine->n_rejected;
@@ -171,7 +182,8 @@ static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) 
     return broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
   const struct hr_gpu_times *times = &fate->milli_us;
   hr_amount asked_milli = (hr_amount)engine->trace->gpus[job] * 1000;
-  if (times->kept + times->lost + times->saving + times->restarting != asked_milli * fate->held_us)
+  if (!engine->cluster.stock &&
+      times->kept + times->lost + times->saving + times->restarting != asked_milli * fate->held_us)
     return broken(engine, "job %" PRIu32 ": its GPUs were not held as long as it was", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return broken(engine, "job %" PRIu32 " completed without its work", job);
@@ -220,14 +232,17 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) 
   struct usage usage = {.pool_milli = calloc(engine->cluster.n_pools, sizeof *usage.pool_milli),
                         .node_milli = calloc(engine->cluster.n_nodes, sizeof *usage.node_milli)};
   enum hr_status status = HR_NO_MEMORY;
-  if (usage.pool_milli && usage.node_milli) {
+  bool made = hr__stock_use_init(&usage.stock, &engine->cluster) == HR_OK;
+  if (made && usage.pool_milli && usage.node_milli) {
     status = add_running(engine, &usage);
     if (status == HR_OK) status = check_capacity(engine, &usage);
+    if (status == HR_OK) status = check_stock(engine, &usage);
     if (status == HR_OK) status = check_counts(engine, &usage);
     if (status == HR_OK && every_job) status = check_jobs(engine);
   } else {
     hr_fail(engine->error, HR_NO_MEMORY, "out of memory");
   }
+  hr__stock_use_finish(&usage.stock);
   free(usage.pool_milli);
   free(usage.node_milli);
   return status;

@@ -7,6 +7,7 @@
 #include "headroom/policy.h"
 #include "sim/accepts.h"
 #include "sim/bitset.h"
+#include "sim/requests.h"
 
 enum { HR__NODE_STATES = HR_NODE_CLOSING + 1 };
 
@@ -45,6 +46,8 @@ struct hr_cluster {
   const struct hr_class_spec *classes; /* may be NULL */
   bool has_spot;
   struct hr__accepts accepts;
+  struct hr_stock *stock; /* NULL where no pool shares its GPUs */
+  struct hr__requests requests;
 };
 
 /* Whether nodes of the pool come and go: elastic, or reserved for a time. */
@@ -56,14 +59,13 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
                                 const struct hr_trace *trace, const struct hr_class_spec *classes,
                                 const struct hr__speeds *speeds);
 
-/* Takes a placement for a job of `gpu_milli`, or takes nothing and returns the rule that it breaks. */
-const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, uint64_t gpu_milli,
-                             uint32_t accept_class);
+/* Takes a placement for a job, or takes nothing and returns the rule that it breaks. */
+const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
 /* Gives back what was taken. */
-void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, uint64_t gpu_milli);
+void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
 
 /* Takes again what was given in the same instant: a preempted job's place, even on a node that has notice. */
-void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *placement, uint64_t gpu_milli);
+void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
 
 /* Moves a node that comes and goes into another state. A node that goes off has no jobs. */
 void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_node_state state);

@@ -45,6 +45,8 @@ struct hr__move {
   int64_t attempt_us;   /* of a start or a preemption: when the job's attempt before began */
   int64_t kept_us;      /* of a preemption: what was kept before */
   struct hr__seat seat; /* of a preemption: where the job sat */
+  uint64_t seat_gpus;   /* likewise, where GPUs are told apart */
+  uint32_t gpu_milli;   /* likewise */
   struct hr__node was;  /* of a release */
 };
 
@@ -106,6 +108,8 @@ struct hr__engine {
   uint8_t *state, *reason; /* by job: enum hr_job_state, enum hr_reason */
   int64_t *start_us;       /* by job */
   struct hr__seat *seat;   /* by job, while it runs */
+  uint64_t *seat_gpus;     /* likewise: of its one slice, where GPUs are told apart; else NULL */
+  uint32_t *gpu_milli;     /* by job, of its last attempt; likewise */
   struct hr__slice_store store;
   struct hr__speeds speeds;
   int64_t *ended_us; /* by job, in runs with speeds where no job may be stopped */

@@ -28,6 +28,7 @@ static void digest_placement(struct hr__engine *engine, const struct hr_placemen
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint64_t slice = (uint64_t)placement->slices[i].node.id << 32 | placement->slices[i].gpu_milli;
     engine->digest = hr__digest_add(engine->digest, slice);
+    if (placement->slices[i].gpus) engine->digest = hr__digest_add(engine->digest, placement->slices[i].gpus);
   }
 }
 

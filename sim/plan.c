@@ -53,14 +53,13 @@ enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_p
                              enum hr_reason reason) {
   struct hr__engine *engine = plan->engine;
   if (!is_waiting(engine, job)) return refuse(plan, job, "start", "the job is not waiting");
-  uint64_t gpu_milli = hr__job_gpu_milli(engine->trace, job);
-  const char *rule =
-      hr__cluster_take(&engine->cluster, placement, gpu_milli, hr_cluster_accept_class(&engine->cluster, job));
+  const char *rule = hr__cluster_take(&engine->cluster, placement, job);
   if (rule) return refuse(plan, job, "start", rule);
   if (hr__seat_keep(engine, job, placement) != HR_OK) {
-    hr__cluster_give(&engine->cluster, placement, gpu_milli);
+    hr__cluster_give(&engine->cluster, placement, job);
     return no_memory(plan);
   }
+  uint64_t gpu_milli = hr_placement_milli(placement, engine->trace, job);
   struct hr__move move = {.kind = HR__MOVE_START, .reason = reason, .job = job};
   if (engine->attempt) {
     move.attempt_us = engine->attempt_us[job.id];
@@ -114,8 +113,12 @@ static enum hr_status stop(struct hr_plan *plan, hr_job job, enum hr_reason reas
                           .attempt_us = engine->attempt_us[job.id],
                           .kept_us = engine->kept_us[job.id],
                           .seat = engine->seat[job.id]};
+  if (engine->seat_gpus) {
+    move.seat_gpus = engine->seat_gpus[job.id];
+    move.gpu_milli = engine->gpu_milli[job.id];
+  }
   if (move.keeps) engine->kept_us[job.id] = hr_view_done_us(&engine->view, job);
-  hr__cluster_give(&engine->cluster, &placement, gpu_milli);
+  hr__cluster_give(&engine->cluster, &placement, job);
   engine->view.allocated_milli -= gpu_milli;
   set_state(engine, job, HR_JOB_WAITING, reason);
   return add_move(plan, move);
@@ -193,7 +196,7 @@ static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
   hr_job job = move->job;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
-  hr__cluster_give(&engine->cluster, &placement, gpu_milli);
+  hr__cluster_give(&engine->cluster, &placement, job);
   hr__seat_drop(engine, job);
   engine->view.allocated_milli -= gpu_milli;
   if (engine->attempt) engine->attempt_us[job.id] = move->attempt_us;
@@ -205,11 +208,15 @@ static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
 static void undo_preemption(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
   engine->seat[move->job.id] = move->seat;
+  if (engine->seat_gpus) {
+    engine->seat_gpus[move->job.id] = move->seat_gpus;
+    engine->gpu_milli[move->job.id] = move->gpu_milli;
+  }
   engine->attempt_us[move->job.id] = move->attempt_us;
   engine->kept_us[move->job.id] = move->kept_us;
   struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, move->job);
-  hr__cluster_retake(&engine->cluster, &placement, gpu_milli);
+  hr__cluster_retake(&engine->cluster, &placement, move->job);
   engine->view.allocated_milli += gpu_milli;
   set_state(engine, move->job, HR_JOB_RUNNING, HR_REASON_NONE);
 }

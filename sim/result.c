@@ -12,6 +12,7 @@ void hr_result_destroy(struct hr_result *result) {
   free(result->ended_us);
   free(result->reason);
   free(result->fate);
+  free(result->gpu_milli);
   free(result->pools);
   free(result);
 }

@@ -33,7 +33,7 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
-  hr__cluster_give(&engine->cluster, &placement, gpu_milli);
+  hr__cluster_give(&engine->cluster, &placement, job);
   engine->view.allocated_milli -= gpu_milli;
   engine->view.n_running--;
   engine->state[job.id] = HR_JOB_COMPLETED;
@@ -339,6 +339,14 @@ static enum hr_status bind_speeds(struct hr__engine *engine) {
   return status == HR_OK ? HR_OK : hr__out_of_memory(engine);
 }
 
+/* Where GPUs are told apart. */
+static enum hr_status tell_seats_apart(struct hr__engine *engine) {
+  size_t n_jobs = (size_t)engine->trace->n_jobs + 1;
+  engine->seat_gpus = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->seat_gpus);
+  engine->gpu_milli = calloc(n_jobs, sizeof *engine->gpu_milli);
+  return engine->seat_gpus && engine->gpu_milli ? HR_OK : hr__out_of_memory(engine);
+}
+
 static enum hr_status begin(struct hr__engine *engine) {
   enum hr_status status = bind_speeds(engine);
   if (status == HR_OK) status = allocate_jobs(engine);
@@ -346,6 +354,8 @@ static enum hr_status begin(struct hr__engine *engine) {
   status = hr__cluster_init(&engine->cluster, &engine->arena, engine->config->cluster, engine->trace,
                             engine->config->classes, &engine->speeds);
   if (status != HR_OK) return hr__out_of_memory(engine);
+  if (engine->cluster.stock) status = tell_seats_apart(engine);
+  if (status != HR_OK) return status;
   engine->view = (struct hr_view){.size = sizeof engine->view,
                                   .jobs = engine->trace,
                                   .cluster = &engine->cluster,
@@ -388,11 +398,13 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
                                 .abilities = engine->abilities,
                                 .stood_still = engine->stood_still,
                                 .digest = engine->digest,
-                                .ended_us = engine->ended_us};
+                                .ended_us = engine->ended_us,
+                                .gpu_milli = engine->gpu_milli};
   engine->state = engine->reason = NULL;
   engine->start_us = engine->ended_us = NULL;
   engine->fate = NULL;
   engine->pool_fate = NULL;
+  engine->gpu_milli = NULL;
   return HR_OK;
 }
 
@@ -410,6 +422,7 @@ static void finish(struct hr__engine *engine) {
   free(engine->ended_us);
   free(engine->seat);
   free(engine->fate);
+  free(engine->gpu_milli);
   free(engine->pool_fate);
 }
 

@@ -37,12 +37,19 @@ static enum hr_status take_block(struct hr__slice_store *store, uint32_t n_slice
 enum hr_status hr__seat_keep(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   struct hr__seat seat = {placement->pool.id, placement->n_slices};
   if (seat.n_slices == 1) seat.first = placement->slices[0].node.id;
+  if (seat.n_slices == 1 && engine->seat_gpus) engine->seat_gpus[job.id] = placement->slices[0].gpus;
   if (seat.n_slices > 1) {
     if (take_block(&engine->store, seat.n_slices, &seat.first) != HR_OK) return HR_NO_MEMORY;
     memcpy(engine->store.slices + seat.first, placement->slices, seat.n_slices * sizeof *placement->slices);
   }
   engine->seat[job.id] = seat;
+  if (engine->gpu_milli) engine->gpu_milli[job.id] = (uint32_t)hr_placement_milli(placement, engine->trace, job);
   return HR_OK;
+}
+
+static struct hr_slice one_slice(const struct hr__engine *engine, hr_job job, hr_node node) {
+  if (!engine->seat_gpus) return (struct hr_slice){node, (uint32_t)hr__job_gpu_milli(engine->trace, job), 0};
+  return (struct hr_slice){node, engine->gpu_milli[job.id], engine->seat_gpus[job.id]};
 }
 
 struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one) {
@@ -50,7 +57,7 @@ struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job j
   if (seat.n_slices == 0) return (struct hr_placement){.pool = {seat.first}};
   const struct hr_slice *slices = engine->store.slices + seat.first;
   if (seat.n_slices == 1) {
-    *one = (struct hr_slice){{seat.first}, (uint32_t)hr__job_gpu_milli(engine->trace, job)};
+    *one = one_slice(engine, job, (hr_node){seat.first});
     slices = one;
   }
   return (struct hr_placement){hr__cluster_pool_of(&engine->cluster, slices[0].node), seat.n_slices, slices};

@@ -11,6 +11,9 @@ static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *aren
   stock->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->mem_mib);
   stock->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_milli);
   stock->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_mem_mib);
+  stock->sharing = hr_arena_alloc(arena, n_nodes + 1);
+  stock->closed = hr_arena_alloc(arena, n_nodes + 1);
+  if (!stock->sharing || !stock->closed) return HR_NO_MEMORY;
   bool made = stock->pool && stock->n_gpus && stock->cpu_milli && stock->mem_mib && stock->gpu_milli;
   return made && stock->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
 }
@@ -18,6 +21,7 @@ static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *aren
 static void fill_node(struct hr_stock *stock, uint32_t node, uint32_t pool, const struct hr_pool_spec *spec) {
   stock->pool[node] = pool;
   stock->n_gpus[node] = (uint8_t)spec->gpus_per_node;
+  stock->sharing[node] = (uint8_t)spec->sharing;
   stock->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
   stock->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
   for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
@@ -39,16 +43,25 @@ struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster
   return stock;
 }
 
+uint32_t hr_stock_idle_gpus(const struct hr_stock *stock, hr_node node) {
+  const uint16_t *milli = hr_stock_gpus(stock, node);
+  uint32_t idle = 0;
+  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++) idle += milli[gpu] == HR_WHOLE_GPU_MILLI;
+  return idle;
+}
+
 uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   const uint16_t *milli = hr_stock_gpus(stock, node);
+  uint32_t asked_milli = hr_stock_milli(stock, request, node);
   const uint32_t *mem_mib = stock->gpu_mem_mib + (size_t)node.id * stock->most_gpus;
   uint64_t fitting = 0;
   for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++)
-    if (milli[gpu] >= request->gpu_milli && mem_mib[gpu] >= request->gpu_mem_mib) fitting |= UINT64_C(1) << gpu;
+    if (milli[gpu] >= asked_milli && mem_mib[gpu] >= request->gpu_mem_mib) fitting |= UINT64_C(1) << gpu;
   return fitting;
 }
 
 bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+  if (stock->closed[node.id]) return false;
   if (stock->cpu_milli[node.id] < request->cpu_milli || stock->mem_mib[node.id] < request->mem_mib) return false;
   if (request->gpus == 0) return true;
   return (uint32_t)__builtin_popcountll(hr_stock_fitting_gpus(stock, request, node)) >= request->gpus;
@@ -82,9 +95,10 @@ static void change(struct hr_stock *stock, const struct hr_request *request, hr_
   if (stock->cpu_milli[node.id] != HR_NONE) stock->cpu_milli[node.id] -= taken * request->cpu_milli;
   if (stock->mem_mib[node.id] != UINT64_MAX) stock->mem_mib[node.id] -= (uint64_t)(int32_t)taken * request->mem_mib;
   size_t first = (size_t)node.id * stock->most_gpus;
+  uint32_t milli = hr_stock_milli(stock, request, node);
   for (; gpus; gpus &= gpus - 1) {
     size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
-    stock->gpu_milli[gpu] = (uint16_t)(stock->gpu_milli[gpu] - taken * request->gpu_milli);
+    stock->gpu_milli[gpu] = (uint16_t)(stock->gpu_milli[gpu] - taken * milli);
     if (stock->gpu_mem_mib[gpu] != HR_NONE) stock->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
   }
 }
@@ -95,4 +109,26 @@ void hr_stock_take(struct hr_stock *stock, const struct hr_request *request, hr_
 
 void hr_stock_give(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus) {
   change(stock, request, node, gpus, UINT32_MAX);
+}
+
+/* ---- An empty node ---------------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+/* Tasks that the node's GPUs have room for. */
+static uint64_t most_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint32_t milli = spec->sharing == HR_SHARING_WHOLE ? HR_WHOLE_GPU_MILLI : request->gpu_milli;
+  uint64_t on_each = HR_WHOLE_GPU_MILLI / milli;
+  if (spec->gpu_mem_mib && request->gpu_mem_mib) on_each = least(on_each, spec->gpu_mem_mib / request->gpu_mem_mib);
+  return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
+}
+
+uint32_t hr_pool_most_tasks(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint64_t most = HR_NONE;
+  if (request->gpus > 0) most = least(most, most_on_gpus(spec, request));
+  if (spec->cpu_milli_per_node && request->cpu_milli) most = least(most, spec->cpu_milli_per_node / request->cpu_milli);
+  if (spec->mem_mib_per_node && request->mem_mib) most = least(most, spec->mem_mib_per_node / request->mem_mib);
+  return (uint32_t)most;
 }

@@ -11,6 +11,18 @@
 extern "C" {
 #endif
 
+/* How jobs share the GPUs of a pool. */
+#define HR_SHARING_TABLE(X)                                                                                            \
+  X(HR_SHARING_WHOLE, "whole")       /* not at all: each has GPUs of its own */                                        \
+  X(HR_SHARING_FRACTION, "fraction") /* a job that asks for thousandths of a GPU gets these, and others the rest */
+
+enum hr_sharing {
+#define HR_SHARING_NAME(name, text) name,
+  HR_SHARING_TABLE(HR_SHARING_NAME)
+#undef HR_SHARING_NAME
+      HR_N_SHARINGS
+};
+
 struct hr_pool_spec {
   char *name;
   char *gpu;    /* GPU type, e.g. "A100-80"; what a job's acceptable types are compared with */
@@ -22,6 +34,7 @@ struct hr_pool_spec {
   struct hr_market_spec market;
   uint32_t classes;     /* only jobs of these may use it: bits 1 << enum hr_job_class; 0: any job */
   uint32_t gpu_mem_mib; /* memory of each GPU; 0: unknown */
+  enum hr_sharing sharing;
 };
 
 struct hr_cluster_spec {

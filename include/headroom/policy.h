@@ -17,6 +17,7 @@
 #include "headroom/base.h"
 #include "headroom/cluster.h"
 #include "headroom/quota.h"
+#include "headroom/stock.h"
 #include "headroom/trace.h"
 
 #ifdef __cplusplus
@@ -67,7 +68,8 @@ enum hr_event_kind {
   X(HR_REASON_KILLED, "killed")                   /* likewise, for good */                                             \
   X(HR_REASON_NO_CLASS_POOL, "no-pool-for-class") /* such pools are for jobs of other classes */                       \
   X(HR_REASON_OVER_QUOTA, "over-quota")           /* more GPUs than its tenant may ever use */                         \
-  X(HR_REASON_GPU_MEMORY, "gpu-memory")           /* more memory of a GPU than such GPUs have */
+  X(HR_REASON_GPU_MEMORY, "gpu-memory")           /* more memory of a GPU than such GPUs have */                       \
+  X(HR_REASON_NODE_TOO_SMALL, "node-too-small")   /* a task asks for more than any acceptable node has */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,
@@ -89,9 +91,11 @@ enum hr_job_state {
 struct hr_slice {
   hr_node node;
   uint32_t gpu_milli;
+  uint64_t gpus; /* the set of the node's GPUs, bit by bit; 0 where they are not told apart */
 };
 
-/* Where a job sits: slices on nodes of one pool, or, with no slice, only a count of the pool's GPUs. */
+/* Where a job sits: slices on nodes of one pool, or, with no slice, only a count of the pool's GPUs. Where GPUs are
+   told apart (hr_cluster_stock), there is one slice for each of its tasks. */
 struct hr_placement {
   hr_pool pool;
   uint32_t n_slices;
@@ -148,6 +152,11 @@ HR_API uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t g
 HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus);
 
 struct hr_cluster;
+/* What is free GPU by GPU, where some pool shares its GPUs; NULL where GPUs are not told apart. */
+HR_API const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster);
+/* Likewise: what jobs ask for, each distinct request once; and the number of a job's. */
+HR_API const struct hr_request *hr_cluster_requests(const struct hr_cluster *cluster, uint32_t *count);
+HR_API uint32_t hr_cluster_request(const struct hr_cluster *cluster, hr_job job);
 HR_API uint32_t hr_cluster_pools(const struct hr_cluster *cluster);
 HR_API const struct hr_pool_spec *hr_cluster_pool_spec(const struct hr_cluster *cluster, hr_pool pool);
 /* The id of the pool's first node; its nodes follow without a gap. */

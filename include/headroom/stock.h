@@ -29,6 +29,11 @@ struct hr_request {
   uint64_t mem_mib;
 };
 
+/* Whether the job needs a place on a node at all. */
+static inline bool hr_request_needs_node(const struct hr_request *request) {
+  return request->gpus > 0 || request->cpu_milli > 0 || request->mem_mib > 0;
+}
+
 /* The columns are for reading; only the functions below change them. What a pool does not tell (CPU, memory, GPU
    memory) is there in any amount. */
 struct hr_stock {
@@ -39,6 +44,8 @@ struct hr_stock {
   uint64_t *mem_mib;           /* [n_nodes], likewise; UINT64_MAX: not told */
   uint16_t *gpu_milli;         /* [n_nodes][most_gpus], free of each GPU; 0 beyond the node's last */
   uint32_t *gpu_mem_mib;       /* likewise; HR_NONE: not told */
+  uint8_t *sharing;            /* [n_nodes], enum hr_sharing of its pool */
+  uint8_t *closed;             /* [n_nodes]: nothing more fits, whatever is free */
 };
 
 struct hr_arena;
@@ -49,9 +56,20 @@ static inline const uint16_t *hr_stock_gpus(const struct hr_stock *stock, hr_nod
   return stock->gpu_milli + (size_t)node.id * stock->most_gpus;
 }
 
+/* How many tasks an empty node of the pool has room for, at most. HR_NONE: any number. */
+HR_API uint32_t hr_pool_most_tasks(const struct hr_pool_spec *spec, const struct hr_request *request);
+
+/* What a task takes of each GPU there: of one that is not shared, all. */
+static inline uint32_t hr_stock_milli(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+  bool is_shared = stock->sharing[node.id] != HR_SHARING_WHOLE;
+  return is_shared || request->gpus == 0 ? request->gpu_milli : HR_WHOLE_GPU_MILLI;
+}
+
+/* GPUs of the node that nothing is taken of. */
+HR_API uint32_t hr_stock_idle_gpus(const struct hr_stock *stock, hr_node node);
 /* The node's GPUs that have room for one task's share of a GPU. */
 HR_API uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
-/* Whether one task fits the node; which pools it accepts is not looked at. */
+/* Whether one task fits the node, and it is not closed; which pools the job accepts is not looked at. */
 HR_API bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
 /* The GPUs of a node that one task would take unless told otherwise, the node fitting it: its own are the idle ones of
    the lowest numbers; shares are of those with the least left that fit, the lowest numbers first among equals. */

@@ -18,8 +18,8 @@ static const struct replayed_job jobs[] = {
     {.submit_s = 5.25, .work_s = 1, .start_s = NEVER, .gpus = 99, .rejected = true},
 };
 
-static const struct hr_slice on_node_1[] = {{{1}, 3000}};
-static const struct hr_slice on_three_nodes[] = {{{3}, 4000}, {{4}, 3500}, {{12}, 500}};
+static const struct hr_slice on_node_1[] = {{{1}, 3000, 0}};
+static const struct hr_slice on_three_nodes[] = {{{3}, 4000, 0}, {{4}, 3500, 0}, {{12}, 500, 0}};
 static const struct hr_placement placements[] = {{{0}, 1, on_node_1}, {{1}, 3, on_three_nodes}, {{0}, 0, NULL}};
 
 /* Runs and writes; the text of the file, which the caller frees. */
@@ -125,7 +125,7 @@ static void long_fields_come_out_whole(void) {
   struct hr_slice *slices = calloc(SLICES, sizeof *slices);
   char *name = malloc(NAME + 1);
   CU_ASSERT_FATAL(slices && name);
-  for (uint32_t i = 0; i < SLICES; i++) slices[i] = (struct hr_slice){{i}, 1000};
+  for (uint32_t i = 0; i < SLICES; i++) slices[i] = (struct hr_slice){{i}, 1000, 0};
   memset(name, 'x', NAME);
   name[NAME] = '\0';
   const struct hr_placement wide = {{0}, SLICES, slices};

@@ -87,7 +87,7 @@ static enum hr_status write_costs_cleanly(void) {
 }
 
 static enum hr_status write_jobs(void) {
-  static const struct hr_slice slices[] = {{{0}, 2000}, {{1}, 2000}};
+  static const struct hr_slice slices[] = {{{0}, 2000, 0}, {{1}, 2000, 0}};
   static const struct hr_placement spread[] = {{{0}, 2, slices}, {{0}, 2, slices}};
   struct hr_placements *placements = hr_placements_create(&run.trace);
   if (!placements) return HR_NO_MEMORY;

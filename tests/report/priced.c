@@ -129,7 +129,7 @@ static uint32_t first_node(uint32_t pool) {
 static void tell_one(struct priced *run, const struct happening *happening, struct hr_view *view,
                      const struct hr_fold *folds, uint32_t n_folds) {
   bool of_job = happening->job != HR_NONE;
-  struct hr_slice slice = {{first_node(happening->pool)}, of_job ? run->gpus[happening->job] * 1000 : 0};
+  struct hr_slice slice = {{first_node(happening->pool)}, of_job ? run->gpus[happening->job] * 1000 : 0, 0};
   struct hr_placement placement = {{happening->pool}, 1, &slice};
   struct hr_event event = {.at_us = happening->half_hours * HOUR / 2,
                            .kind = happening->kind,

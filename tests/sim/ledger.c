@@ -55,7 +55,7 @@ static void begin(void) {
 
 /* The job on one node of the first pool. */
 static void job_event(int64_t at_us, enum hr_event_kind kind, uint32_t job, uint32_t node) {
-  struct hr_slice slice = {{node}, run.gpus[job] * 1000};
+  struct hr_slice slice = {{node}, run.gpus[job] * 1000, 0};
   struct hr_placement placement = {{0}, 1, &slice};
   run.state[job] = kind == HR_EVENT_START ? HR_JOB_RUNNING : kind == HR_EVENT_END ? HR_JOB_COMPLETED : HR_JOB_WAITING;
   tell_job(run.ledger, at_us, kind, job, &placement);
@@ -269,7 +269,7 @@ static void a_young_node_that_is_not_reclaimed_is_billed(void) {
 }
 
 static void a_gang_pays_for_the_nodes_that_were_not_free(void) {
-  struct hr_slice slices[] = {{{0}, 3000}, {{1}, 1000}};
+  struct hr_slice slices[] = {{{0}, 3000, 0}, {{1}, 1000, 0}};
   struct hr_placement placement = {{0}, 2, slices};
   prepare_free_hour();
   acquire(0, 0);

@@ -22,7 +22,7 @@ static const struct hr_market_spec spot = {.market = HR_MARKET_SPOT,
 static void tell_all(struct hr_ledger *ledger) {
   tell_node(ledger, 0, HR_EVENT_ACQUIRE, HR_REASON_NONE, 0, 0);
   for (uint32_t i = 0; i < JOBS; i++) {
-    struct hr_slice slice = {{0}, 1000};
+    struct hr_slice slice = {{0}, 1000, 0};
     struct hr_placement placement = {{0}, 1, &slice};
     tell_job(ledger, 10 * i, HR_EVENT_START, i, &placement);
     tell_job(ledger, 10 * i + 10, HR_EVENT_END, i, &placement);

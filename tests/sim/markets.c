@@ -419,7 +419,7 @@ static uint32_t all_abilities(void *self) {
 }
 
 static enum hr_status make(struct hr_plan *plan, const struct step *step) {
-  struct hr_slice slice = {{step->node}, 4000};
+  struct hr_slice slice = {{step->node}, 4000, 0};
   struct hr_placement placement = {.pool = {0}, .n_slices = 1, .slices = &slice};
   switch (step->move) {
   case START:

@@ -175,7 +175,7 @@ static bool take_nodes(uint32_t job, uint32_t pool) {
     uint32_t taken = nodes[i] < left ? nodes[i] : left;
     if (taken == 0) continue;
     uint32_t node = world.first_node[pool] + i;
-    place->slices[place->placement.n_slices++] = (struct hr_slice){{node}, taken};
+    place->slices[place->placement.n_slices++] = (struct hr_slice){{node}, taken, 0};
     nodes[i] -= taken;
     left -= taken;
     log_stay(job, pool, taken, world.life[node]);

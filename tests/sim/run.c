@@ -185,17 +185,17 @@ static enum hr_status start_on(struct hr_plan *plan, uint32_t job, const struct 
     (void)start_on(plan, job, slices, sizeof slices / sizeof *slices);                                                 \
     return HR_OK; /* the status is ignored: the engine must remember it */                                             \
   }
-WRONG_START(unknown_job, 7, {{0}, 4000})
-WRONG_START(too_much_on_a_node, 0, {{0}, 5000})
-WRONG_START(other_sum, 0, {{0}, 3000})
-WRONG_START(no_such_node, 0, {{2}, 4000})
-WRONG_START(twice_the_same_node, 0, {{0}, 3000}, {{1}, 500}, {{0}, 1500})
-WRONG_START(empty_slice, 0, {{0}, 4000}, {{1}, 0})
+WRONG_START(unknown_job, 7, {{0}, 4000, 0})
+WRONG_START(too_much_on_a_node, 0, {{0}, 5000, 0})
+WRONG_START(other_sum, 0, {{0}, 3000, 0})
+WRONG_START(no_such_node, 0, {{2}, 4000, 0})
+WRONG_START(twice_the_same_node, 0, {{0}, 3000, 0}, {{1}, 500, 0}, {{0}, 1500, 0})
+WRONG_START(empty_slice, 0, {{0}, 4000, 0}, {{1}, 0, 0})
 
 static enum hr_status start_twice(void *self, const struct hr_view *view, struct hr_plan *plan) {
   (void)self;
   (void)view;
-  const struct hr_slice slice = {{0}, 4000}, other = {{1}, 4000};
+  const struct hr_slice slice = {{0}, 4000, 0}, other = {{1}, 4000, 0};
   (void)start_on(plan, 0, &slice, 1);
   (void)start_on(plan, 0, &other, 1);
   return HR_OK;
@@ -252,7 +252,7 @@ static void another_interface_is_refused(void) {
 static enum hr_status decide_with_second_thoughts(void *self, const struct hr_view *view, struct hr_plan *plan) {
   (void)self;
   if (view->state[0] != HR_JOB_WAITING) return HR_OK;
-  const struct hr_slice both[] = {{{0}, 4000}, {{1}, 4000}}, one = {{1}, 4000};
+  const struct hr_slice both[] = {{{0}, 4000, 0}, {{1}, 4000, 0}}, one = {{1}, 4000, 0};
   uint32_t mark = hr_plan_mark(plan);
   if (start_on(plan, 0, both, 2) != HR_OK) return HR_BAD_POLICY;
   if (hr_cluster_free_milli(view->cluster, (hr_pool){0}) != 0) return HR_BAD_POLICY;
@@ -294,7 +294,7 @@ static void a_timer_brings_a_pass(void) {
 static enum hr_status decide_spread(void *self, const struct hr_view *view, struct hr_plan *plan) {
   (void)self;
   for (uint32_t job = 0; job < view->jobs->n_jobs; job++) {
-    const struct hr_slice halves[] = {{{0}, 2000}, {{1}, 2000}};
+    const struct hr_slice halves[] = {{{0}, 2000, 0}, {{1}, 2000, 0}};
     if (view->state[job] != HR_JOB_WAITING || hr_cluster_free_milli(view->cluster, (hr_pool){0}) < 4000) continue;
     enum hr_status status = start_on(plan, job, halves, 2);
     if (status != HR_OK) return status;

@@ -160,7 +160,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 static int64_t seen_done_us;
 
 static enum hr_status start_in(struct hr_plan *plan, uint32_t pool) {
-  struct hr_slice slice = {{pool}, 8000};
+  struct hr_slice slice = {{pool}, 8000, 0};
   struct hr_placement placement = {{pool}, 1, &slice};
   return hr_plan_start(plan, (hr_job){0}, &placement, HR_REASON_IN_ORDER);
 }

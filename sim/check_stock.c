@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sim/check_stock.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_cluster *cluster) {
+  *use = (struct hr__stock_use){0};
+  const struct hr_stock *stock = cluster->stock;
+  if (!stock) return HR_OK;
+  size_t n_nodes = (size_t)stock->n_nodes + 1, n_gpus = n_nodes * stock->most_gpus + 1;
+  use->cpu_milli = calloc(n_nodes, sizeof *use->cpu_milli);
+  use->mem_mib = calloc(n_nodes, sizeof *use->mem_mib);
+  use->gpu_milli = calloc(n_gpus, sizeof *use->gpu_milli);
+  use->gpu_mem_mib = calloc(n_gpus, sizeof *use->gpu_mem_mib);
+  return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
+}
+
+void hr__stock_use_finish(struct hr__stock_use *use) {
+  free(use->cpu_milli);
+  free(use->mem_mib);
+  free(use->gpu_milli);
+  free(use->gpu_mem_mib);
+}
+
+void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *cluster, hr_job job,
+                       const struct hr_placement *placement) {
+  const struct hr_stock *stock = cluster->stock;
+  if (!stock) return;
+  const struct hr_request *request = &cluster->requests.of[cluster->requests.number[job.id]];
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
+    struct hr_slice slice = placement->slices[i];
+    use->cpu_milli[slice.node.id] += request->cpu_milli;
+    use->mem_mib[slice.node.id] += request->mem_mib;
+    for (uint32_t gpu = 0; gpu < stock->most_gpus; gpu++) {
+      if (!(slice.gpus >> gpu & 1)) continue;
+      use->gpu_milli[(size_t)slice.node.id * stock->most_gpus + gpu] += slice.gpu_milli / request->gpus;
+      use->gpu_mem_mib[(size_t)slice.node.id * stock->most_gpus + gpu] += request->gpu_mem_mib;
+    }
+  }
+}
+
+static const char *check_gpu(const struct hr_stock *stock, const struct hr__stock_use *use, size_t gpu,
+                             const struct hr_pool_spec *spec) {
+  if (use->gpu_milli[gpu] + stock->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "what is free of a GPU differs";
+  if (spec->gpu_mem_mib && use->gpu_mem_mib[gpu] + stock->gpu_mem_mib[gpu] != spec->gpu_mem_mib)
+    return "the free memory of a GPU differs";
+  return NULL;
+}
+
+static const char *check_node(const struct hr_stock *stock, const struct hr__stock_use *use, uint32_t node,
+                              const struct hr_pool_spec *spec) {
+  if (spec->cpu_milli_per_node && use->cpu_milli[node] + stock->cpu_milli[node] != spec->cpu_milli_per_node)
+    return "the free CPU differs";
+  if (spec->mem_mib_per_node && use->mem_mib[node] + stock->mem_mib[node] != spec->mem_mib_per_node)
+    return "the free memory differs";
+  for (uint32_t i = 0; i < spec->gpus_per_node; i++) {
+    size_t gpu = (size_t)node * stock->most_gpus + i;
+    const char *fault = check_gpu(stock, use, gpu, spec);
+    if (fault) return fault;
+  }
+  return NULL;
+}
+
+const char *hr__stock_use_check(const struct hr__stock_use *use, const struct hr_cluster *cluster, uint32_t *node) {
+  for (uint32_t i = 0; cluster->stock && i < cluster->n_pools; i++) {
+    const struct hr__pool *pool = &cluster->pools[i];
+    for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++) {
+      const char *fault = check_node(cluster->stock, use, *node, pool->spec);
+      bool is_up = hr_cluster_node_state(cluster, (hr_node){*node}) == HR_NODE_UP;
+      if (!fault && cluster->stock->closed[*node] == is_up) fault = "it is closed or not at odds with its state";
+      if (fault) return fault;
+    }
+  }
+  return NULL;
+}
