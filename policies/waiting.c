@@ -12,17 +12,26 @@
 
 #include "policies/waiting_lanes.h"
 
+static bool init_warden(struct hr__waiting *waiting, const struct hr__warden *warden) {
+  if (!warden) return true;
+  uint32_t n_bars = hr__bar_number(warden->n_places, HR__BAR_FULL) + 1;
+  waiting->warden = *warden;
+  waiting->owned = hr_arena_alloc(waiting->arena, warden->n_owners * sizeof(*waiting->owned));
+  waiting->closed = hr_arena_alloc(waiting->arena, n_bars * sizeof *waiting->closed);
+  for (uint32_t i = 0; i < n_bars && waiting->closed; i++)
+    waiting->closed[i] = (struct hr_job_tree){.store = waiting->store};
+  return waiting->owned && waiting->closed;
+}
+
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
-                                hr__full_key *full_key, hr__is_held *is_held, uint32_t n_stoppers, void *self) {
-  *waiting = (struct hr__waiting){.arena = arena, .full_key = full_key, .is_held = is_held, .self = self};
+                                hr__full_key *full_key, const struct hr__warden *warden, void *self) {
+  *waiting = (struct hr__waiting){.arena = arena, .full_key = full_key, .self = self};
   waiting->store = hr_tree_store_create(arena);
-  if (!waiting->store) return HR_NO_MEMORY;
+  if (!waiting->store || !init_warden(waiting, warden)) return HR_NO_MEMORY;
   if (!hr__has_lanes(waiting)) return HR_OK;
   waiting->lane_of = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *waiting->lane_of);
   waiting->key_of = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *waiting->key_of);
-  waiting->n_stoppers = n_stoppers;
-  waiting->parked_for = hr_arena_alloc(arena, ((size_t)n_stoppers + 1) * sizeof(*waiting->parked_for));
-  return waiting->lane_of && waiting->key_of && waiting->parked_for ? HR_OK : HR_NO_MEMORY;
+  return waiting->lane_of && waiting->key_of ? HR_OK : HR_NO_MEMORY;
 }
 
 static bool key_is_before(void *self, uint32_t a, uint32_t b) {
@@ -47,13 +56,16 @@ static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, 
       hr__roomy(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
   waiting->active =
       hr__roomy(arena, waiting->active, waiting->n_shapes, &waiting->active_capacity, sizeof *waiting->active);
+  waiting->aside =
+      hr__roomy(arena, waiting->aside, waiting->n_shapes, &waiting->aside_capacity, sizeof *waiting->aside);
   struct hr__shape *shape = hr_arena_alloc(arena, sizeof *shape);
-  if (!waiting->shapes || !waiting->active || !shape) return NULL;
+  if (!waiting->shapes || !waiting->active || !waiting->aside || !shape) return NULL;
   *shape = (struct hr__shape){.gpus = gpus,
                               .accept_class = accept_class,
                               .number = waiting->n_shapes,
                               .lanes.store = waiting->store,
-                              .active_at = HR_NONE,
+                              .preferred.store = waiting->store,
+                              .active_at = {HR_NONE, HR_NONE},
                               .race = {.arena = arena, .is_before = key_is_before, .self = waiting}};
   if (!hr__has_lanes(waiting) && !(shape->only = make_lane(waiting, shape, 0))) return NULL;
   if (!hr__pair_map_add(&waiting->shape_numbers, arena, (struct hr__pair){gpus, accept_class}, waiting->n_shapes))
@@ -91,9 +103,9 @@ static uint32_t number_of_part(struct hr__waiting *waiting, uint64_t part) {
 }
 
 /* The number of the lane in the shape; HR_NONE: out of memory. */
-static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, uint64_t name, uint64_t part) {
-  uint32_t part_number = number_of_part(waiting, part);
-  struct hr__pair pair = {name, (uint64_t)shape->number << 32 | part_number};
+static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__ticket *ticket) {
+  uint32_t part_number = number_of_part(waiting, ticket->part);
+  struct hr__pair pair = {ticket->lane, (uint64_t)shape->number << 32 | part_number};
   if (part_number == HR_NONE) return HR_NONE;
   uint32_t number = hr__pair_map_find(&waiting->lane_numbers, pair);
   if (number != HR_NONE) return number;
@@ -101,10 +113,11 @@ static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, u
       hr__roomy(waiting->arena, waiting->lanes, waiting->n_lanes, &waiting->lanes_capacity, sizeof(*waiting->lanes));
   waiting->active_lanes = hr__roomy(waiting->arena, waiting->active_lanes, waiting->n_lanes,
                                     &waiting->active_lanes_capacity, sizeof(*waiting->active_lanes));
-  struct hr__lane *lane = make_lane(waiting, shape, name);
+  struct hr__lane *lane = make_lane(waiting, shape, ticket->lane);
   if (!waiting->lanes || !waiting->active_lanes || !lane ||
       !hr__pair_map_add(&waiting->lane_numbers, waiting->arena, pair, waiting->n_lanes))
     return HR_NONE;
+  lane->owner = ticket->owner;
   waiting->lanes[waiting->n_lanes] = lane;
   return link_namesake(waiting, waiting->n_lanes) ? waiting->n_lanes++ : HR_NONE;
 }
@@ -113,18 +126,15 @@ static uint32_t lane_for(struct hr__waiting *waiting, struct hr__shape *shape, u
 
 static enum hr_status add_to_lane(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__ticket *ticket,
                                   struct hr_job_entry entry) {
-  uint32_t number = lane_for(waiting, shape, ticket->lane, ticket->part);
+  uint32_t number = lane_for(waiting, shape, ticket);
   if (number == HR_NONE) return HR_NO_MEMORY;
   struct hr__lane *lane = waiting->lanes[number];
   bool was = lane->jobs.count > 0;
   if (!hr_job_tree_insert(&lane->jobs, entry)) return HR_NO_MEMORY;
   waiting->lane_of[entry.job.id] = number;
   waiting->key_of[entry.job.id] = entry.key;
-  bool is_first = !was || hr__entry_before(entry, lane->head);
-  if (is_first) lane->head = entry;
-  enum hr_status status = hr__lane_relist(waiting, lane, was);
-  /* Another first job may not be held back. */
-  return status == HR_OK && is_first && lane->parked_at ? hr__lane_unpark(waiting, lane) : status;
+  if (!was || hr__entry_before(entry, lane->head)) lane->head = entry;
+  return hr__lane_relist(waiting, lane, was);
 }
 
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket) {
@@ -133,7 +143,7 @@ enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__tic
   struct hr_job_entry entry = {ticket->key, ticket->job, ticket->value};
   if (hr__has_lanes(waiting)) return add_to_lane(waiting, shape, ticket, entry);
   if (!hr_job_tree_insert(&shape->only->jobs, entry)) return HR_NO_MEMORY;
-  if (shape->active_at == HR_NONE || hr__entry_before(entry, shape->head)) shape->head = entry;
+  if (shape->active_at[0] == HR_NONE || hr__entry_before(entry, shape->head)) shape->head = entry;
   hr__shape_activate(waiting, shape);
   return HR_OK;
 }

@@ -7,7 +7,7 @@
 
 /* Lists a lane anew if its key has grown by itself; the search then begins again. */
 static bool moves_back(struct hr__waiting *waiting, struct hr__lane *lane, struct hr_job_entry *from) {
-  if (!waiting->keys_grow || hr__lane_listing(waiting, lane).key == lane->listed.key) return false;
+  if (!hr__lane_has_grown(waiting, lane)) return false;
   waiting->failed = waiting->failed || hr__lane_relist(waiting, lane, true) != HR_OK;
   *from = (struct hr_job_entry){HR__BEFORE_ALL, {0}, 0};
   return !waiting->failed;
@@ -44,23 +44,63 @@ static bool next_in_race(const struct hr__waiting *waiting, const struct hr__sha
   return finding.found;
 }
 
-bool hr__waiting_next(struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
-                      int64_t bound, struct hr_job_entry *entry) {
+/* The lane's first job within the bound, if it comes before what was found. */
+static void look_in_lane(const struct hr__waiting *waiting, const struct hr__lane *lane, struct finding *finding) {
+  struct hr_job_entry first;
+  if (!hr_job_tree_next(&lane->jobs, HR__BEFORE_ALL, (hr_job){0}, finding->bound, &first)) return;
+  hr__make_full(waiting, lane, &first);
+  if (!finding->found || hr__entry_before(first, *finding->entry)) *finding->entry = first;
+  finding->found = true;
+}
+
+/* The next lane after `listed` in which a job could come before what was found; NULL: none. */
+static struct hr__lane *next_to_look_in(const struct hr__waiting *waiting, const struct hr_job_tree *lanes,
+                                        const struct finding *finding, struct hr_job_entry *listed) {
+  if (!hr_job_tree_next(lanes, listed->key, listed->job, finding->bound, listed)) return NULL;
+  if (finding->found && !hr__entry_before(*listed, *finding->entry)) return NULL;
+  return hr__lane_listed(waiting, *listed);
+}
+
+/* Lanes that another one stands for. */
+static void look_in_groups(const struct hr__waiting *waiting, const struct hr__shape *shape, struct finding *finding) {
+  for (const struct hr__group *group = shape->spoken_for; group; group = group->next_in_shape) {
+    struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
+    const struct hr__lane *lane;
+    struct hr__bar bar;
+    if (!hr__group_has_room(waiting, group)) continue;
+    while ((lane = next_to_look_in(waiting, &group->lanes, finding, &listed))) {
+      bool held = hr__lane_is_held(waiting, lane, &bar);
+      if (held && hr__group_is_held(group, &bar)) break;
+      if (!held) look_in_lane(waiting, lane, finding);
+    }
+  }
+}
+
+/* Lanes that are listed. Those that are found to be held back are taken out of the way. */
+static bool look_in_list(struct hr__waiting *waiting, const struct hr__shape *shape, struct finding *finding) {
+  struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
+  struct hr__lane *lane;
+  struct hr__bar bar;
+  while ((lane = next_to_look_in(waiting, &shape->lanes, finding, &listed))) {
+    if (moves_back(waiting, lane, &listed)) continue;
+    if (!hr__lane_is_held(waiting, lane, &bar))
+      look_in_lane(waiting, lane, finding);
+    else if (hr__lane_park(waiting, lane, &bar) != HR_OK)
+      return false;
+  }
+  return true;
+}
+
+bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
+                      struct hr_job_entry *entry) {
   if (!hr__has_lanes(waiting)) return hr_job_tree_next(&shape->only->jobs, last.key, last.job, bound, entry);
   if (hr__is_race(waiting)) return next_in_race(waiting, shape, bound, entry);
-  bool found = false;
-  struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0}, first;
-  while (hr_job_tree_next(&shape->lanes, listed.key, listed.job, bound, &listed)) {
-    if (found && !hr__entry_before(listed, *entry)) break; /* nor then is any of the jobs of this lane or a later one */
-    struct hr__lane *lane = hr__lane_listed(waiting, listed);
-    if (moves_back(waiting, lane, &listed)) found = false;
-    if (listed.key == HR__BEFORE_ALL || hr__lane_is_held(waiting, lane)) continue;
-    if (!hr_job_tree_next(&lane->jobs, HR__BEFORE_ALL, (hr_job){0}, bound, &first)) continue;
-    hr__make_full(waiting, lane, &first);
-    if (!found || hr__entry_before(first, *entry)) *entry = first;
-    found = true;
-  }
-  return found;
+  struct finding finding = {waiting, bound, entry, false};
+  bool ok = !waiting->keys_grow || hr__shape_spread(waiting, shape) == HR_OK;
+  look_in_groups(waiting, shape, &finding);
+  ok = ok && look_in_list(waiting, shape, &finding);
+  waiting->failed = waiting->failed || !ok;
+  return finding.found;
 }
 
 /* ---- Walks ------------------------------------------------------------------------------------------ */
@@ -95,7 +135,8 @@ static void look_for_next(const struct hr__waiting *waiting, struct hr__walk *wa
   while (hr__has_lanes(waiting) &&
          hr_job_tree_next(&walk->shape->lanes, walk->came.key, walk->came.job, INT64_MAX, &walk->came)) {
     struct hr__lane *lane = hr__lane_listed(waiting, walk->came);
-    if (lane->walk == walk->number || hr__lane_is_held(waiting, lane)) continue;
+    struct hr__bar bar;
+    if (lane->walk == walk->number || hr__lane_is_held(waiting, lane, &bar)) continue;
     walk->next = lane;
     walk->next_entry = cursor_at(waiting, lane, lane->head).entry;
     return;
@@ -125,22 +166,26 @@ static bool stand(struct hr__waiting *waiting, struct hr__walk *walk) {
   return walk->n_cursors > 0;
 }
 
-/* Where keys grow by themselves a lane may be listed before others that now come before it: all are listed anew, and
-   those that move back are come by twice. */
-static bool list_all_anew(struct hr__waiting *waiting, struct hr__shape *shape) {
+/* All lanes that may be walked are listed, as they stand now. Where keys grow by themselves a lane may have been listed
+   before others that come before it by now; those that move back are come by twice. */
+static bool list_all(struct hr__waiting *waiting, struct hr__shape *shape) {
   struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
+  if (hr__shape_spread(waiting, shape) != HR_OK) return false;
   while (waiting->keys_grow && hr_job_tree_next(&shape->lanes, listed.key, listed.job, INT64_MAX, &listed))
     if (hr__lane_relist(waiting, hr__lane_listed(waiting, listed), true) != HR_OK) return false;
   return true;
 }
 
 bool hr__walk_begin(struct hr__waiting *waiting, struct hr__shape *shape, struct hr__walk *walk) {
-  waiting->failed = waiting->failed || !list_all_anew(waiting, shape);
   *walk = (struct hr__walk){.shape = shape, .came = {HR__BEFORE_ALL, {0}, 0}, .number = ++waiting->n_walks};
   if (!hr__has_lanes(waiting)) {
     walk->next = shape->only;
     walk->next_entry = shape->head;
     return stand(waiting, walk);
+  }
+  if (!list_all(waiting, shape)) {
+    walk->shape = NULL;
+    return false;
   }
   look_for_next(waiting, walk);
   return stand(waiting, walk);
@@ -179,5 +224,6 @@ bool hr__walk_has(const struct hr__walk *walk, int64_t bound) {
 }
 
 bool hr__walk_is_held(const struct hr__waiting *waiting, const struct hr__walk *walk) {
-  return hr__lane_is_held(waiting, walk->shape->cursors[0].lane);
+  struct hr__bar bar;
+  return hr__lane_is_held(waiting, walk->shape->cursors[0].lane, &bar);
 }
