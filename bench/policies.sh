@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the orders of the `queue` policy cost: a million jobs under each, and the time of a pass against the number of jobs
-# that wait, 10 to 1,000,000.
+# What the orders of the `queue` policy cost: a million jobs under each, the time of a pass against the number of jobs that
+# wait, 10 to 1,000,000, and the time of a job under quotas against the number of tenants, 10 to 10,000.
 #
-#   policies.sh BUILD      ROUNDS=3, MOST_WAITING=1000000, PART=both (million, length) and BENCH_DATA=BUILD/bench-data
-#                          unless set
+#   policies.sh BUILD      ROUNDS=3, MOST_WAITING=1000000, PART=all (million, length, tenants) and
+#                          BENCH_DATA=BUILD/bench-data unless set
 set -eu
 
 build=$1
@@ -138,8 +138,7 @@ pass_us() {
   awk -v short="$short" -v long="$long" -v passes="$((2 * (come - 100)))" 'BEGIN { print 1e6 * (long - short) / passes }'
 }
 
-# curve LABEL NAME-SUFFIX OPTION...: one row of the table, and whether it is flat or logarithmic: six doublings of the
-# logarithm's argument by ten may make it so many times longer, caches that no longer hold the queue included.
+# curve LABEL NAME-SUFFIX OPTION...: one row of the table.
 curve() {
   label=$1 suffix=$2
   shift 2
@@ -147,7 +146,13 @@ curve() {
   for waiting in $lengths; do
     values="$values $(pass_us "waiting-$waiting$suffix" "$@")"
   done
-  echo "$label $values" | awk -v most="$most_times" '{
+  verdict "$label" "$values"
+}
+
+# verdict LABEL VALUES: a row, and whether it is flat or logarithmic: six times ten times as much may make it so many times
+# longer, caches that no longer hold all included.
+verdict() {
+  echo "$1 $2" | awk -v most="$most_times" '{
     printf "%-14s", $1
     for (i = 2; i <= NF; i++) printf " %9.2f", $i
     base = $2 > 0.25 ? $2 : 0.25
@@ -187,10 +192,51 @@ against_length() {
   curve fifo-quotas -quotas --set policy.backfill=skip
 }
 
+# ---- A job against the tenants ------------------------------------------------------------------------------------------
+
+# quotas KIND TENANTS: nobody is limited, or each tenant has at most, or is guaranteed, an equal part of 1,000 GPUs.
+quotas() {
+  part=$(awk -v tenants="$2" 'BEGIN { printf "%.3f", 1000 / tenants }')
+  case $1 in
+    caps) echo "\"default\": { \"max_gpus\": $(awk -v part="$part" 'BEGIN { print part < 16 ? 16 : part }') }" ;;
+    guarantees) echo "\"default\": { \"guaranteed_gpus\": $part }" ;;
+    cohorts)
+      echo '"cohorts": [ { "name": "all", "max_share": 0.8 }, { "name": "most", "parent": "all", "max_share": 0.7 } ],'
+      echo "\"default\": { \"cohort\": \"most\", \"guaranteed_gpus\": $(awk -v part="$part" 'BEGIN { print part / 2 }') }"
+      ;;
+  esac
+}
+
+against_tenants() {
+  workload='--seed 1 --gpus-per-node 8 --median-s 1800 --sigma 1.2 --diurnal 0 --count 200000 --nodes 128 --load 1.05'
+  numbers='10 100 1000 10000'
+  for tenants in $numbers; do
+    generate "tenants-$tenants" --tenants "$tenants" --users "$tenants"
+  done
+  echo
+  echo "microseconds a job, with so many tenants; 200,000 jobs, 128 x 8 GPUs, a load of 1.05, backfill skip"
+  printf '%-14s' quotas
+  # shellcheck disable=SC2086
+  printf ' %9d' $numbers
+  printf '  %7s\n' times
+  for kind in no-limits caps guarantees cohorts; do
+    values=
+    for tenants in $numbers; do
+      name=tenants-$tenants
+      echo "{ \"name\": \"$name\", \"trace\": { \"file\": \"$name.csv\" }, \"quotas\": { $(quotas "$kind" "$tenants") }," \
+        '"cluster": { "pools": [ { "name": "gpus", "gpu": "A100-80", "nodes": 128, "gpus_per_node": 8 } ] },' \
+        '"policy": { "name": "queue", "backfill": "skip", "placement": "pool" } }' >"$data/$name.json"
+      values="$values $(sim_s "$name" 1e10 | awk '{ print 5 * $1 }')"
+    done
+    verdict "$kind" "$values"
+  done
+}
+
 failed=0
-case ${PART:-both} in
+case ${PART:-all} in
   million) million ;;
   length) against_length ;;
-  *) million && against_length ;;
+  tenants) against_tenants ;;
+  *) million && against_length && against_tenants ;;
 esac
 exit "$failed"

@@ -19,7 +19,7 @@ struct candidate {
 };
 
 /* The shape's next job after `last` that may start now, by the rule above. */
-static bool next_in_shape(struct hr__queue *queue, const struct hr__shape *shape, const struct hr__shape *head,
+static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, const struct hr__shape *head,
                           struct hr_job_entry last, int64_t reserved_us, int64_t now_us, struct hr_job_entry *entry) {
   struct hr_job_entry first;
   struct hr_placement placement;

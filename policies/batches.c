@@ -108,7 +108,7 @@ static enum hr_status walk_on(struct hr__batches *batches, struct hr__walk *walk
 static enum hr_status walk_batch(struct hr__batches *batches) {
   struct hr_job_entry next;
   struct hr__walk *walk = first_walk(batches, &next);
-  bool one_by_one = batches->waiting->is_held != NULL, held = hr__walk_is_held(batches->waiting, walk), ended;
+  bool one_by_one = batches->waiting->warden.is_held != NULL, held = hr__walk_is_held(batches->waiting, walk), ended;
   int64_t value = walk->entry.value;
   enum hr_status status;
   if (!batches->remembers) batches->n_known = batches->n_jobs = 0;

@@ -2,6 +2,7 @@
 /* What happens to jobs and nodes, told to the parts of the queue policy; and the moves that all of them use. */
 
 #include "policies/dispatch.h"
+#include "policies/quota.h"
 
 void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener) {
   queue->listeners[queue->n_listeners++] = listener;
@@ -16,7 +17,7 @@ enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *
   if (queue->waiting.failed) return HR_NO_MEMORY;
   if (queue->frozen) return HR_OK;
   enum hr_status status = queue->order->refresh ? queue->order->refresh(queue, view) : HR_OK;
-  return status == HR_OK ? hr__waiting_park(&queue->waiting) : status;
+  return status == HR_OK ? hr__waiting_find_first(&queue->waiting) : status;
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
@@ -26,6 +27,7 @@ static struct hr__ticket ticket_for(struct hr__queue *queue, const struct hr_vie
   uint32_t tenant = queue->quota ? hr__tenant(queue, job) : 0;
   uint32_t priority = queue->parted ? (uint32_t)queue->trace->priority[job.id] : 0;
   ticket.part = (uint64_t)tenant << 32 | priority;
+  ticket.owner = hr__quota_owner(queue, job);
   if (queue->order->lane) ticket.lane = queue->order->lane(queue, job);
   if (queue->backfill->value) ticket.value = queue->backfill->value(queue->trace, job);
   if (!queue->backfill->by_shape) return ticket;

@@ -83,7 +83,7 @@ static enum hr_status rank_by_use(struct hr__queue *queue) {
   struct fairness *fairness = queue->order_state;
   bool only_grown = fairness->moment_us == fairness->shares.moment_us && !queue->preemptor;
   fairness->moment_us = fairness->shares.moment_us;
-  if (only_grown) return hr__waiting_look_again(&queue->waiting);
+  if (only_grown) return hr__waiting_find_first(&queue->waiting);
   return hr__waiting_rerank_all(&queue->waiting);
 }
 

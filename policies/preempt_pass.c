@@ -31,15 +31,24 @@ static void consider_shape(const struct hr__queue *queue, struct hr__shape *shap
   if (lane) consider(next, shape, lane->listed, lane);
 }
 
+/* Lanes that are parked come in order, too: those whose turn it is, and those behind the first job of a shape that was
+   refused. */
+static bool may_be_next(const struct hr__queue *queue, const struct hr__lane *lane) {
+  const struct hr__shape *shape = lane->shape;
+  uint32_t pass = queue->preemptor->n_passes;
+  if (lane->refused == pass) return false;
+  if (hr__quota_is_turn(queue, lane->head.job)) return true;
+  bool is_active = shape->active_at[queue->waiting.preferred_only] != HR_NONE;
+  return is_active && shape->refused == pass && hr__entry_before(shape->head, lane->listed);
+}
+
 static struct next next_in_order(struct hr__queue *queue) {
   const struct hr__waiting *waiting = &queue->waiting;
-  uint32_t pass = queue->preemptor->n_passes;
   struct next next = {0};
   for (uint32_t i = 0; i < waiting->n_active; i++) consider_shape(queue, hr__active_shape(waiting, i), &next);
   for (uint32_t i = 0; i < waiting->n_parked; i++) {
     struct hr__lane *lane = waiting->parked[i];
-    if (lane->refused != pass && lane->jobs.count && hr__quota_is_turn(queue, lane->head.job))
-      consider(&next, lane->shape, lane->listed, lane);
+    if (may_be_next(queue, lane)) consider(&next, lane->shape, lane->listed, lane);
   }
   return next;
 }

@@ -80,9 +80,10 @@ static int64_t same_key(void *self, const struct hr__lane *lane, struct hr_job_e
 static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env) {
   hr__full_key *full_key = queue->order->full_key;
   if ((env->quotas || queue->parted) && !full_key) full_key = same_key;
-  hr__is_held *is_held = env->quotas ? hr__quota_holds : NULL;
-  enum hr_status status = hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key, is_held,
-                                           env->jobs->tenants.count, queue);
+  struct hr__warden warden = {0};
+  if (queue->quota) warden = hr__quota_warden(queue);
+  enum hr_status status =
+      hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key, queue->quota ? &warden : NULL, queue);
   queue->waiting.keys_grow = queue->order->keys_only_grow;
   return status;
 }
@@ -91,8 +92,8 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
   if (!queue->placer) return HR_NO_MEMORY;
   queue->parted = is_parted(queue, env);
+  if (env->quotas && !hr__quota_create(queue, env)) return HR_NO_MEMORY;
   enum hr_status status = create_waiting(queue, env);
-  if (status == HR_OK && env->quotas && !hr__quota_create(queue, env)) status = HR_NO_MEMORY;
   if (status == HR_OK && queue->order->create) status = queue->order->create(queue, env, error);
   if (status != HR_OK) return status;
   if (queue->order->listener) hr__queue_listen(queue, queue->order->listener);
@@ -164,19 +165,26 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   return status == HR_OK && queue->waiting.n_active ? backfill->pass(queue, view, plan) : status;
 }
 
+/* Those within their guarantees. `blocked`: nobody may pass those that are left. */
+static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                      bool *blocked) {
+  bool strict = !queue->backfill->by_shape;
+  enum hr_status status = hr__waiting_prefer(&queue->waiting, true);
+  if (status == HR_OK) status = pass(queue, view, plan, strict ? queue->backfill : &hr__backfill_skip);
+  *blocked = strict && queue->waiting.n_active > 0;
+  return status == HR_OK ? hr__waiting_prefer(&queue->waiting, false) : status;
+}
+
 /* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
 static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  bool strict = !queue->backfill->by_shape;
-  if (!hr__quota_guarantees(queue)) {
-    enum hr_status parked = hr__waiting_park(&queue->waiting);
-    return parked == HR_OK ? pass(queue, view, plan, queue->backfill) : parked;
-  }
-  enum hr_status status = hr__quota_guaranteed_only(queue, true);
-  if (status == HR_OK) status = pass(queue, view, plan, strict ? queue->backfill : &hr__backfill_skip);
-  bool blocked = strict && queue->waiting.n_active > 0;
-  if (status == HR_OK) status = hr__quota_guaranteed_only(queue, false);
-  if (queue->preemptor && hr__preemption_holds(queue)) return status;
-  return status == HR_OK && !blocked ? pass(queue, view, plan, queue->backfill) : status;
+  bool any_guaranteed = queue->waiting.n_aside > 0 || queue->preemptor, blocked = false;
+  enum hr_status status = HR_OK;
+  if (hr__quota_guarantees(queue) && any_guaranteed)
+    status = pass_guaranteed(queue, view, plan, &blocked);
+  else
+    status = hr__waiting_find_first(&queue->waiting);
+  if (status != HR_OK || blocked || (queue->preemptor && hr__preemption_holds(queue))) return status;
+  return pass(queue, view, plan, queue->backfill);
 }
 
 /* What is free, or comes free, may be promised to one job. */

@@ -1,39 +1,56 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Quotas in the queue policy. Jobs within their tenants' guarantees go before those that would borrow, whatever the
- * order (as in Kueue, pkg/scheduler). Each tenant's jobs have lanes of their own; a lane whose tenant may not use as
- * much more now is parked, and holds nobody else back. What is released may be anybody's to use, so after each stop all
- * lanes are looked at again.
+ * order (as in Kueue, pkg/scheduler). Each tenant's jobs have lanes of their own; those within guarantees are
+ * preferred. A lane whose tenant may not use as much more now is parked, and holds nobody else back. It waits at the
+ * node of the tree that stops it; what is released makes room at the tenant's own node and at those above.
  */
 
 #include "policies/quota.h"
-
-#include <string.h>
+#include "policies/quota_tree.h"
 
 struct hr__quota {
   struct hr_quota_tree *tree;
-  uint64_t *own_limit_milli; /* by tenant: what it may use however much others leave */
-  bool guarantees;           /* somebody is guaranteed something */
-  bool guaranteed_only;      /* jobs that would borrow are held back */
+  uint32_t n_tenants;
+  bool guarantees; /* somebody is guaranteed something */
 };
 
 static uint64_t milli_of(const struct hr__queue *queue, hr_job job) {
   return (uint64_t)hr__gpus(queue, job) * 1000;
 }
 
-/* A tenant at a limit of its own is not helped by what others give back. */
-bool hr__quota_holds(void *self, const struct hr__lane *lane, uint32_t *until) {
-  const struct hr__queue *queue = self;
-  const struct hr__quota *quota = queue->quota;
-  hr_job job = lane->head.job;
+uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
   uint32_t tenant = hr__tenant(queue, job);
-  *until = HR_NONE;
-  if (!hr__quota_is_turn(queue, job)) return true;
-  if (hr__quota_allows(queue, job)) return false;
-  bool at_own_limit = tenant != HR_NONE && !quota->guaranteed_only &&
-                      hr_quota_tree_used(quota->tree, tenant) + milli_of(queue, job) > quota->own_limit_milli[tenant];
-  if (at_own_limit) *until = tenant;
-  return true;
+  if (!queue->quota) return 0;
+  return tenant < queue->quota->n_tenants ? tenant : queue->quota->n_tenants;
+}
+
+static bool is_held(void *self, const struct hr__lane *lane, struct hr__bar *bar) {
+  const struct hr__queue *queue = self;
+  uint64_t milli = milli_of(queue, lane->head.job);
+  return milli > 0 && hr__quota_tree_is_barred(queue->quota->tree, hr__tenant(queue, lane->head.job), milli, bar);
+}
+
+static int64_t room(void *self, uint32_t place, enum hr__bar_kind kind) {
+  const struct hr__queue *queue = self;
+  return hr__quota_tree_room(queue->quota->tree, place, kind);
+}
+
+static bool is_guaranteed(const struct hr__queue *queue, hr_job job) {
+  return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job));
+}
+
+static bool is_preferred(void *self, const struct hr__lane *lane) {
+  return is_guaranteed(self, lane->head.job);
+}
+
+struct hr__warden hr__quota_warden(const struct hr__queue *queue) {
+  const struct hr__quota *quota = queue->quota;
+  return (struct hr__warden){.is_held = is_held,
+                             .room = room,
+                             .is_preferred = quota->guarantees ? is_preferred : NULL,
+                             .n_places = hr__quota_tree_places(quota->tree),
+                             .n_owners = quota->n_tenants + 1};
 }
 
 bool hr__quota_guarantees(const struct hr__queue *queue) {
@@ -41,16 +58,7 @@ bool hr__quota_guarantees(const struct hr__queue *queue) {
 }
 
 bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
-  const struct hr__quota *quota = queue->quota;
-  if (!quota || !quota->guaranteed_only) return true;
-  return !hr_quota_tree_borrows(quota->tree, hr__tenant(queue, job), milli_of(queue, job));
-}
-
-/* Lanes that were held back are looked at again: where all shapes are one queue, a smaller job may have come first. */
-enum hr_status hr__quota_guaranteed_only(struct hr__queue *queue, bool on) {
-  queue->quota->guaranteed_only = on;
-  enum hr_status status = hr__waiting_unpark(&queue->waiting);
-  return status == HR_OK ? hr__waiting_park(&queue->waiting) : status;
+  return !queue->waiting.preferred_only || is_guaranteed(queue, job);
 }
 
 bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
@@ -79,41 +87,48 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   return hr__queue_give_up(queue, job, HR_REASON_OVER_QUOTA) ? HR_OK : HR_NO_MEMORY;
 }
 
+static enum hr_status usage_changed(struct hr__queue *queue, hr_job job) {
+  if (!queue->quota->guarantees) return HR_OK;
+  return hr__waiting_prefer_anew(&queue->waiting, hr__quota_owner(queue, job));
+}
+
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   (void)view;
   (void)placement;
   hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job));
-  return HR_OK;
+  return usage_changed(queue, job);
+}
+
+/* What is given back may be used by all below the places that it was counted at. */
+static enum hr_status loosen(struct hr__queue *queue, uint32_t tenant) {
+  const struct hr_quota_tree *tree = queue->quota->tree;
+  struct hr__waiting *waiting = &queue->waiting;
+  enum hr_status status = hr__waiting_loosen(waiting, HR_NONE, HR__BAR_FULL);
+  for (uint32_t place = hr__quota_tree_place(tree, tenant); place != HR_NONE && status == HR_OK;
+       place = hr__quota_tree_above(tree, place)) {
+    status = hr__waiting_loosen(waiting, place, HR__BAR_FULL);
+    if (status == HR_OK) status = hr__waiting_loosen(waiting, place, HR__BAR_LESS_SPARE);
+  }
+  return status;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
-  hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, event->job), milli_of(queue, event->job));
-  return hr__waiting_unpark_for(&queue->waiting, hr__tenant(queue, event->job));
+  uint32_t tenant = hr__tenant(queue, event->job);
+  hr_quota_tree_give(queue->quota->tree, tenant, milli_of(queue, event->job));
+  enum hr_status status = usage_changed(queue, event->job);
+  if (status == HR_OK && hr__quota_tree_keeps(queue->quota->tree, tenant))
+    status = hr__waiting_release(&queue->waiting, hr__quota_owner(queue, event->job));
+  return status == HR_OK ? loosen(queue, tenant) : status;
 }
 
 static const struct hr__listener listener = {.job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops};
 
-static uint64_t own_limit(const struct hr_quota_node *node) {
-  uint64_t borrowed = node->borrow_milli == HR_NO_LIMIT ? HR_NO_LIMIT : node->guaranteed_milli + node->borrow_milli;
-  return borrowed < node->max_milli ? borrowed : node->max_milli;
-}
-
-static bool read_limits(struct hr__quota *quota, const struct hr_policy_env *env) {
-  const struct hr_quota_spec *spec = env->quotas;
-  uint32_t n_tenants = env->jobs->tenants.count;
-  quota->own_limit_milli = hr_arena_alloc(env->arena, ((size_t)n_tenants + 1) * sizeof *quota->own_limit_milli);
-  if (!quota->own_limit_milli) return false;
-  quota->guarantees = spec->fallback.guaranteed_milli > 0;
-  for (uint32_t t = 0; t < n_tenants; t++) quota->own_limit_milli[t] = own_limit(&spec->fallback);
-  for (uint32_t i = 0; i < spec->n_nodes; i++) {
-    quota->guarantees = quota->guarantees || spec->nodes[i].guaranteed_milli > 0;
-    for (uint32_t t = 0; t < n_tenants && spec->nodes[i].is_tenant; t++)
-      if (strcmp(spec->nodes[i].name, env->jobs->tenants.text[t]) == 0)
-        quota->own_limit_milli[t] = own_limit(&spec->nodes[i]);
-  }
-  return true;
+static bool any_guaranteed(const struct hr_quota_spec *spec) {
+  for (uint32_t i = 0; i < spec->n_nodes; i++)
+    if (spec->nodes[i].guaranteed_milli > 0) return true;
+  return spec->fallback.guaranteed_milli > 0;
 }
 
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) {
@@ -124,7 +139,8 @@ bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) 
   }
   queue->quota = hr_arena_alloc(env->arena, sizeof *queue->quota);
   if (!queue->quota) return false;
+  *queue->quota = (struct hr__quota){.n_tenants = env->jobs->tenants.count, .guarantees = any_guaranteed(env->quotas)};
   queue->quota->tree = hr_quota_tree_create(env->arena, env->quotas, env->jobs, total_milli);
   hr__queue_listen(queue, &listener);
-  return queue->quota->tree && read_limits(queue->quota, env);
+  return queue->quota->tree != NULL;
 }

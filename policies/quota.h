@@ -8,15 +8,16 @@
 
 #include "policies/dispatch.h"
 
-/* Makes queue->quota, which listens. False: out of memory. */
+/* Makes queue->quota, which listens; before queue->waiting is. False: out of memory. */
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env);
-/* For hr__waiting: whether a lane's jobs are beyond what their tenant may use now. `self`: the queue. */
-bool hr__quota_holds(void *self, const struct hr__lane *lane, uint32_t *until);
+/* For hr__waiting: lanes are held back whose jobs are beyond what their tenant may use now, and preferred while they
+   are within its guarantee. */
+struct hr__warden hr__quota_warden(const struct hr__queue *queue);
+/* Whose a job's lane is; 0 where there are no quotas. */
+uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job);
 /* Whether anybody is guaranteed anything. */
 bool hr__quota_guarantees(const struct hr__queue *queue);
-/* Jobs within their tenants' guarantees go first: while this is on, all others are held back. */
-enum hr_status hr__quota_guaranteed_only(struct hr__queue *queue, bool on);
-/* Whether it holds this job back. */
+/* Whether the job may go now: while the preferred alone count, those within their tenants' guarantees. */
 bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job);
 /* For those who stop jobs for others. Whether the job is within what its tenant may use now; whether one job may be
    stopped because its tenant uses what the other's is guaranteed. All true, and false, where there are no quotas. */

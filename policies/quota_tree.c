@@ -15,7 +15,7 @@
  * 2^60 too. Sums of a few of them stay in range.
  */
 
-#include "headroom/policy.h"
+#include "policies/quota_tree.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -183,6 +183,52 @@ int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenan
   }
   return available;
 }
+
+/* ---- Bars ------------------------------------------------------------------------------------------- */
+
+uint32_t hr__quota_tree_places(const struct hr_quota_tree *tree) {
+  return tree->n_nodes;
+}
+
+uint32_t hr__quota_tree_place(const struct hr_quota_tree *tree, uint32_t tenant) {
+  return leaf_of(tree, tenant);
+}
+
+uint32_t hr__quota_tree_above(const struct hr_quota_tree *tree, uint32_t place) {
+  return tree->nodes[place].parent;
+}
+
+bool hr__quota_tree_keeps(const struct hr_quota_tree *tree, uint32_t tenant) {
+  return tree->nodes[leaf_of(tree, tenant)].kept > 0;
+}
+
+int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__bar_kind kind) {
+  const struct node *node = &tree->nodes[place];
+  if (kind == HR__BAR_FULL) return node->max - node->held;
+  if (place == 0) return node->subtree - node->usage;
+  if (node->borrow == NO_LIMIT) return NO_LIMIT;
+  return most(0, node->kept - node->usage) + node->subtree - node->kept - beyond_kept(node) + node->borrow;
+}
+
+/* The conditions of hr_quota_tree_available, one by one. */
+bool hr__quota_tree_is_barred(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli, struct hr__bar *bar) {
+  int64_t wanted = bounded(milli), spare = 0;
+  bool others_keep = false;
+  uint32_t leaf = leaf_of(tree, tenant);
+  for (uint32_t i = leaf; i != HR_NONE; i = tree->nodes[i].parent) {
+    bool is_full = hr__quota_tree_room(tree, i, HR__BAR_FULL) < wanted;
+    if (is_full || hr__quota_tree_room(tree, i, HR__BAR_LESS_SPARE) < wanted - spare) {
+      *bar = (struct hr__bar){i, is_full ? HR__BAR_FULL : HR__BAR_LESS_SPARE, wanted, spare};
+      if (others_keep) *bar = (struct hr__bar){.place = HR_NONE};
+      return true;
+    }
+    spare += most(0, tree->nodes[i].kept - tree->nodes[i].usage);
+    others_keep = others_keep || (i != leaf && tree->nodes[i].kept > 0);
+  }
+  return false;
+}
+
+/* ---- What could be ---------------------------------------------------------------------------------- */
 
 static int64_t potential(const struct hr_quota_tree *tree, uint32_t from) {
   int64_t so_far = 0, bound = NO_LIMIT;

@@ -11,14 +11,12 @@
  * order of (submit, row).
  */
 
+#include "policies/bar.h"
 #include "policies/kinetic.h"
 #include "policies/pair_map.h"
 
 struct hr__lane {
-  uint64_t name;                              /* what the order calls it */
-  uint32_t parked_at;                         /* its place in waiting->parked + 1; 0: it is not held back */
-  uint32_t parked_for;                        /* whose stops may let it go, HR_NONE: anybody's */
-  struct hr__lane *next_parked, *last_parked; /* others that wait for the same, while it is held back */
+  uint64_t name; /* what the order calls it */
   struct hr__shape *shape;
   struct hr_job_tree jobs;  /* by the key that they came with */
   struct hr_job_entry head; /* the first of them, likewise */
@@ -29,19 +27,28 @@ struct hr__lane {
   uint32_t active_at;        /* its place in waiting->active_lanes while it is not empty */
   uint32_t refused;          /* for passes: as of a shape */
   uint32_t place;            /* in its shape's race, while it is in it */
+  /* Where some are held back or preferred. */
+  uint32_t owner;
+  struct hr__lane *next_owned, *last_owned; /* others of its owner, while it is not empty */
+  bool is_preferred;
+  uint32_t parked_at;           /* its place in waiting->parked + 1; 0: it is listed */
+  struct hr__group *group;      /* that it is parked in */
+  struct hr__group *speaks_for; /* the first of the groups that it stands for */
 };
 
 struct hr__shape {
   uint32_t gpus, accept_class;
-  uint32_t number;            /* its place in waiting->shapes */
-  struct hr__lane *only;      /* where there are no lanes: the one that holds all */
-  struct hr_job_tree lanes;   /* those that are not empty, as listed */
-  struct hr_job_entry head;   /* the first job of all, while there is one */
-  uint32_t active_at;         /* its place in waiting->active, HR_NONE while empty */
+  uint32_t number;              /* its place in waiting->shapes */
+  struct hr__lane *only;        /* where there are no lanes: the one that holds all */
+  struct hr_job_tree lanes;     /* those that are not empty and not parked, as listed */
+  struct hr_job_tree preferred; /* those among them that are preferred */
+  struct hr_job_entry head;   /* the first job of all, or of the preferred while they alone count, while there is one */
+  uint32_t active_at[2];      /* its place among those with such lanes, and with preferred ones, HR_NONE without */
   uint32_t refused;           /* for passes: the last one that found that nothing of it can start */
   struct hr__cursor *cursors; /* room for a walk */
   uint32_t cursors_capacity;
-  struct hr__kinetic race; /* instead of `lanes` where they race: of their first jobs */
+  struct hr__kinetic race;      /* instead of `lanes` where they race: of their first jobs */
+  struct hr__group *spoken_for; /* groups of its lanes that another lane stands for */
 };
 
 /* The key by which a job of a lane compares with those of other lanes, from the one it came with. */
@@ -51,25 +58,29 @@ typedef int64_t hr__full_key(void *self, const struct hr__lane *lane, struct hr_
    job is monotone in. */
 typedef struct hr__line hr__line_of(void *self, const struct hr__lane *lane, struct hr_job_entry entry);
 
-/* Whether the jobs of a lane are held back, whatever is free; `*until`: whose stops alone may change that, HR_NONE:
-   anybody's. */
-typedef bool hr__is_held(void *self, const struct hr__lane *lane, uint32_t *until);
+/* Who holds lanes back, and prefers some of those that are not. */
+struct hr__warden {
+  /* Whether the jobs of a lane are held back, whatever is free, and by what; none of its jobs passes before the first.
+   */
+  bool (*is_held)(void *self, const struct hr__lane *lane, struct hr__bar *bar);
+  int64_t (*room)(void *self, uint32_t place, enum hr__bar_kind kind);
+  bool (*is_preferred)(void *self, const struct hr__lane *lane); /* NULL: none is */
+  uint32_t n_places, n_owners;
+};
 
 struct hr__waiting {
   struct hr_arena *arena;
   struct hr_tree_store *store;
   hr__full_key *full_key;    /* NULL: there are no lanes, and keys are as they came */
-  hr__is_held *is_held;      /* NULL: none ever is */
-  void *self;                /* of both */
+  struct hr__warden warden;  /* all NULL: no lane is ever held back */
+  void *self;                /* of all these */
   struct hr__shape **shapes; /* every shape seen */
   uint32_t *active;          /* those with waiting jobs, in no order */
   uint32_t n_shapes, n_active, shapes_capacity, active_capacity;
   struct hr__pair_map shape_numbers; /* (gpus, accept class) */
   struct hr__lane **lanes;           /* every lane seen */
   struct hr__lane **active_lanes;    /* those with waiting jobs, in no order */
-  struct hr__lane **parked;          /* those that are held back, in no order */
-  struct hr__lane **parked_for;      /* by whose stops may let them go: the first of a list; anybody's last */
-  uint32_t n_stoppers;
+  struct hr__lane **parked;          /* those that are in groups, in no order */
   uint32_t n_lanes, n_active_lanes, n_parked, lanes_capacity, active_lanes_capacity, parked_capacity;
   struct hr__pair_map part_numbers, lane_numbers, first_of_name; /* (name, shape); (name, 0) */
   uint32_t *lane_of;                                             /* by job, while it waits; NULL without lanes */
@@ -79,6 +90,15 @@ struct hr__waiting {
   bool failed;          /* out of memory while it was asked something */
   hr__line_of *line_of; /* NULL: lanes stand in lists; else they race: no walks, and none is held back */
   int64_t now_us;       /* as told last; only of races */
+  /* Where some are held back or preferred. */
+  bool preferred_only; /* the preferred alone count */
+  uint32_t *aside;     /* shapes with preferred lanes; or, while they alone count, those of `active` before */
+  uint32_t n_aside, aside_capacity;
+  struct hr__lane **owned; /* by owner: the first of his lanes that are not empty */
+  struct hr__group **groups;
+  uint32_t n_groups, groups_capacity;
+  struct hr__pair_map group_numbers, class_numbers;
+  struct hr_job_tree *closed; /* by bar, none in particular last: the groups that it holds back, by their needs */
 };
 
 /* What a job waits with. */
@@ -88,12 +108,12 @@ struct hr__ticket {
   uint64_t lane; /* 0 where there are no lanes */
   uint64_t part; /* what parts lanes of one name; likewise */
   int64_t key, value;
+  uint32_t owner; /* of its lane; below warden.n_owners */
 };
 
-/* `full_key` NULL: no lanes; then `is_held` must be NULL too. `n_stoppers`: who may be waited for, 0 to n_stoppers - 1.
- */
+/* `full_key` NULL: no lanes; then `warden` must be NULL too. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
-                                hr__full_key *full_key, hr__is_held *is_held, uint32_t n_stoppers, void *self);
+                                hr__full_key *full_key, const struct hr__warden *warden, void *self);
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket);
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
 /* The shape of jobs that ask for this, which has been seen. */
@@ -101,33 +121,37 @@ struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t 
 /* Lanes of a name, or all lanes, have other keys now. */
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
-/* Keys have grown by themselves: finds the first job of each shape. What comes behind it is put in order when it is
-   asked for. */
-enum hr_status hr__waiting_look_again(struct hr__waiting *waiting);
 
 /* Time goes on, as races see it; finds the first job of each shape. */
 void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us);
 
-/* Takes lanes that are held back out of the way as far as they are first of their shapes, and puts all back. To be done
-   after each start and each stop. */
-enum hr_status hr__waiting_park(struct hr__waiting *waiting);
-enum hr_status hr__waiting_unpark(struct hr__waiting *waiting);
-/* Likewise those alone that a stop of one of `stopper` may let go. */
-enum hr_status hr__waiting_unpark_for(struct hr__waiting *waiting, uint32_t stopper);
+/* Finds the first job of each shape that is not held back. Lanes that are held back are taken out of the way as far as
+   they come first, and those whose keys have grown are listed anew; what comes behind is put in order when it is asked
+   for. To be done after each start and each stop, and when time has gone on. */
+enum hr_status hr__waiting_find_first(struct hr__waiting *waiting);
+/* To be told of changes in what holds lanes back: a bar leaves more room, HR_NONE: some bar does; what an owner has is
+   preferred no longer, or again; none of his lanes may need as much room as before. */
+enum hr_status hr__waiting_loosen(struct hr__waiting *waiting, uint32_t place, enum hr__bar_kind kind);
+enum hr_status hr__waiting_prefer_anew(struct hr__waiting *waiting, uint32_t owner);
+enum hr_status hr__waiting_release(struct hr__waiting *waiting, uint32_t owner);
+/* From now on the preferred lanes alone count, or all: for `active`, the shapes' heads, and hr__waiting_first. */
+enum hr_status hr__waiting_prefer(struct hr__waiting *waiting, bool preferred_only);
 
 /* Whether any job waits, held back or not. */
 static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
   return waiting->n_active > 0 || waiting->n_parked > 0;
 }
-/* The lane that the shape's first job is in, NULL where there are no lanes; and the one that is listed after it. */
+/* The lane that the shape's first job is in, NULL where there are no lanes; and the one that is listed after it,
+   preferred or not. */
 struct hr__lane *hr__waiting_first_lane(const struct hr__waiting *waiting, const struct hr__shape *shape);
 struct hr__lane *hr__waiting_next_lane(const struct hr__waiting *waiting, const struct hr__lane *lane);
 
 /* The shape of the first waiting job of all; NULL when none waits, or all are held back. */
 struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting);
-/* The shape's first job after `last` with a value of at most `bound`. With lanes: the first of all. */
-bool hr__waiting_next(struct hr__waiting *waiting, const struct hr__shape *shape, struct hr_job_entry last,
-                      int64_t bound, struct hr_job_entry *entry);
+/* The shape's first job after `last` with a value of at most `bound`. With lanes: the first of all. Whoever is
+   preferred does not matter; nor in walks. */
+bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry last, int64_t bound,
+                      struct hr_job_entry *entry);
 
 /* How far a walk has come in a lane. */
 struct hr__cursor {
