@@ -60,7 +60,7 @@ struct planner {
 
 static bool shape_may_start(struct planner *planner, uint32_t i) {
   const struct hr__shape *shape = hr__batches_shape(&planner->batches, i);
-  int64_t window = shape->gpus > 0 ? hr__future_window(&planner->future, shape->gpus, shape->accept_class) : INT64_MAX;
+  int64_t window = shape->gpus > 0 ? hr__future_window(&planner->future, shape->gpus, shape->kind) : INT64_MAX;
   return window > 0 && hr__batches_has(&planner->batches, i, window);
 }
 
@@ -163,7 +163,7 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__dem
 /* Reserves for the jobs of a batch in order. */
 static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
                               struct hr_plan *plan, bool *started) {
-  struct hr__demand demand = {batch->shape->gpus, batch->shape->accept_class, batch->value > 0 ? batch->value : 1};
+  struct hr__demand demand = {batch->shape->gpus, batch->shape->kind, batch->value > 0 ? batch->value : 1};
   struct hr__reservation made = {view->now_us, batch->shape, .first_job = batch->first_job, .n_jobs = batch->n_jobs};
   *started = demand.gpus == 0 && made.n_jobs > 0;
   if (*started) return start_all(queue, view, plan, &made, &(struct hr_placement){0});

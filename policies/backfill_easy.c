@@ -25,10 +25,10 @@ static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, cons
   struct hr_placement placement;
   int64_t window_us = reserved_us - now_us;
   if (!hr__waiting_next(&queue->waiting, shape, last, INT64_MAX, &first)) return false;
-  if (!hr__shape_fits(queue, shape->gpus, shape->accept_class, &placement)) return false;
+  if (!hr__fits(queue, shape->gpus, shape->kind, &placement)) return false;
   *entry = first;
   if (first.value <= window_us) return true;
-  if (hr_releases_allow(queue->releases, &placement, shape->gpus, head->gpus, head->accept_class, reserved_us, now_us))
+  if (hr_releases_allow(queue->releases, &placement, shape->gpus, head->gpus, head->kind, reserved_us, now_us))
     return true;
   return hr__waiting_next(&queue->waiting, shape, last, window_us, entry);
 }
@@ -50,13 +50,13 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   struct hr__shape *head;
   enum hr_status status = hr__queue_start_in_order(queue, view, plan, &head);
   if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
-  int64_t reserved_us = hr_releases_earliest(queue->releases, head->gpus, head->accept_class, view->now_us);
+  int64_t reserved_us = hr_releases_earliest(queue->releases, head->gpus, head->kind, view->now_us);
   struct hr_job_entry last = head->head;
   while (status == HR_OK) {
     struct candidate candidate = next_candidate(queue, head, last, reserved_us, view->now_us);
     if (!candidate.shape) break;
     struct hr_placement placement;
-    hr__shape_fits(queue, candidate.shape->gpus, candidate.shape->accept_class, &placement);
+    hr__fits(queue, candidate.shape->gpus, candidate.shape->kind, &placement);
     last = candidate.entry;
     status = hr__queue_start(queue, view, plan, candidate.shape, last, &placement, HR_REASON_BACKFILL);
   }

@@ -13,9 +13,9 @@ static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_
     struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
     if (first && !hr__entry_before(shape->head, first->head)) continue;
     struct hr_placement unused;
-    if (hr__shape_fits(queue, shape->gpus, shape->accept_class, &unused)) first = shape;
+    if (hr__fits(queue, shape->gpus, shape->kind, &unused)) first = shape;
   }
-  if (first) hr__shape_fits(queue, first->gpus, first->accept_class, placement);
+  if (first) hr__fits(queue, first->gpus, first->kind, placement);
   return first;
 }
 

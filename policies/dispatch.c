@@ -32,7 +32,7 @@ static struct hr__ticket ticket_for(struct hr__queue *queue, const struct hr_vie
   if (queue->backfill->value) ticket.value = queue->backfill->value(queue->trace, job);
   if (!queue->backfill->by_shape) return ticket;
   ticket.gpus = hr__gpus(queue, job);
-  ticket.accept_class = hr_cluster_accept_class(queue->cluster, job);
+  ticket.kind = hr__kind(queue, job);
   return ticket;
 }
 
@@ -74,7 +74,7 @@ enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *vi
 static struct hr_job_entry entry_of(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                     struct hr__shape **shape) {
   struct hr__ticket ticket = ticket_for(queue, view, job);
-  *shape = hr__waiting_shape(&queue->waiting, ticket.gpus, ticket.accept_class);
+  *shape = hr__waiting_shape(&queue->waiting, ticket.gpus, ticket.kind);
   return (struct hr_job_entry){ticket.key, job, ticket.value};
 }
 
@@ -91,8 +91,7 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
   while (status == HR_OK && (*blocked = hr__waiting_first(&queue->waiting))) {
     struct hr_job_entry head = (*blocked)->head;
     struct hr_placement placement;
-    uint32_t accept_class = hr_cluster_accept_class(queue->cluster, head.job);
-    if (!hr__shape_fits(queue, hr__gpus(queue, head.job), accept_class, &placement)) return HR_OK;
+    if (!hr__fits(queue, hr__gpus(queue, head.job), hr__kind(queue, head.job), &placement)) return HR_OK;
     status = hr__queue_start(queue, view, plan, *blocked, head, &placement, HR_REASON_IN_ORDER);
   }
   return status;
@@ -126,7 +125,7 @@ enum hr_status hr__queue_reject_given_up(struct hr__queue *queue, const struct h
 
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key) {
   struct hr__ticket ticket = ticket_for(queue, view, job);
-  struct hr__shape *shape = hr__waiting_shape(&queue->waiting, ticket.gpus, ticket.accept_class);
+  struct hr__shape *shape = hr__waiting_shape(&queue->waiting, ticket.gpus, ticket.kind);
   enum hr_status status = hr__waiting_remove(&queue->waiting, shape, (struct hr_job_entry){old_key, job, ticket.value});
   return status == HR_OK ? hr__waiting_add(&queue->waiting, &ticket) : status;
 }

@@ -74,10 +74,15 @@ static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
   return queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
 }
 
-/* Where a job of this shape would go now; false when it does not fit. Jobs without GPUs go anywhere. */
-static inline bool hr__shape_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t accept_class,
-                                  struct hr_placement *placement) {
-  return hr_placer_find(queue->placer, gpus, accept_class, placement);
+/* What tells jobs of so many GPUs apart: the pools that they accept. */
+static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
+  return hr_cluster_accept_class(queue->cluster, job);
+}
+
+/* Where such a job would go now; false when it does not fit. Jobs without GPUs go anywhere. */
+static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
+                            struct hr_placement *placement) {
+  return hr_placer_find(queue->placer, gpus, kind, placement);
 }
 
 void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener);

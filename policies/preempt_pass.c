@@ -58,8 +58,7 @@ static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *vie
                               const struct next *next, enum hr_reason reason, bool allowed, bool *started) {
   hr_job job = next->entry.job;
   struct hr_placement placement;
-  uint32_t accept_class = hr_cluster_accept_class(queue->cluster, job);
-  *started = allowed && hr__shape_fits(queue, hr__gpus(queue, job), accept_class, &placement);
+  *started = allowed && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
   if (!*started) return hr__preempt_victims(queue, view, plan, next->shape, next->entry, reason, started);
   return hr__queue_start(queue, view, plan, next->shape, next->entry, &placement, reason);
 }
@@ -87,8 +86,7 @@ static enum hr_status keep_promise(struct hr__queue *queue, const struct hr_view
   hr_job job = preemptor->promised;
   struct hr_placement placement;
   if (job.id == HR_NONE) return HR_OK;
-  bool fits = hr__quota_allows(queue, job) &&
-              hr__shape_fits(queue, hr__gpus(queue, job), hr_cluster_accept_class(queue->cluster, job), &placement);
+  bool fits = hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), &placement);
   if (fits || preemptor->n_leaving == 0) preemptor->promised = (hr_job){HR_NONE};
   return fits ? hr__queue_start_job(queue, view, plan, job, &placement, HR_REASON_IN_ORDER) : HR_OK;
 }

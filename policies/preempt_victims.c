@@ -172,8 +172,7 @@ static bool has_room(struct look *look, uint32_t pool) {
 /* ---- How many are needed ---------------------------------------------------------------------------- */
 
 static bool fits(struct hr__queue *queue, hr_job job, struct hr_placement *placement) {
-  return hr__quota_allows(queue, job) &&
-         hr__shape_fits(queue, hr__gpus(queue, job), hr_cluster_accept_class(queue->cluster, job), placement);
+  return hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), placement);
 }
 
 static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_plan *plan, struct hr__victim *victim) {

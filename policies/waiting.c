@@ -50,7 +50,7 @@ static struct hr__lane *make_lane(struct hr__waiting *waiting, struct hr__shape 
   return lane;
 }
 
-static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, uint32_t accept_class) {
+static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
   struct hr_arena *arena = waiting->arena;
   waiting->shapes =
       hr__roomy(arena, waiting->shapes, waiting->n_shapes, &waiting->shapes_capacity, sizeof(*waiting->shapes));
@@ -61,25 +61,24 @@ static struct hr__shape *make_shape(struct hr__waiting *waiting, uint32_t gpus, 
   struct hr__shape *shape = hr_arena_alloc(arena, sizeof *shape);
   if (!waiting->shapes || !waiting->active || !waiting->aside || !shape) return NULL;
   *shape = (struct hr__shape){.gpus = gpus,
-                              .accept_class = accept_class,
+                              .kind = kind,
                               .number = waiting->n_shapes,
                               .lanes.store = waiting->store,
                               .preferred.store = waiting->store,
                               .active_at = {HR_NONE, HR_NONE},
                               .race = {.arena = arena, .is_before = key_is_before, .self = waiting}};
   if (!hr__has_lanes(waiting) && !(shape->only = make_lane(waiting, shape, 0))) return NULL;
-  if (!hr__pair_map_add(&waiting->shape_numbers, arena, (struct hr__pair){gpus, accept_class}, waiting->n_shapes))
-    return NULL;
+  if (!hr__pair_map_add(&waiting->shape_numbers, arena, (struct hr__pair){gpus, kind}, waiting->n_shapes)) return NULL;
   return waiting->shapes[waiting->n_shapes++] = shape;
 }
 
-static struct hr__shape *shape_for(struct hr__waiting *waiting, uint32_t gpus, uint32_t accept_class) {
-  uint32_t number = hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, accept_class});
-  return number == HR_NONE ? make_shape(waiting, gpus, accept_class) : waiting->shapes[number];
+static struct hr__shape *shape_for(struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
+  uint32_t number = hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, kind});
+  return number == HR_NONE ? make_shape(waiting, gpus, kind) : waiting->shapes[number];
 }
 
-struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t accept_class) {
-  return waiting->shapes[hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, accept_class})];
+struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t kind) {
+  return waiting->shapes[hr__pair_map_find(&waiting->shape_numbers, (struct hr__pair){gpus, kind})];
 }
 
 /* A new lane goes behind the first of its name. */
@@ -138,7 +137,7 @@ static enum hr_status add_to_lane(struct hr__waiting *waiting, struct hr__shape 
 }
 
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket) {
-  struct hr__shape *shape = shape_for(waiting, ticket->gpus, ticket->accept_class);
+  struct hr__shape *shape = shape_for(waiting, ticket->gpus, ticket->kind);
   if (!shape) return HR_NO_MEMORY;
   struct hr_job_entry entry = {ticket->key, ticket->job, ticket->value};
   if (hr__has_lanes(waiting)) return add_to_lane(waiting, shape, ticket, entry);

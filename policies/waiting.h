@@ -37,7 +37,7 @@ struct hr__lane {
 };
 
 struct hr__shape {
-  uint32_t gpus, accept_class;
+  uint32_t gpus, kind;          /* kind: what else tells what its jobs ask for, hr__kind */
   uint32_t number;              /* its place in waiting->shapes */
   struct hr__lane *only;        /* where there are no lanes: the one that holds all */
   struct hr_job_tree lanes;     /* those that are not empty and not parked, as listed */
@@ -104,7 +104,7 @@ struct hr__waiting {
 /* What a job waits with. */
 struct hr__ticket {
   hr_job job;
-  uint32_t gpus, accept_class;
+  uint32_t gpus, kind;
   uint64_t lane; /* 0 where there are no lanes */
   uint64_t part; /* what parts lanes of one name; likewise */
   int64_t key, value;
@@ -117,7 +117,7 @@ enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *ar
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket);
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
 /* The shape of jobs that ask for this, which has been seen. */
-struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t accept_class);
+struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t kind);
 /* Lanes of a name, or all lanes, have other keys now. */
 enum hr_status hr__waiting_rerank(struct hr__waiting *waiting, uint64_t name);
 enum hr_status hr__waiting_rerank_all(struct hr__waiting *waiting);
