@@ -58,6 +58,7 @@ struct input {
   struct hr_trace *trace;
   double load_s;
   struct overrides overrides; /* under which the scenario was loaded */
+  bool untimed;               /* what jobs want is all that is asked of the trace; set after input_open */
 };
 
 /* Loads the scenario under the options. */

@@ -37,6 +37,7 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "policies      scheduling policies, names for settings of theirs, -v: parameters\n"
+                              "placements    rules of 'headroom fill': on which node and GPUs a task goes\n"
                               "formats       trace formats that can be read\n"
                               "scenarios     scenario files that ship with Headroom\n"
                               "gpus          GPU types: memory, speed, power\n"
@@ -102,6 +103,18 @@ static enum hr_status list_policies(const struct list_args *args, struct hr_erro
   return HR_OK;
 }
 
+/* ---- Placements ------------------------------------------------------------------------------------- */
+
+static enum hr_status list_placements(const struct list_args *args, struct hr_error *error) {
+  (void)args;
+  (void)error;
+  for (const struct hr_packing_rule *const *at = hr_packing_rules(); *at; at++) {
+    print_name((*at)->name);
+    print_wrapped(stdout, (*at)->summary, NAME_COLUMN, NAME_COLUMN);
+  }
+  return HR_OK;
+}
+
 /* ---- Formats ---------------------------------------------------------------------------------------- */
 
 static enum hr_status list_formats(const struct list_args *args, struct hr_error *error) {
@@ -152,6 +165,7 @@ static const struct list {
   enum hr_status (*print)(const struct list_args *args, struct hr_error *error);
   unsigned filters;
 } lists[] = {{"policies", list_policies, 0},
+             {"placements", list_placements, 0},
              {"formats", list_formats, 0},
              {"scenarios", list_scenarios, 0},
              {"gpus", list_gpus, BY_GPU},
@@ -184,12 +198,13 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return unknown_word("list", operands->at[0], names, error);
 }
 
-const struct verb verb_list = {.name = "list",
-                               .operands = "WHAT",
-                               .least_operands = 1,
-                               .most_operands = 1,
-                               .summary = "show policies, trace formats, scenarios, GPU types, instances or prices",
-                               .details = details,
-                               .options = options,
-                               .args_bytes = sizeof(struct list_args),
-                               .run = run_verb};
+const struct verb verb_list = {
+    .name = "list",
+    .operands = "WHAT",
+    .least_operands = 1,
+    .most_operands = 1,
+    .summary = "show policies, placement rules, trace formats, scenarios, GPU types, instances or prices",
+    .details = details,
+    .options = options,
+    .args_bytes = sizeof(struct list_args),
+    .run = run_verb};

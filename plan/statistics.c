@@ -43,3 +43,10 @@ struct hr_estimate hr__estimate_paired(const double *first, const double *other,
   estimate.significant = estimate.low > 0 || estimate.high < 0;
   return estimate;
 }
+
+struct hr__mean hr__mean_of(const double *values, uint32_t count) {
+  double mean = mean_of(values, count), squares = 0;
+  if (count < 2) return (struct hr__mean){mean, HR__UNKNOWN};
+  for (uint32_t i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
+  return (struct hr__mean){mean, gsl_cdf_tdist_Pinv(0.975, count - 1) * sqrt(squares / (count - 1) / count)};
+}

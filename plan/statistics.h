@@ -8,4 +8,10 @@
    nothing of how much. */
 struct hr_estimate hr__estimate_paired(const double *first, const double *other, uint32_t count, bool exact);
 
+/* Their mean, and half the width of its 95 % interval by Student's t; NaN of one value, which tells nothing of it. */
+struct hr__mean {
+  double value, margin;
+};
+struct hr__mean hr__mean_of(const double *values, uint32_t count);
+
 #endif

@@ -20,10 +20,11 @@
 #define MAX_TEXT 10000.0
 #define MAX_NAME 200.0
 #define MAX_MEMBERS 1000.0
-#define MAX_USD 1e9      /* as micro-dollars exact in a double */
-#define MAX_SPEED 1e9    /* figures, in any unit */
-#define MAX_LOG_S 25.0   /* e^25 s are 2,283 years */
-#define LEAST_SCALE 1e-6 /* of what must be above zero */
+#define MAX_RUNS 100000.0 /* of nodes, in an order of them */
+#define MAX_USD 1e9       /* as micro-dollars exact in a double */
+#define MAX_SPEED 1e9     /* figures, in any unit */
+#define MAX_LOG_S 25.0    /* e^25 s are 2,283 years */
+#define LEAST_SCALE 1e-6  /* of what must be above zero */
 
 #define WORD(name, text) text,
 static const char *const every_market[] = {HR_MARKET_TABLE(WORD) NULL};
@@ -167,6 +168,8 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REAL(POOL(".spot.price.interval_s"), 1, MAX_SECONDS),
                                       REAL(POOL(".spot.price.least_usd_per_gpu_hour"), 0, HR_MAX_USD_H),
                                       TEXT("cluster.nodes_file", 1, MAX_TEXT),
+                                      LIST("cluster.node_order", 1, MAX_RUNS),
+                                      TEXT("cluster.node_order.*", 1, MAX_NAME),
                                       OBJECT("classes"),
                                       OBJECT("classes.*"),
                                       BOOLEAN("classes.*.spot"),

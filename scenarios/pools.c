@@ -209,6 +209,9 @@ enum hr_status hr__build_cluster(struct hr__builder *builder) {
     return hr__build_fail(builder, false, "%s",
                           has_pools ? "'cluster' has both 'pools' and 'nodes_file'; one of them is wanted"
                                     : "'cluster' lacks 'pools' (or 'nodes_file', a file that lists the nodes)");
+  if (has_file && hr__has(cluster, "node_order"))
+    return hr__build_fail_at(builder, cluster, "node_order",
+                             "'nodes_file' has an order of its own; leave one of them out");
   enum hr_status status = hr__has(builder->source.file.tree, "catalog") ? hr__open_catalog(builder) : HR_OK;
   if (status != HR_OK) return status;
   if (has_pools)
@@ -216,6 +219,7 @@ enum hr_status hr__build_cluster(struct hr__builder *builder) {
   else
     status = read_nodes(builder, hr__build_enter(builder, cluster, "nodes_file")->valuestring);
   if (status == HR_OK) status = check_totals(builder);
+  if (status == HR_OK && has_pools) status = hr__build_node_order(builder);
   builder->place.depth = 0;
   return status;
 }

@@ -9,6 +9,9 @@
 /* What the entry does not say of the shape of its 'instance'. */
 enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__draft *draft);
 
+/* In which order nodes are taken, if the scenario says. */
+enum hr_status hr__build_node_order(struct hr__builder *builder);
+
 /* Market, time bounds, billing, boot and price; for spot also how it is taken away. */
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__draft *draft);
 /* The model by which spot nodes are reclaimed, and their notice. */

@@ -481,6 +481,7 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
     free(spec->pools[i].market.spot.levels);
   }
   free(spec->pools);
+  free(spec->node_order);
   *spec = (struct hr_cluster_spec){0};
 }
 

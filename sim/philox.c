@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sim/philox.h"
+#include "headroom/random.h"
 
 #include <string.h>
 
@@ -46,6 +47,14 @@ uint32_t hr__stream_next(struct hr__stream *stream) {
 double hr__stream_uniform(struct hr__stream *stream) {
   uint64_t high = hr__stream_next(stream) >> 5, low = hr__stream_next(stream) >> 6;
   return ((double)(high << 26 | low) + 0.5) * 0x1p-53;
+}
+
+uint32_t hr_random_below(uint64_t seed, uint32_t stream, uint64_t number, uint32_t bound) {
+  const uint32_t counter[4] = {(uint32_t)number, HR__PURPOSE_PLACEMENT, stream, (uint32_t)(number >> 32)};
+  const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+  uint32_t word[4];
+  hr__philox_block(counter, key, word);
+  return (uint32_t)((uint64_t)word[0] * bound >> 32);
 }
 
 static unsigned long adapter_get(void *state) {

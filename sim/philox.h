@@ -24,7 +24,9 @@ enum hr__purpose {
   HR__PURPOSE_SPOT_LIFE = 9,    /* entity: the node, a life per launch */
   HR__PURPOSE_BOOT = 10,        /* likewise */
   HR__PURPOSE_SPOT_PRICE = 11,  /* entity: the zone */
-  HR__PURPOSE_REPLICATION = 12  /* the seed of a replication; entity: its number */
+  HR__PURPOSE_REPLICATION = 12, /* the seed of a replication; entity: its number */
+  HR__PURPOSE_SAMPLE = 13,      /* jobs of a trace, with replacement */
+  HR__PURPOSE_SHUFFLE = 14      /* their order */
 };
 
 /* One block: `counter` encrypted under `key`. */

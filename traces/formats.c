@@ -56,7 +56,7 @@ static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
 }
 
 static enum hr_status note_fractions(struct hr__reader *reader) {
-  if (!reader->n_fractions) return HR_OK;
+  if (!reader->n_fractions || reader->untimed) return HR_OK;
   enum hr_status status = hr_notes_add(reader->notes, "%llu jobs ask for a fraction of a GPU: replayed as whole GPUs",
                                        (unsigned long long)reader->n_fractions);
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
@@ -82,7 +82,8 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   const char *format;
   enum hr_status status = asked_format(options, &format, error);
   if (status != HR_OK) return status;
-  struct hr__reader reader = {.path = path, .map = options->map, .lenient = options->lenient, .error = error};
+  struct hr__reader reader = {
+      .path = path, .map = options->map, .lenient = options->lenient, .error = error, .untimed = options->untimed};
   status = hr__input_open(path, &reader.input, error);
   if (status != HR_OK) return status;
   if (!format) format = hr__detect_format(hr__input_peek(reader.input));

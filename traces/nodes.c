@@ -20,12 +20,14 @@ static const struct hr__csv_column columns[] = {{"cpu_milli", NULL, HR__CPU_MILL
                                                 {"model", NULL, HR__TEXT, true, false, NODE(model), 0}};
 #undef NODE
 
-/* Kinds of nodes as pools that have no name yet. */
+/* Kinds of nodes as pools that have no name yet, and the kind of each node. */
 struct kinds {
   struct hr__reader *reader;
   struct hr_pool_spec *pool;
   uint32_t n;
   uint64_t n_without_gpu;
+  uint32_t *of_node; /* [n_nodes], in the list's order */
+  uint32_t n_nodes, capacity;
 };
 
 static bool same_kind(const struct hr_pool_spec *pool, const struct node *node) {
@@ -50,6 +52,18 @@ static enum hr_status add_kind(struct kinds *kinds, const struct node *node, uin
   return HR_OK;
 }
 
+static enum hr_status keep_node(struct kinds *kinds, uint32_t kind) {
+  if (kinds->n_nodes == kinds->capacity) {
+    uint32_t capacity = kinds->capacity ? 2 * kinds->capacity : 1024;
+    uint32_t *grown = realloc(kinds->of_node, capacity * sizeof *grown);
+    if (!grown) return hr__reader_no_memory(kinds->reader);
+    kinds->of_node = grown;
+    kinds->capacity = capacity;
+  }
+  kinds->of_node[kinds->n_nodes++] = kind;
+  return HR_OK;
+}
+
 static enum hr_status on_node(void *self, const void *row, uint64_t line) {
   struct kinds *kinds = self;
   const struct node *node = row;
@@ -64,9 +78,10 @@ static enum hr_status on_node(void *self, const void *row, uint64_t line) {
   for (uint32_t i = 0; i < kinds->n; i++) {
     if (!same_kind(&kinds->pool[i], node)) continue;
     kinds->pool[i].nodes++;
-    return HR_OK;
+    return keep_node(kinds, i);
   }
-  return add_kind(kinds, node, line);
+  enum hr_status status = add_kind(kinds, node, line);
+  return status == HR_OK ? keep_node(kinds, kinds->n - 1) : status;
 }
 
 /* ---- Pools ------------------------------------------------------------------------------------------ */
@@ -92,6 +107,22 @@ static enum hr_status add_pool(struct hr_cluster_spec *cluster, struct hr_pool_s
   return status;
 }
 
+/* Nodes are numbered pool by pool; the list's order is kept beside. */
+static enum hr_status keep_order(const struct kinds *kinds, struct hr_cluster_spec *cluster) {
+  uint32_t n_before = 0, first_pool = cluster->n_pools - kinds->n;
+  for (uint32_t i = 0; i < first_pool; i++) n_before += cluster->pools[i].nodes;
+  uint32_t *order = realloc(cluster->node_order, ((size_t)n_before + kinds->n_nodes) * sizeof *order);
+  uint32_t *next = malloc(kinds->n * sizeof *next);
+  for (uint32_t i = 0; order && !cluster->node_order && i < n_before; i++) order[i] = i;
+  if (order) cluster->node_order = order;
+  if (order && next) {
+    for (uint32_t i = 0, first = n_before; i < kinds->n; first += kinds->pool[i++].nodes) next[i] = first;
+    for (uint32_t i = 0; i < kinds->n_nodes; i++) order[next[kinds->of_node[i]]++] = n_before + i;
+  }
+  free(next);
+  return order && next ? HR_OK : hr__reader_no_memory(kinds->reader);
+}
+
 static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *cluster) {
   struct hr__reader *reader = kinds->reader;
   if (!kinds->n) return hr_fail(reader->error, HR_BAD_INPUT, "%s: no node has a GPU", reader->path);
@@ -99,8 +130,9 @@ static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *clu
     enum hr_status status = add_pool(cluster, &kinds->pool[i], reader->error);
     if (status != HR_OK) return status;
   }
-  if (!kinds->n_without_gpu) return HR_OK;
-  enum hr_status status =
+  enum hr_status status = keep_order(kinds, cluster);
+  if (status != HR_OK || !kinds->n_without_gpu) return status;
+  status =
       hr_notes_add(reader->notes, "%llu nodes without GPUs are left out", (unsigned long long)kinds->n_without_gpu);
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
@@ -131,6 +163,7 @@ enum hr_status hr_nodes_read(const char *path, struct hr_cluster_spec *cluster, 
   if (status == HR_OK) status = add_pools(&kinds, cluster);
   for (uint32_t i = 0; i < kinds.n; i++) free(kinds.pool[i].gpu);
   free(kinds.pool);
+  free(kinds.of_node);
   hr__input_close(reader.input);
   return status;
 }

@@ -28,6 +28,7 @@ static const struct hr__csv_column columns[] = {
     {"deletion_time", NULL, HR__INSTANT, true, true, POD(deletion_us), HR_SECOND_US},
     {"scheduled_time", NULL, HR__INSTANT, true, false, POD(scheduled_us), HR_SECOND_US}};
 #undef POD
+enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
 struct openb {
   struct hr__reader *reader;
@@ -37,18 +38,18 @@ struct openb {
 static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   struct openb *openb = self;
   const struct pod *pod = row;
-  bool scheduled = pod->scheduled_us != HR_UNKNOWN_US;
+  bool timed = pod->deletion_us != HR_UNKNOWN_US, scheduled = pod->scheduled_us != HR_UNKNOWN_US;
   int64_t start_us = scheduled ? pod->scheduled_us : pod->creation_us;
-  if (pod->deletion_us < start_us) {
+  if (timed && pod->deletion_us < start_us) {
     struct hr__row_fault fault = {.line = line, .fault = "the pod is deleted before it is scheduled or created"};
     return hr__reader_bad_row(openb->reader, &fault);
   }
-  openb->n_never_scheduled += !scheduled;
+  openb->n_never_scheduled += timed && !scheduled;
   struct hr_job_record job;
   hr_job_record_init(&job);
   job.id = pod->name;
   job.submit_us = pod->creation_us;
-  job.work_us = pod->deletion_us - start_us;
+  job.work_us = timed ? pod->deletion_us - start_us : 0;
   job.gpus = pod->num_gpu;
   if (pod->num_gpu && pod->gpu_milli) job.gpu_milli = pod->gpu_milli;
   job.gpu_types = pod->gpu_spec;
@@ -58,14 +59,24 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   return hr__reader_add(openb->reader, &job, line);
 }
 
+/* Who only asks what pods want does without their times. */
+static void choose_columns(struct hr__csv_column chosen[N_COLUMNS], bool untimed) {
+  for (size_t i = 0; i < N_COLUMNS; i++) {
+    chosen[i] = columns[i];
+    if (untimed && columns[i].kind == HR__INSTANT) chosen[i].must_exist = false;
+  }
+}
+
 enum hr_status hr__read_openb(struct hr__reader *reader) {
   static const char *const ignored[] = {"qos", NULL};
-  static const struct pod blank = {.scheduled_us = HR_UNKNOWN_US};
+  static const struct pod blank = {.scheduled_us = HR_UNKNOWN_US, .deletion_us = HR_UNKNOWN_US};
   struct openb openb = {.reader = reader};
   struct pod pod;
+  struct hr__csv_column chosen[N_COLUMNS];
+  choose_columns(chosen, reader->untimed);
   const struct hr__csv_schema schema = {
-      .columns = columns,
-      .n_columns = sizeof columns / sizeof *columns,
+      .columns = chosen,
+      .n_columns = N_COLUMNS,
       .ignored = ignored,
       .missing_hint = "a pod list without creation, deletion and scheduled times cannot be replayed",
       .row = &pod,
@@ -74,7 +85,7 @@ enum hr_status hr__read_openb(struct hr__reader *reader) {
       .on_row = on_pod,
       .self = &openb};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
-  if (status != HR_OK || !openb.n_never_scheduled) return status;
+  if (status != HR_OK || !openb.n_never_scheduled || reader->untimed) return status;
   status = hr_notes_add(reader->notes,
                         "%llu pods were never scheduled: they run for the time from their creation to their deletion",
                         (unsigned long long)openb.n_never_scheduled);

@@ -17,6 +17,7 @@ struct hr__reader {
   bool dated;           /* set by a reader whose instants are dates */
   uint64_t n_fractions; /* jobs that ask for a fraction of a GPU */
   struct hr_error *error;
+  bool untimed; /* rows need not tell when */
 };
 
 /* What is wrong with a row: a field (named by its column, with its value, if it is not empty) or, without a column, the

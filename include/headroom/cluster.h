@@ -40,6 +40,8 @@ struct hr_pool_spec {
 struct hr_cluster_spec {
   struct hr_pool_spec *pools;
   uint32_t n_pools;
+  uint32_t *node_order; /* [nodes], by node: its place among all, where a rule takes the first of equal ones; from
+                           malloc; NULL: the order of nodes */
 };
 
 /* Bounds on what a scenario may ask for. */

@@ -9,14 +9,18 @@
 #include "headroom/cluster.h"
 #include "headroom/compare.h"
 #include "headroom/costs.h"
+#include "headroom/fill.h"
 #include "headroom/ledger.h"
 #include "headroom/market.h"
+#include "headroom/packing.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"
 #include "headroom/quota.h"
+#include "headroom/random.h"
 #include "headroom/report.h"
 #include "headroom/scenario.h"
 #include "headroom/sim.h"
+#include "headroom/stock.h"
 #include "headroom/trace.h"
 
 #endif

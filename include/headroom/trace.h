@@ -203,6 +203,8 @@ struct hr_trace_options {
   const char *format;              /* NULL or "auto": recognised by content */
   const struct hr_column_map *map; /* may be NULL or empty */
   bool lenient;                    /* leave bad rows out, counted by reason, instead of failing at the first */
+  bool untimed; /* for who asks only what jobs want: a pod list may leave all times out, its jobs then come at once and
+                   take none; and there are no notes on how jobs are replayed */
 };
 
 /* Reads a trace, plain, gzip or zstd (recognised by content). `options` may be NULL. */
@@ -210,7 +212,8 @@ HR_API enum hr_status hr_trace_read(const char *path, const struct hr_trace_opti
                                     struct hr_error *error);
 
 /* Reads a node list (openb: sn,cpu_milli,memory_mib,gpu,model) and appends one pool for each distinct kind of
-   node, in order of first appearance; nodes without GPUs are left out and counted in `notes`. */
+   node, in order of first appearance, and node_order as the list has it; nodes without GPUs are left out and counted in
+   `notes`. */
 HR_API enum hr_status hr_nodes_read(const char *path, struct hr_cluster_spec *cluster, struct hr_notes *notes,
                                     struct hr_error *error);
 

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom fill`: how much of a cluster placement rules can fill with pods of a trace. */
+
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/outputs.h"
+#include "cli/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct fill_args {
+  struct input_args input;
+  const char *policies, *json, *csv, *markdown;
+  uint64_t seeds, threads; /* threads 0: not given */
+  double to;
+  bool quiet;
+};
+
+static void set_defaults(void *self) {
+  struct fill_args *args = self;
+  args->seeds = 10;
+  args->to = 1.3;
+}
+
+#define AT(field) offsetof(struct fill_args, field)
+static const struct option options[] = {
+    {.name = "policies",
+     .kind = OPTION_TEXT,
+     .offset = AT(policies),
+     .value = "A,B,...",
+     .help = "placement rules ('headroom list placements')"},
+    {.name = "seeds",
+     .kind = OPTION_WHOLE,
+     .offset = AT(seeds),
+     .value = "N",
+     .help = "runs of each rule, under as many seeds from the scenario's on",
+     .min = 1,
+     .max = HR_MAX_FILL_SEEDS},
+    {.name = "to",
+     .kind = OPTION_REAL,
+     .offset = AT(to),
+     .value = "X",
+     .help = "pods come until they have asked for so many times the cluster's GPUs",
+     .min = 0.01,
+     .max = HR_MAX_FILL_TO},
+    {.name = "threads",
+     .kind = OPTION_WHOLE,
+     .offset = AT(threads),
+     .value = "N",
+     .help = "runs at a time, as many as there are processors unless given; results are the same",
+     .min = 1,
+     .max = HR_MAX_THREADS},
+    {.name = "csv",
+     .kind = OPTION_TEXT,
+     .offset = AT(csv),
+     .value = "FILE",
+     .help =
+         "write a CSV row for each rule, seed and whole per cent that arrived ('-': standard output, and no table)"},
+    {.name = "json",
+     .kind = OPTION_TEXT,
+     .offset = AT(json),
+     .value = "FILE",
+     .help = "write the means of all seeds, per cent by per cent, as JSON ('-' likewise)"},
+    {.name = "md",
+     .kind = OPTION_TEXT,
+     .offset = AT(markdown),
+     .value = "FILE",
+     .help = "write the table as Markdown ('-' likewise)"},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = OPTION_FLAG,
+     .offset = AT(quiet),
+     .help = "no table, no notes, no progress bar; errors are still told"},
+    INPUT_OPTIONS(fill_args),
+    {0}};
+
+static const char details[] = "Pods are drawn from the trace with replacement, shuffled, and come one by one; none\n"
+                              "leaves, and what does not fit fails. All rules of a seed meet the same pods.\n"
+                              "Files are written only when all runs succeeded. Exit code: 0 fine, 2 bad input or\n"
+                              "usage, 4 the system failed.\n\n"
+                              "Examples:\n"
+                              "  headroom fill scenarios/openb.json --trace openb_pod_list_default.csv \\\n"
+                              "    --policies fgd,weighted-best-fit,random --csv fill.csv\n"
+                              "  headroom fill scenarios/demo.json --policies best-fit,spread --seeds 3 --to 1\n";
+
+struct fill {
+  const struct fill_args *args;
+  struct input input;
+  const struct hr_packing_rule **rules;
+  uint32_t n_rules;
+  struct hr_fill *result;
+  struct hr_perf perf;
+};
+
+static bool is_stdout(const char *path) {
+  return path && strcmp(path, "-") == 0;
+}
+
+/* ---- The list of rules ------------------------------------------------------------------------------ */
+
+static enum hr_status add_rule(struct fill *fill, const char *name, struct hr_error *error) {
+  const char *list = fill->args->policies;
+  if (!name[0]) return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: a rule between commas is empty", list);
+  struct hr_error inner = {0};
+  const struct hr_packing_rule *rule = hr_packing_rule_find(name, &inner);
+  if (!rule) return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %s", list, inner.text);
+  for (uint32_t i = 0; i < fill->n_rules; i++)
+    if (fill->rules[i] == rule)
+      return hr_fail(error, HR_BAD_INPUT, "--policies %.200s: %s is there twice", list, rule->name);
+  const struct hr_packing_rule **grown = realloc(fill->rules, (fill->n_rules + 1) * sizeof(*grown));
+  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  fill->rules = grown;
+  fill->rules[fill->n_rules++] = rule;
+  return HR_OK;
+}
+
+static enum hr_status split_rules(struct fill *fill, struct hr_error *error) {
+  const char *text = fill->args->policies;
+  if (!text)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "fill: --policies A,B,... is missing: the rules to fill by\nTry 'headroom help fill'.");
+  for (;;) {
+    size_t length = strcspn(text, ",");
+    char *name = strndup(text, length);
+    enum hr_status status = name ? add_rule(fill, name, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+    free(name);
+    if (status != HR_OK || text[length] == '\0') return status;
+    text += length + 1;
+  }
+}
+
+/* ---- Running ---------------------------------------------------------------------------------------- */
+
+static uint32_t count_threads(const struct fill_args *args) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  if (args->threads) return (uint32_t)args->threads;
+  return processors < 1 ? 1 : processors > HR_MAX_THREADS ? HR_MAX_THREADS : (uint32_t)processors;
+}
+
+static enum hr_status run_fill(struct fill *fill, struct hr_error *error) {
+  struct progress_bar bar;
+  struct hr_fill_config config = {.scenario = fill->input.scenario,
+                                  .trace = fill->input.trace,
+                                  .rules = fill->rules,
+                                  .n_rules = fill->n_rules,
+                                  .n_seeds = (uint32_t)fill->args->seeds,
+                                  .to = fill->args->to,
+                                  .n_threads = count_threads(fill->args),
+                                  .progress = progress_bar_start(&bar, !fill->args->quiet)};
+  double begin_s = clock_s();
+  enum hr_status status = hr_fill(&config, &fill->result, error);
+  fill->perf =
+      (struct hr_perf){.load_s = fill->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  progress_bar_stop(&bar);
+  return status;
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------------- */
+
+static enum hr_status tell(const struct fill *fill, struct hr_error *error) {
+  const struct fill_args *args = fill->args;
+  enum hr_status status = args->csv ? hr_fill_write_csv(args->csv, fill->result, error) : HR_OK;
+  if (status == HR_OK && args->markdown) status = hr_fill_write_markdown(args->markdown, fill->result, error);
+  if (status == HR_OK && args->json) status = hr_fill_write_json(args->json, fill->result, &fill->perf, error);
+  if (status != HR_OK || args->quiet) return status;
+  input_print_notes(stderr, &fill->input);
+  if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown)) return HR_OK;
+  status = hr_fill_print(stdout, fill->result, &fill->perf, wants_colour());
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "the table cannot be printed: %s", hr_status_meaning(status));
+}
+
+/* ---- The verb --------------------------------------------------------------------------------------- */
+
+static enum hr_status check_outputs(const struct fill *fill, const char *scenario_path, struct hr_error *error) {
+  const struct fill_args *args = fill->args;
+  const struct output outputs[] = {{"csv", args->csv}, {"md", args->markdown}, {"json", args->json}};
+  const char *const named[] = {scenario_path, fill->input.trace_path};
+  const struct hr_notes *files = &fill->input.scenario->files;
+  enum hr_status status = outputs_check(outputs, sizeof outputs / sizeof *outputs, named, 2, error);
+  if (status != HR_OK) return status;
+  return outputs_check(outputs, sizeof outputs / sizeof *outputs, (const char *const *)files->text, files->count,
+                       error);
+}
+
+static enum hr_status run_all(struct fill *fill, const char *path, struct hr_error *error) {
+  enum hr_status status = split_rules(fill, error);
+  if (status == HR_OK) status = input_open(&fill->input, path, &fill->args->input, error);
+  if (status == HR_OK && !fill->input.trace_path)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
+  if (status == HR_OK) status = check_outputs(fill, path, error);
+  fill->input.untimed = true;
+  if (status == HR_OK) status = input_read_trace(&fill->input, &fill->args->input, error);
+  if (status == HR_OK) status = run_fill(fill, error);
+  return status == HR_OK ? tell(fill, error) : status;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  struct fill fill = {.args = args};
+  enum hr_status status = run_all(&fill, operands->at[0], error);
+  hr_fill_destroy(fill.result);
+  free(fill.rules);
+  input_finish(&fill.input);
+  return status;
+}
+
+const struct verb verb_fill = {.name = "fill",
+                               .operands = "SCENARIO",
+                               .least_operands = 1,
+                               .most_operands = 1,
+                               .summary = "pack pods of a trace until the cluster is full, by several placement rules",
+                               .details = details,
+                               .options = options,
+                               .args_bytes = sizeof(struct fill_args),
+                               .set_defaults = set_defaults,
+                               .run = run_verb};

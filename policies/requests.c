@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The distinct requests of a trace, through a hash table that doubles when half full; and those that are typical. */
+
+#include "headroom/packing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- One job ---------------------------------------------------------------------------------------- */
+
+static uint32_t at_most(uint64_t value, uint32_t most) {
+  return value > most ? most : (uint32_t)value;
+}
+
+static struct hr_request request_of(const struct hr_trace *trace, hr_job job, const uint32_t *accept_class) {
+  uint32_t i = job.id, tasks = trace->tasks && trace->tasks[i] ? trace->tasks[i] : 1, gpus = trace->gpus[i];
+  struct hr_request request = {.accept_class = accept_class ? accept_class[i] : 0,
+                               .tasks = tasks,
+                               .gpus = gpus / tasks + (gpus % tasks != 0),
+                               .cpu_milli = trace->cpu_milli ? trace->cpu_milli[i] : 0,
+                               .mem_mib = trace->mem_mib ? trace->mem_mib[i] : 0};
+  if (gpus == 0) return request;
+  request.gpu_milli = trace->gpu_milli ? trace->gpu_milli[i] : HR_WHOLE_GPU_MILLI;
+  request.gpu_mem_mib = trace->gpu_mem_mib ? at_most(trace->gpu_mem_mib[i], HR_NONE - 1) : 0;
+  return request;
+}
+
+/* ---- The table -------------------------------------------------------------------------------------- */
+
+struct table {
+  struct hr_arena *arena;
+  struct hr_requests *requests;
+  uint32_t *slot; /* [size], number of a request + 1, 0: empty */
+  uint32_t size, capacity;
+};
+
+static uint64_t hash_of(const struct hr_request *request) {
+  const uint64_t parts[] = {(uint64_t)request->accept_class << 32 | request->tasks,
+                            (uint64_t)request->gpus << 32 | request->gpu_milli,
+                            (uint64_t)request->gpu_mem_mib << 32 | request->cpu_milli, request->mem_mib};
+  uint64_t hash = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    hash = (hash ^ parts[i]) * UINT64_C(0x9E3779B97F4A7C15);
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+static bool same(const struct hr_request *a, const struct hr_request *b) {
+  return a->accept_class == b->accept_class && a->tasks == b->tasks && a->gpus == b->gpus &&
+         a->gpu_milli == b->gpu_milli && a->gpu_mem_mib == b->gpu_mem_mib && a->cpu_milli == b->cpu_milli &&
+         a->mem_mib == b->mem_mib;
+}
+
+/* The slot that holds the request, or the empty one where it belongs. */
+static uint32_t *slot_of(const struct table *table, const struct hr_request *request) {
+  uint32_t at = (uint32_t)hash_of(request) & (table->size - 1);
+  while (table->slot[at] && !same(&table->requests->request[table->slot[at] - 1], request))
+    at = (at + 1) & (table->size - 1);
+  return &table->slot[at];
+}
+
+static bool grow(struct table *table) {
+  struct hr_requests *requests = table->requests;
+  uint32_t capacity = table->capacity, same_capacity = table->capacity;
+  struct hr_request *request = hr_arena_grown(table->arena, requests->request, &capacity, sizeof *request);
+  uint64_t *jobs = hr_arena_grown(table->arena, requests->jobs, &same_capacity, sizeof *jobs);
+  uint32_t *slot = hr_arena_alloc(table->arena, (size_t)2 * capacity * sizeof *slot);
+  if (!request || !jobs || !slot) return false;
+  requests->request = request;
+  requests->jobs = jobs;
+  *table = (struct table){table->arena, requests, slot, 2 * capacity, capacity};
+  for (uint32_t i = 0; i < requests->count; i++) *slot_of(table, &request[i]) = i + 1;
+  return true;
+}
+
+/* The request's number; HR_NONE when out of memory. */
+static uint32_t number_of(struct table *table, const struct hr_request *request) {
+  struct hr_requests *requests = table->requests;
+  if (requests->count == table->capacity && !grow(table)) return HR_NONE;
+  uint32_t *slot = slot_of(table, request);
+  if (*slot == 0) {
+    requests->request[requests->count++] = *request;
+    *slot = requests->count;
+  }
+  return *slot - 1;
+}
+
+struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
+                                       const uint32_t *accept_class) {
+  struct hr_requests *requests = hr_arena_alloc(arena, sizeof *requests);
+  if (!requests) return NULL;
+  struct table table = {.arena = arena, .requests = requests};
+  requests->of_job = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *requests->of_job);
+  if (!requests->of_job) return NULL;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    struct hr_request request = request_of(trace, (hr_job){job}, accept_class);
+    uint32_t number = number_of(&table, &request);
+    if (number == HR_NONE) return NULL;
+    requests->of_job[job] = number;
+    requests->jobs[number]++;
+  }
+  return requests;
+}
+
+/* ---- Typical pods ----------------------------------------------------------------------------------- */
+
+/* Requests without what fragments do not look at: memory, and how many tasks a job has. */
+static bool make_groups(struct hr_arena *arena, const struct hr_requests *requests, struct hr_requests *groups) {
+  struct table table = {.arena = arena, .requests = groups};
+  for (uint32_t i = 0; i < requests->count; i++) {
+    struct hr_request pod = requests->request[i];
+    uint64_t tasks = pod.tasks;
+    pod.tasks = 1;
+    pod.gpu_mem_mib = 0;
+    pod.mem_mib = 0;
+    uint32_t number = number_of(&table, &pod);
+    if (number == HR_NONE) return false;
+    groups->jobs[number] += requests->jobs[i] * tasks;
+  }
+  return true;
+}
+
+struct group {
+  uint64_t pods;
+  uint32_t number;
+};
+
+static int by_frequency(const void *a, const void *b) {
+  const struct group *x = a, *y = b;
+  if (x->pods != y->pods) return x->pods > y->pods ? -1 : 1;
+  return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void choose(struct hr_typical_pods *typical, const struct hr_requests *groups, const struct group *order) {
+  uint64_t all = 0;
+  for (uint32_t i = 0; i < groups->count; i++) all += order[i].pods;
+  for (uint32_t i = 0; i < groups->count && typical->total < all - all / 20; i++) {
+    typical->request[i] = groups->request[order[i].number];
+    typical->pods[i] = order[i].pods;
+    typical->total += order[i].pods;
+    typical->count++;
+  }
+}
+
+struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, const struct hr_requests *requests) {
+  struct hr_typical_pods *typical = hr_arena_alloc(arena, sizeof *typical);
+  struct hr_requests groups = {0};
+  if (!typical || !make_groups(arena, requests, &groups)) return NULL;
+  struct group *order = hr_arena_alloc(arena, ((size_t)groups.count + 1) * sizeof *order);
+  typical->request = hr_arena_alloc(arena, ((size_t)groups.count + 1) * sizeof *typical->request);
+  typical->pods = hr_arena_alloc(arena, ((size_t)groups.count + 1) * sizeof *typical->pods);
+  if (!order || !typical->request || !typical->pods) return NULL;
+  for (uint32_t i = 0; i < groups.count; i++) order[i] = (struct group){groups.jobs[i], i};
+  qsort(order, groups.count, sizeof *order, by_frequency);
+  choose(typical, &groups, order);
+  return typical;
+}
