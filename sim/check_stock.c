@@ -27,7 +27,7 @@ void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *clust
                        const struct hr_placement *placement) {
   const struct hr_stock *stock = cluster->stock;
   if (!stock) return;
-  const struct hr_request *request = &cluster->requests.of[cluster->requests.number[job.id]];
+  const struct hr_request *request = &cluster->requests->request[cluster->requests->of_job[job.id]];
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     struct hr_slice slice = placement->slices[i];
     use->cpu_milli[slice.node.id] += request->cpu_milli;

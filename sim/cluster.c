@@ -91,6 +91,21 @@ static bool any_shares(const struct hr_cluster_spec *spec) {
   return false;
 }
 
+static enum hr_status know_requests(struct hr_cluster *cluster, struct hr_arena *arena) {
+  size_t n_jobs = cluster->trace->n_jobs, n_classes = cluster->accepts.classes.count;
+  uint32_t *accept_class = hr_arena_alloc(arena, (n_jobs + 1) * sizeof *accept_class);
+  uint32_t *most_gpus = hr_arena_alloc(arena, (n_classes + 1) * sizeof *most_gpus);
+  if (!accept_class || !most_gpus) return HR_NO_MEMORY;
+  for (uint32_t job = 0; job < n_jobs; job++) accept_class[job] = hr_cluster_accept_class(cluster, (hr_job){job});
+  for (uint32_t class_ = 0; class_ < n_classes; class_++)
+    for (uint32_t i = 0; i < cluster->n_pools; i++) {
+      uint32_t gpus = cluster->pools[i].spec->gpus_per_node;
+      if (hr_cluster_accepts(cluster, class_, (hr_pool){i}) && gpus > most_gpus[class_]) most_gpus[class_] = gpus;
+    }
+  cluster->requests = hr_requests_create(arena, cluster->trace, accept_class, most_gpus);
+  return cluster->requests ? HR_OK : HR_NO_MEMORY;
+}
+
 /* Where some pool shares its GPUs. */
 static enum hr_status tell_gpus_apart(struct hr_cluster *cluster, struct hr_arena *arena,
                                       const struct hr_cluster_spec *spec) {
@@ -99,7 +114,7 @@ static enum hr_status tell_gpus_apart(struct hr_cluster *cluster, struct hr_aren
   if (!cluster->stock) return HR_NO_MEMORY;
   for (uint32_t node = 0; node < cluster->n_nodes; node++)
     cluster->stock->closed[node] = cluster->nodes && cluster->nodes[node].state != HR_NODE_UP;
-  return hr__requests_init(&cluster->requests, arena, cluster, cluster->trace);
+  return know_requests(cluster, arena);
 }
 
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
@@ -192,7 +207,7 @@ static const char *take_slices(struct hr_cluster *cluster, struct hr__pool *pool
 
 /* What the job asks for of each node; NULL where GPUs are not told apart. */
 static const struct hr_request *request_of(const struct hr_cluster *cluster, hr_job job) {
-  return cluster->stock ? &cluster->requests.of[cluster->requests.number[job.id]] : NULL;
+  return cluster->stock ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
 }
 
 static uint64_t asked_milli(const struct hr_cluster *cluster, hr_job job) {
@@ -319,13 +334,8 @@ const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster) {
   return cluster->stock;
 }
 
-const struct hr_request *hr_cluster_requests(const struct hr_cluster *cluster, uint32_t *count) {
-  *count = cluster->requests.count;
-  return cluster->requests.of;
-}
-
-uint32_t hr_cluster_request(const struct hr_cluster *cluster, hr_job job) {
-  return cluster->requests.number[job.id];
+const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster) {
+  return cluster->requests;
 }
 
 uint32_t hr_cluster_pools(const struct hr_cluster *cluster) {

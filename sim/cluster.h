@@ -7,7 +7,6 @@
 #include "headroom/policy.h"
 #include "sim/accepts.h"
 #include "sim/bitset.h"
-#include "sim/requests.h"
 
 enum { HR__NODE_STATES = HR_NODE_CLOSING + 1 };
 
@@ -46,8 +45,8 @@ struct hr_cluster {
   const struct hr_class_spec *classes; /* may be NULL */
   bool has_spot;
   struct hr__accepts accepts;
-  struct hr_stock *stock; /* NULL where no pool shares its GPUs */
-  struct hr__requests requests;
+  struct hr_stock *stock;       /* NULL where no pool shares its GPUs */
+  struct hr_requests *requests; /* likewise */
 };
 
 /* Whether nodes of the pool come and go: elastic, or reserved for a time. */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sim/requests.h"
+/* The distinct requests of a trace, through a hash table that doubles when half full. */
 
-#include "sim/digest.h"
+#include "headroom/policy.h"
 
-#include <stdlib.h>
-#include <string.h>
+/* ---- One job ---------------------------------------------------------------------------------------- */
+
+static uint32_t at_most(uint64_t value, uint32_t most) {
+  return value > most ? most : (uint32_t)value;
+}
 
 static uint32_t gcd(uint32_t a, uint32_t b) {
   while (b) {
@@ -15,46 +18,50 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
   return a;
 }
 
-/* GPUs of the largest node that the job may go to; 0 where there is none. */
-static uint32_t largest_node(const struct hr_cluster *cluster, uint32_t accept_class) {
-  uint32_t most = 0;
-  for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++) {
-    uint32_t gpus = hr_cluster_pool_spec(cluster, (hr_pool){i})->gpus_per_node;
-    if (hr_cluster_accepts(cluster, accept_class, (hr_pool){i}) && gpus > most) most = gpus;
-  }
-  return most;
-}
-
-/* A task that no node is large enough for, as where a trace does not tell tasks, is taken as several equal ones that
-   fill the largest nodes as evenly as can be. */
-static void split(struct hr_request *request, uint32_t largest) {
-  if (largest == 0 || request->gpus <= largest) return;
-  uint32_t gpus = gcd(request->gpus, largest), parts = request->gpus / gpus;
+/* As equal tasks that fill nodes of so many GPUs as evenly as can be. */
+static void split(struct hr_request *request, uint32_t most_gpus) {
+  if (most_gpus == 0 || request->gpus <= most_gpus) return;
+  uint32_t gpus = gcd(request->gpus, most_gpus), parts = request->gpus / gpus;
   request->tasks *= parts;
   request->gpus = gpus;
   request->cpu_milli = (request->cpu_milli + parts - 1) / parts;
   request->mem_mib = (request->mem_mib + parts - 1) / parts;
 }
 
-static struct hr_request request_of(const struct hr_cluster *cluster, const struct hr_trace *trace, hr_job job) {
-  struct hr_request request = {.accept_class = hr_cluster_accept_class(cluster, job),
-                               .tasks = trace->tasks ? trace->tasks[job.id] : 1,
-                               .gpu_milli = trace->gpu_milli ? trace->gpu_milli[job.id] : HR_WHOLE_GPU_MILLI,
-                               .gpu_mem_mib = trace->gpu_mem_mib ? (uint32_t)trace->gpu_mem_mib[job.id] : 0,
-                               .cpu_milli = trace->cpu_milli ? trace->cpu_milli[job.id] : 0,
-                               .mem_mib = trace->mem_mib ? trace->mem_mib[job.id] : 0};
-  if (request.tasks == 0) request.tasks = 1;
-  request.gpus = trace->gpus[job.id] / request.tasks;
-  if (request.gpus == 0) request.gpu_milli = request.gpu_mem_mib = 0;
-  split(&request, largest_node(cluster, request.accept_class));
+static struct hr_request request_of(const struct hr_trace *trace, hr_job job, const uint32_t *accept_class,
+                                    const uint32_t *most_gpus) {
+  uint32_t i = job.id, tasks = trace->tasks && trace->tasks[i] ? trace->tasks[i] : 1, gpus = trace->gpus[i];
+  struct hr_request request = {.accept_class = accept_class ? accept_class[i] : 0,
+                               .tasks = tasks,
+                               .gpus = gpus / tasks + (gpus % tasks != 0),
+                               .cpu_milli = trace->cpu_milli ? trace->cpu_milli[i] : 0,
+                               .mem_mib = trace->mem_mib ? trace->mem_mib[i] : 0};
+  if (gpus == 0) return request;
+  request.gpu_milli = trace->gpu_milli ? trace->gpu_milli[i] : HR_WHOLE_GPU_MILLI;
+  request.gpu_mem_mib = trace->gpu_mem_mib ? at_most(trace->gpu_mem_mib[i], HR_NONE - 1) : 0;
+  if (most_gpus) split(&request, most_gpus[request.accept_class]);
   return request;
 }
 
+/* ---- The table -------------------------------------------------------------------------------------- */
+
+struct table {
+  struct hr_arena *arena;
+  struct hr_requests *requests;
+  uint32_t *slot; /* [size], number of a request + 1, 0: empty */
+  uint32_t size, capacity;
+};
+
 static uint64_t hash_of(const struct hr_request *request) {
-  uint64_t hash = hr__digest_add(HR__DIGEST_SEED, (uint64_t)request->accept_class << 32 | request->tasks);
-  hash = hr__digest_add(hash, (uint64_t)request->gpus << 32 | request->gpu_milli);
-  hash = hr__digest_add(hash, (uint64_t)request->gpu_mem_mib << 32 | request->cpu_milli);
-  return hr__digest_add(hash, request->mem_mib);
+  const uint64_t parts[] = {(uint64_t)request->accept_class << 32 | request->tasks,
+                            (uint64_t)request->gpus << 32 | request->gpu_milli,
+                            (uint64_t)request->gpu_mem_mib << 32 | request->cpu_milli, request->mem_mib};
+  uint64_t hash = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    hash = (hash ^ parts[i]) * UINT64_C(0x9E3779B97F4A7C15);
+    hash ^= hash >> 32;
+  }
+  return hash;
 }
 
 static bool same(const struct hr_request *a, const struct hr_request *b) {
@@ -63,36 +70,53 @@ static bool same(const struct hr_request *a, const struct hr_request *b) {
          a->mem_mib == b->mem_mib;
 }
 
-/* Open addressing: number + 1 by hash, 0 for empty. */
-struct table {
-  uint32_t *slot;
-  uint32_t mask;
-};
-
-static uint32_t number_of(struct hr__requests *requests, struct table table, const struct hr_request *request) {
-  uint32_t at = (uint32_t)hash_of(request) & table.mask;
-  for (; table.slot[at]; at = (at + 1) & table.mask)
-    if (same(&requests->of[table.slot[at] - 1], request)) return table.slot[at] - 1;
-  requests->of[requests->count] = *request;
-  table.slot[at] = ++requests->count;
-  return requests->count - 1;
+/* The slot that holds the request, or the empty one where it belongs. */
+static uint32_t *slot_of(const struct table *table, const struct hr_request *request) {
+  uint32_t at = (uint32_t)hash_of(request) & (table->size - 1);
+  while (table->slot[at] && !same(&table->requests->request[table->slot[at] - 1], request))
+    at = (at + 1) & (table->size - 1);
+  return &table->slot[at];
 }
 
-enum hr_status hr__requests_init(struct hr__requests *requests, struct hr_arena *arena,
-                                 const struct hr_cluster *cluster, const struct hr_trace *trace) {
-  size_t n_jobs = trace->n_jobs, n_slots = 4;
-  while (n_slots < 2 * n_jobs) n_slots *= 2;
-  struct hr_request *distinct = malloc((n_jobs + 1) * sizeof *distinct);
-  struct table table = {calloc(n_slots, sizeof *table.slot), (uint32_t)(n_slots - 1)};
-  *requests = (struct hr__requests){.of = distinct, .number = hr_arena_alloc(arena, (n_jobs + 1) * sizeof(uint32_t))};
-  for (uint32_t job = 0; distinct && table.slot && requests->number && job < trace->n_jobs; job++) {
-    struct hr_request request = request_of(cluster, trace, (hr_job){job});
-    requests->number[job] = number_of(requests, table, &request);
+static bool grow(struct table *table) {
+  struct hr_requests *requests = table->requests;
+  uint32_t capacity = table->capacity, same_capacity = table->capacity;
+  struct hr_request *request = hr_arena_grown(table->arena, requests->request, &capacity, sizeof *request);
+  uint64_t *jobs = hr_arena_grown(table->arena, requests->jobs, &same_capacity, sizeof *jobs);
+  uint32_t *slot = hr_arena_alloc(table->arena, (size_t)2 * capacity * sizeof *slot);
+  if (!request || !jobs || !slot) return false;
+  requests->request = request;
+  requests->jobs = jobs;
+  *table = (struct table){table->arena, requests, slot, 2 * capacity, capacity};
+  for (uint32_t i = 0; i < requests->count; i++) *slot_of(table, &request[i]) = i + 1;
+  return true;
+}
+
+/* The request's number; HR_NONE when out of memory. */
+static uint32_t number_of(struct table *table, const struct hr_request *request) {
+  struct hr_requests *requests = table->requests;
+  if (requests->count == table->capacity && !grow(table)) return HR_NONE;
+  uint32_t *slot = slot_of(table, request);
+  if (*slot == 0) {
+    requests->request[requests->count++] = *request;
+    *slot = requests->count;
   }
-  requests->of = hr_arena_alloc(arena, ((size_t)requests->count + 1) * sizeof *requests->of);
-  bool made = distinct && table.slot && requests->number && requests->of;
-  if (made) memcpy(requests->of, distinct, requests->count * sizeof *distinct);
-  free(distinct);
-  free(table.slot);
-  return made ? HR_OK : HR_NO_MEMORY;
+  return *slot - 1;
+}
+
+struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
+                                       const uint32_t *accept_class, const uint32_t *most_gpus) {
+  struct hr_requests *requests = hr_arena_alloc(arena, sizeof *requests);
+  if (!requests) return NULL;
+  struct table table = {.arena = arena, .requests = requests};
+  requests->of_job = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *requests->of_job);
+  if (!requests->of_job) return NULL;
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    struct hr_request request = request_of(trace, (hr_job){job}, accept_class, most_gpus);
+    uint32_t number = number_of(&table, &request);
+    if (number == HR_NONE) return NULL;
+    requests->of_job[job] = number;
+    requests->jobs[number]++;
+  }
+  return requests;
 }

@@ -19,17 +19,6 @@ extern "C" {
 
 /* ---- What is asked for ------------------------------------------------------------------------------ */
 
-/* The distinct requests of a trace, in order of first appearance. */
-struct hr_requests {
-  uint32_t count;
-  struct hr_request *request; /* [count] */
-  uint64_t *jobs;             /* [count], that ask for it */
-  uint32_t *of_job;           /* [n_jobs] */
-};
-/* `accept_class`: by job (hr_cluster_accept_class); NULL: 0 for all. A job's GPUs are spread evenly over its tasks. */
-HR_API struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
-                                              const uint32_t *accept_class);
-
 /* The pools that each accept class accepts. */
 struct hr_acceptance {
   const uint8_t *row; /* [n_classes][n_pools], 0 or 1 */

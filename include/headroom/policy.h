@@ -154,9 +154,8 @@ HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t 
 struct hr_cluster;
 /* What is free GPU by GPU, where some pool shares its GPUs; NULL where GPUs are not told apart. */
 HR_API const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster);
-/* Likewise: what jobs ask for, each distinct request once; and the number of a job's. */
-HR_API const struct hr_request *hr_cluster_requests(const struct hr_cluster *cluster, uint32_t *count);
-HR_API uint32_t hr_cluster_request(const struct hr_cluster *cluster, hr_job job);
+/* Likewise: what jobs ask for. */
+HR_API const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster);
 HR_API uint32_t hr_cluster_pools(const struct hr_cluster *cluster);
 HR_API const struct hr_pool_spec *hr_cluster_pool_spec(const struct hr_cluster *cluster, hr_pool pool);
 /* The id of the pool's first node; its nodes follow without a gap. */

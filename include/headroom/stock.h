@@ -9,6 +9,7 @@
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
+#include "headroom/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +30,21 @@ struct hr_request {
   uint64_t mem_mib;
 };
 
+struct hr_arena;
+
+/* The distinct requests of a trace, in order of first appearance. */
+struct hr_requests {
+  uint32_t count;
+  struct hr_request *request; /* [count] */
+  uint64_t *jobs;             /* [count], that ask for it */
+  uint32_t *of_job;           /* [n_jobs] */
+};
+/* `accept_class`: by job (hr_cluster_accept_class); NULL: 0 for all. A job's GPUs are spread evenly over its tasks.
+   `most_gpus`: by accept class, of a node; a task that asks for more, as where a trace does not tell tasks, is taken as
+   several. NULL: not so. In the arena; NULL when out of memory. */
+HR_API struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
+                                              const uint32_t *accept_class, const uint32_t *most_gpus);
+
 /* Whether the job needs a place on a node at all. */
 static inline bool hr_request_needs_node(const struct hr_request *request) {
   return request->gpus > 0 || request->cpu_milli > 0 || request->mem_mib > 0;
@@ -48,7 +64,6 @@ struct hr_stock {
   uint8_t *closed;             /* [n_nodes]: nothing more fits, whatever is free */
 };
 
-struct hr_arena;
 /* All of it free, in the arena. NULL when out of memory, or when a node has more than HR_MAX_STOCK_GPUS GPUs. */
 HR_API struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster_spec *spec);
 

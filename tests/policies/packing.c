@@ -44,7 +44,8 @@ static void make_pools(struct lab *lab) {
   lab->cluster = (struct hr_cluster_spec){.pools = lab->pools, .n_pools = 1 + draw(lab, MOST_POOLS)};
   for (uint32_t i = 0; i < lab->cluster.n_pools; i++) {
     bool tells = draw(lab, 5) > 0;
-    lab->pools[i] = (struct hr_pool_spec){.nodes = i ? draw(lab, 6) : 1 + draw(lab, 6),
+    lab->pools[i] = (struct hr_pool_spec){.sharing = HR_SHARING_FRACTION,
+                                          .nodes = i ? draw(lab, 6) : 1 + draw(lab, 6),
                                           .gpus_per_node = 1 + draw(lab, NAIVE_MOST_GPUS),
                                           .cpu_milli_per_node = tells ? 1000 * (4 + draw(lab, 64)) : 0,
                                           .mem_mib_per_node = draw(lab, 5) ? 1024 * (16 + draw(lab, 200)) : 0,
@@ -221,7 +222,7 @@ static void typical_pods_cover_95_per_cent(void) {
   }
   struct hr_trace trace = {.n_jobs = JOBS, .gpus = gpus, .cpu_milli = cpu_milli, .mem_mib = mem_mib};
   struct hr_arena arena = {0};
-  struct hr_requests *requests = hr_requests_create(&arena, &trace, NULL);
+  struct hr_requests *requests = hr_requests_create(&arena, &trace, NULL, NULL);
   struct hr_typical_pods *typical = requests ? hr_typical_pods_create(&arena, requests) : NULL;
   CU_ASSERT_PTR_NOT_NULL_FATAL(typical);
   CU_ASSERT_EQUAL(requests->count, JOBS);
@@ -242,7 +243,7 @@ static void requests_are_of_one_task(void) {
   const uint16_t gpu_milli[] = {1000, 1000, 500};
   struct hr_trace trace = {.n_jobs = 3, .gpus = gpus, .tasks = tasks, .gpu_milli = gpu_milli};
   struct hr_arena arena = {0};
-  struct hr_requests *requests = hr_requests_create(&arena, &trace, NULL);
+  struct hr_requests *requests = hr_requests_create(&arena, &trace, NULL, NULL);
   struct hr_typical_pods *typical = requests ? hr_typical_pods_create(&arena, requests) : NULL;
   CU_ASSERT_PTR_NOT_NULL_FATAL(typical);
   CU_ASSERT_EQUAL_FATAL(requests->count, 3);
@@ -257,7 +258,8 @@ static void requests_are_of_one_task(void) {
 
 /* A node of 2 GPUs with 8 CPUs, of which a pod took half a GPU and 6 CPUs. */
 static void a_fragment_by_hand(void) {
-  struct hr_pool_spec pool = {.nodes = 1, .gpus_per_node = 2, .cpu_milli_per_node = 8000};
+  struct hr_pool_spec pool = {
+      .sharing = HR_SHARING_FRACTION, .nodes = 1, .gpus_per_node = 2, .cpu_milli_per_node = 8000};
   struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
   struct hr_request taken = {.gpus = 1, .gpu_milli = 500, .cpu_milli = 6000};
   struct hr_request pods[] = {{.gpus = 0, .cpu_milli = 1000},                     /* all of 1500 */
@@ -285,7 +287,8 @@ static void a_fragment_by_hand(void) {
  */
 static void fragments_of_many_states(void) {
   enum { PODS = 1500 };
-  struct hr_pool_spec pool = {.nodes = 1, .gpus_per_node = 1, .cpu_milli_per_node = PODS};
+  struct hr_pool_spec pool = {
+      .sharing = HR_SHARING_FRACTION, .nodes = 1, .gpus_per_node = 1, .cpu_milli_per_node = PODS};
   struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
   struct hr_request pods[PODS], one = {.cpu_milli = 1};
   uint64_t counts[PODS];
@@ -309,7 +312,7 @@ static void fragments_of_many_states(void) {
 
 static void random_rule_reaches_every_node_and_gpu(void) {
   enum { NODES = 5, GPUS = 4, DRAWS = 20000 };
-  struct hr_pool_spec pool = {.nodes = NODES, .gpus_per_node = GPUS};
+  struct hr_pool_spec pool = {.sharing = HR_SHARING_FRACTION, .nodes = NODES, .gpus_per_node = GPUS};
   struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
   struct hr_request share = {.gpus = 1, .gpu_milli = 500};
   const uint8_t accepted = 1;

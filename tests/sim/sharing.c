@@ -154,9 +154,8 @@ static struct chance *chance_now;
 static bool place(struct chance *chance, const struct hr_view *view, hr_job job, struct hr_slice *slices,
                   struct hr_placement *placement) {
   const struct hr_stock *stock = hr_cluster_stock(view->cluster);
-  uint32_t count;
-  const struct hr_request *request =
-      hr_cluster_requests(view->cluster, &count) + hr_cluster_request(view->cluster, job);
+  const struct hr_requests *requests = hr_cluster_requests(view->cluster);
+  const struct hr_request *request = &requests->request[requests->of_job[job.id]];
   uint32_t from = below(chance, stock->n_nodes);
   *placement = (struct hr_placement){{HR_NONE}, 0, slices};
   if (!hr_request_needs_node(request)) return true;
