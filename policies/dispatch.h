@@ -10,6 +10,7 @@
 
 #include "policies/backfill.h"
 #include "policies/order.h"
+#include "policies/sharer.h"
 
 /* What a part is told; each function may be NULL. */
 struct hr__listener {
@@ -63,6 +64,7 @@ struct hr__queue {
   struct hr__preemptor *preemptor; /* NULL where no job is stopped for another */
   struct hr__market_plan *market;  /* NULL where no nodes are asked for */
   struct hr__deadlines *deadlines; /* NULL unless the market rule goes by deadlines */
+  struct hr__sharer *sharer;       /* NULL unless GPUs are told apart */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
@@ -74,15 +76,18 @@ static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
   return queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
 }
 
-/* What tells jobs of so many GPUs apart: the pools that they accept. */
+/* What tells jobs of so many GPUs apart: the pools that they accept; where GPUs are told apart, all that they ask for.
+ */
 static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
-  return hr_cluster_accept_class(queue->cluster, job);
+  return queue->sharer ? hr_cluster_requests(queue->cluster)->of_job[job.id]
+                       : hr_cluster_accept_class(queue->cluster, job);
 }
 
 /* Where such a job would go now; false when it does not fit. Jobs without GPUs go anywhere. */
 static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
                             struct hr_placement *placement) {
-  return hr_placer_find(queue->placer, gpus, kind, placement);
+  return queue->sharer ? hr__sharer_find(queue->sharer, kind, placement)
+                       : hr_placer_find(queue->placer, gpus, kind, placement);
 }
 
 void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener);

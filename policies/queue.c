@@ -29,6 +29,8 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
                                      .reclaim_hours = hr__queue_param(env, "reclaim_hours")->real};
   limits.returns = limits.rule == HR__MARKET_SPOT_FIRST && hr__queue_param(env, "return_to_spot")->integer != 0;
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
+  if (queue->sharer)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where a pool shares its GPUs it is 'static'");
   if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
     return hr__deadlines_create(queue, limits.rule, hr__queue_param_us(env, "changeover_s"), error);
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
@@ -88,6 +90,26 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
   return status;
 }
 
+/* Where GPUs are told apart. */
+static enum hr_status create_sharer(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+  size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
+  bool is_told_apart = hr_cluster_stock(env->cluster) != NULL;
+  if (!is_told_apart && choice >= sizeof rules / sizeof *rules)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'placement': '%s' looks at single GPUs, and no pool shares its GPUs; a pool does with "
+                   "'sharing'",
+                   hr__placement_names[choice]);
+  if (!is_told_apart) return HR_OK;
+  if (queue->rule == HR_PLACE_POOL)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' counts GPUs, and a pool shares its GPUs");
+  const struct hr_packing_rule *rule = hr_packing_rule_find(hr__placement_names[choice], error);
+  if (!rule) return HR_BAD_INPUT;
+  if (queue->backfill->needs_releases)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'backfill': where a pool shares its GPUs it is 'strict' or 'skip'");
+  queue->sharer = hr__sharer_create(queue, env, rule);
+  return queue->sharer ? HR_OK : HR_NO_MEMORY;
+}
+
 static enum hr_status create_queue(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
   if (!queue->placer) return HR_NO_MEMORY;
@@ -98,10 +120,19 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   if (status != HR_OK) return status;
   if (queue->order->listener) hr__queue_listen(queue, queue->order->listener);
   status = create_preemption(queue, env, error);
+  if (status == HR_OK) status = create_sharer(queue, env, error);
+  if (status == HR_OK && queue->sharer && queue->preemptor)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where a pool shares its GPUs it is 'none'");
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
   if (queue->backfill->needs_releases && !hr__expectations_create(queue)) return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
+}
+
+/* Of nodes by their free GPUs; those that look at single GPUs are none of these. */
+static enum hr_placement_rule rule_of(const struct hr_policy_env *env) {
+  size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
+  return choice < sizeof rules / sizeof *rules ? rules[choice] : HR_PLACE_BEST_FIT;
 }
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
@@ -112,7 +143,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                               .cluster = env->cluster,
                               .order = orders[hr__queue_param(env, "order")->integer],
                               .backfill = backfills[hr__queue_param(env, "backfill")->integer],
-                              .rule = rules[hr__queue_param(env, "placement")->integer],
+                              .rule = rule_of(env),
                               .stops = hr_cluster_changes(env->cluster),
                               .blocked = {HR_NONE}};
   *self = queue;

@@ -6,9 +6,10 @@
 #include <string.h>
 
 #define TEXT(text, object) text,
+#define NAME(text) text,
 static const char *const order_names[] = {HR__ORDERS(TEXT) NULL};
 static const char *const backfill_names[] = {HR__BACKFILLS(TEXT) NULL};
-static const char *const placement_names[] = {HR__PLACEMENTS(TEXT) NULL};
+const char *const hr__placement_names[] = {HR__PLACEMENTS(TEXT) HR__PACKINGS(NAME) NULL};
 static const char *const market_names[] = {HR__MARKETS(TEXT) NULL};
 static const char *const preemption_names[] = {HR__PREEMPTIONS(TEXT) NULL};
 static const char *const stopped_names[] = {HR__STOPPED(TEXT) NULL};
@@ -34,7 +35,7 @@ const struct hr_param hr__queue_params[] = {
     {.key = "placement",
      .type = HR_PARAM_CHOICE,
      .fallback = "best-fit",
-     .choices = placement_names,
+     .choices = hr__placement_names,
      .help = "where a job goes: pool counts GPUs only, the others choose nodes"},
     {.key = "market",
      .type = HR_PARAM_CHOICE,

@@ -33,6 +33,17 @@
   X("first-fit", HR_PLACE_FIRST_FIT)                                                                                   \
   X("best-fit", HR_PLACE_BEST_FIT)                                                                                     \
   X("worst-fit", HR_PLACE_WORST_FIT)
+/* Further ones, where GPUs are told apart. */
+#define HR__PACKINGS(X)                                                                                                \
+  X("spread")                                                                                                          \
+  X("random")                                                                                                          \
+  X("weighted-best-fit")                                                                                               \
+  X("dot-product")                                                                                                     \
+  X("gpu-packing")                                                                                                     \
+  X("gpu-clustering")                                                                                                  \
+  X("fgd")                                                                                                             \
+  X("kube-default")                                                                                                    \
+  X("kube-most-allocated")
 #define HR__MARKETS(X)                                                                                                 \
   X("static", HR__MARKET_STATIC)                                                                                       \
   X("on-demand-only", HR__MARKET_ON_DEMAND_ONLY)                                                                       \
@@ -60,6 +71,8 @@
 
 /* Ended by a NULL key. */
 extern const struct hr_param hr__queue_params[];
+/* HR__PLACEMENTS and HR__PACKINGS, ended by NULL. */
+extern const char *const hr__placement_names[];
 
 /* One that is in the table. */
 const struct hr_param_value *hr__queue_param(const struct hr_policy_env *env, const char *key);

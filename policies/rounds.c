@@ -53,8 +53,9 @@ static enum hr_status init_capacity(struct hr__rounds *rounds, enum hr_placement
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct hr__rounds *rounds = hr_arena_alloc(env->arena, sizeof *rounds);
-  (void)error;
   if (!(*self = rounds)) return HR_NO_MEMORY;
+  if (hr_cluster_stock(env->cluster))
+    return hr_fail(error, HR_BAD_INPUT, "policy 'rounds' gives out whole GPUs; a pool shares its GPUs");
   *rounds = (struct hr__rounds){.arena = env->arena,
                                 .jobs = env->jobs,
                                 .cluster = env->cluster,

@@ -29,6 +29,7 @@
 #define WORD(name, text) text,
 static const char *const every_market[] = {HR_MARKET_TABLE(WORD) NULL};
 static const char *const spot_models[] = {HR_SPOT_MODEL_TABLE(WORD) NULL};
+static const char *const sharings[] = {HR_SHARING_TABLE(WORD) NULL};
 static const char *const terms[] = {"1y", "3y", NULL};
 static const char *const upfronts[] = {"none", "partial", "all", NULL};
 static const char *const spot_price_models[] = {"fixed", "trace", "ou", NULL};
@@ -108,6 +109,7 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REAL(POOL(".cpu_per_node"), 0, MAX_CPUS),
                                       REAL(POOL(".mem_gb_per_node"), 0, 1e9),
                                       REAL(POOL(".gpu_mem_gb"), 0, 4e6),
+                                      CHOICE(POOL(".sharing"), sharings),
                                       REAL(POOL(".storage_gb_s"), 0, 1e9),
                                       LIST(POOL(".classes"), 1, HR_N_CLASSES - 1),
                                       CHOICE(POOL(".classes.*"), job_classes + 1),

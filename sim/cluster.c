@@ -120,7 +120,7 @@ static enum hr_status tell_gpus_apart(struct hr_cluster *cluster, struct hr_aren
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                 const struct hr_trace *trace, const struct hr_class_spec *classes,
                                 const struct hr__speeds *speeds) {
-  *cluster = (struct hr_cluster){.trace = trace, .classes = classes};
+  *cluster = (struct hr_cluster){.spec = spec, .trace = trace, .classes = classes};
   cluster->pools = hr_arena_alloc(arena, spec->n_pools * sizeof *cluster->pools);
   if (!cluster->pools) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < spec->n_pools; i++)
@@ -329,6 +329,10 @@ enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job j
 }
 
 /* ---- Asking, for policies --------------------------------------------------------------------------- */
+
+const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluster) {
+  return cluster->spec;
+}
 
 const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster) {
   return cluster->stock;

@@ -36,6 +36,7 @@ struct hr__pool {
 };
 
 struct hr_cluster {
+  const struct hr_cluster_spec *spec;
   struct hr__pool *pools;
   uint32_t n_pools, n_nodes;
   uint64_t total_milli, free_milli;

@@ -58,7 +58,7 @@ HR_API uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, c
 enum { HR_KIND_NO_GPU, HR_KIND_SHARE, HR_KIND_WHOLE };
 static inline uint32_t hr_request_kind(const struct hr_request *request) {
   if (request->gpus == 0) return HR_KIND_NO_GPU;
-  return request->gpu_milli < HR_WHOLE_GPU_MILLI ? HR_KIND_SHARE : HR_KIND_WHOLE + request->gpus - 1;
+  return request->gpu_milli < HR_WHOLE_GPU_MILLI ? (uint32_t)HR_KIND_SHARE : HR_KIND_WHOLE + request->gpus - 1;
 }
 
 /* What a rule looks at. */

@@ -152,6 +152,8 @@ HR_API uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t g
 HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus);
 
 struct hr_cluster;
+/* As it is without jobs. */
+HR_API const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluster);
 /* What is free GPU by GPU, where some pool shares its GPUs; NULL where GPUs are not told apart. */
 HR_API const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster);
 /* Likewise: what jobs ask for. */

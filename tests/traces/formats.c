@@ -88,7 +88,8 @@ static void openb_pods_become_jobs(void) {
   CU_ASSERT_STRING_EQUAL(trace->gpu_type_lists.text[trace->gpu_types[0]], "T4|P100");
   CU_ASSERT_EQUAL(trace->cpu_milli[0], 12000);
   CU_ASSERT_EQUAL(trace->mem_mib[1], 30517);
-  CU_ASSERT(has_note(&trace->notes, "1 jobs ask for a fraction of a GPU: replayed as whole GPUs"));
+  CU_ASSERT(has_note(&trace->notes,
+                     "1 jobs ask for a fraction of a GPU: each gets a whole one where a pool does not share its GPUs"));
   CU_ASSERT(has_note(&trace->notes, "1 pods were never scheduled"));
   hr_trace_destroy(trace);
 }

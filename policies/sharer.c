@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A gang may go to any pool that it accepts, but its tasks stay together. So its request stands in the packer once more
+ * for each pool, as one that accepts that pool alone; pools are tried in the cluster's order.
+ */
+
+#include "policies/sharer.h"
+
+#include "policies/dispatch.h"
+
+struct hr__sharer {
+  struct hr_stock *stock; /* its own */
+  struct hr_packer *packer;
+  const struct hr_requests *requests;
+  struct hr_request *asked; /* the packer's: those of the trace, and those of gangs for each pool */
+  uint32_t *first_variant;  /* by request: its variant for pool 0; HR_NONE: it has one task, or none */
+  uint32_t n_asked, n_pools;
+  struct hr_acceptance acceptance; /* of the cluster's classes, and of each pool alone */
+  struct hr_slice *slices;         /* room for the largest gang */
+};
+
+/* ---- Finding ---------------------------------------------------------------------------------------- */
+
+static bool find_task(struct hr__sharer *sharer, uint32_t request, struct hr_slice *slice) {
+  const struct hr_request *asked = &sharer->asked[request];
+  if (!hr_packer_find(sharer->packer, request, &slice->node, &slice->gpus)) return false;
+  slice->gpu_milli = asked->gpus * hr_stock_milli(sharer->stock, asked, slice->node);
+  return true;
+}
+
+static void take(struct hr__sharer *sharer, uint32_t request, const struct hr_slice *slice) {
+  hr_stock_take(sharer->stock, &sharer->asked[request], slice->node, slice->gpus);
+  hr_packer_taken(sharer->packer, request, slice->node);
+}
+
+static void give(struct hr__sharer *sharer, uint32_t request, const struct hr_slice *slice) {
+  hr_stock_give(sharer->stock, &sharer->asked[request], slice->node, slice->gpus);
+  hr_packer_given(sharer->packer, request, slice->node);
+}
+
+/* Each task as if those before it were there already. */
+static bool find_gang(struct hr__sharer *sharer, uint32_t variant) {
+  uint32_t tasks = sharer->asked[variant].tasks, placed = 0;
+  while (placed < tasks && find_task(sharer, variant, &sharer->slices[placed]))
+    take(sharer, variant, &sharer->slices[placed++]);
+  for (uint32_t i = placed; i-- > 0;) give(sharer, variant, &sharer->slices[i]);
+  return placed == tasks;
+}
+
+bool hr__sharer_find(struct hr__sharer *sharer, uint32_t request, struct hr_placement *placement) {
+  const struct hr_request *asked = &sharer->asked[request];
+  *placement = (struct hr_placement){.slices = sharer->slices};
+  if (!hr_request_needs_node(asked)) return true;
+  placement->n_slices = asked->tasks;
+  if (sharer->first_variant[request] == HR_NONE) {
+    if (!find_task(sharer, request, sharer->slices)) return false;
+    placement->pool.id = sharer->stock->pool[sharer->slices[0].node.id];
+    return true;
+  }
+  for (uint32_t pool = 0; pool < sharer->n_pools; pool++) {
+    uint32_t variant = sharer->first_variant[request] + pool;
+    placement->pool.id = pool;
+    if (sharer->asked[variant].accept_class != HR_NONE && find_gang(sharer, variant)) return true;
+  }
+  return false;
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+typedef void change(struct hr__sharer *sharer, uint32_t request, const struct hr_slice *slice);
+
+static void change_all(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, change *each) {
+  uint32_t request = queue->sharer->requests->of_job[job.id];
+  for (uint32_t i = 0; i < placement->n_slices; i++) each(queue->sharer, request, &placement->slices[i]);
+}
+
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  (void)view;
+  change_all(queue, job, placement, take);
+  return HR_OK;
+}
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  (void)view;
+  change_all(queue, event->job, event->placement, give);
+  return HR_OK;
+}
+
+/* Who was on a node that goes has been interrupted before. */
+static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  if (event->node.id == HR_NONE) return HR_OK;
+  struct hr__sharer *sharer = queue->sharer;
+  sharer->stock->closed[event->node.id] = hr_cluster_node_state(view->cluster, event->node) != HR_NODE_UP;
+  hr_packer_changed(sharer->packer, event->node);
+  return HR_OK;
+}
+
+static const struct hr__listener listener = {
+    .job_starts = job_starts, .job_stops = job_stops, .node_changes = node_changes};
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static bool make_acceptance(struct hr__sharer *sharer, struct hr_arena *arena, const struct hr_cluster *cluster) {
+  uint32_t n_classes = 0;
+  for (uint32_t i = 0; i < sharer->requests->count; i++)
+    if (sharer->requests->request[i].accept_class >= n_classes)
+      n_classes = sharer->requests->request[i].accept_class + 1;
+  uint32_t n_rows = n_classes + sharer->n_pools;
+  uint8_t *row = hr_arena_alloc(arena, (size_t)n_rows * sharer->n_pools + 1);
+  if (!row) return false;
+  for (uint32_t class_ = 0; class_ < n_classes; class_++)
+    for (uint32_t pool = 0; pool < sharer->n_pools; pool++)
+      row[(size_t)class_ * sharer->n_pools + pool] = hr_cluster_accepts(cluster, class_, (hr_pool){pool});
+  for (uint32_t pool = 0; pool < sharer->n_pools; pool++) row[(size_t)(n_classes + pool) * sharer->n_pools + pool] = 1;
+  sharer->acceptance = (struct hr_acceptance){row, n_rows, sharer->n_pools};
+  return true;
+}
+
+/* The gang's request for each pool alone; for one that it does not accept, it accepts none. */
+static void add_variants(struct hr__sharer *sharer, uint32_t request) {
+  struct hr_request asked = sharer->asked[request];
+  const uint8_t *accepted = sharer->acceptance.row + (size_t)asked.accept_class * sharer->n_pools;
+  sharer->first_variant[request] = sharer->n_asked;
+  for (uint32_t pool = 0; pool < sharer->n_pools; pool++) {
+    asked.accept_class = accepted[pool] ? sharer->acceptance.n_classes - sharer->n_pools + pool : HR_NONE;
+    sharer->asked[sharer->n_asked++] = asked;
+  }
+}
+
+static bool make_asked(struct hr__sharer *sharer, struct hr_arena *arena) {
+  const struct hr_requests *requests = sharer->requests;
+  uint32_t most_tasks = 1, n_gangs = 0;
+  for (uint32_t i = 0; i < requests->count; i++) {
+    if (requests->request[i].tasks > most_tasks) most_tasks = requests->request[i].tasks;
+    n_gangs += requests->request[i].tasks > 1;
+  }
+  size_t n_asked = requests->count + (size_t)n_gangs * sharer->n_pools + 1;
+  sharer->asked = hr_arena_alloc(arena, n_asked * sizeof *sharer->asked);
+  sharer->first_variant = hr_arena_alloc(arena, n_asked * sizeof *sharer->first_variant);
+  sharer->slices = hr_arena_alloc(arena, most_tasks * sizeof *sharer->slices);
+  if (!sharer->asked || !sharer->first_variant || !sharer->slices) return false;
+  sharer->n_asked = requests->count;
+  for (uint32_t i = 0; i < requests->count; i++) sharer->asked[i] = requests->request[i];
+  for (uint32_t i = 0; i < requests->count; i++) {
+    sharer->first_variant[i] = HR_NONE;
+    if (requests->request[i].tasks > 1) add_variants(sharer, i);
+  }
+  return true;
+}
+
+struct hr__sharer *hr__sharer_create(struct hr__queue *queue, const struct hr_policy_env *env,
+                                     const struct hr_packing_rule *rule) {
+  struct hr__sharer *sharer = hr_arena_alloc(env->arena, sizeof *sharer);
+  if (!sharer) return NULL;
+  const struct hr_cluster_spec *cluster = hr_cluster_spec_of(env->cluster);
+  sharer->n_pools = hr_cluster_pools(env->cluster);
+  sharer->requests = hr_cluster_requests(env->cluster);
+  sharer->stock = hr_stock_create(env->arena, cluster);
+  if (!sharer->stock || !make_acceptance(sharer, env->arena, env->cluster) || !make_asked(sharer, env->arena))
+    return NULL;
+  const struct hr_stock *now = hr_cluster_stock(env->cluster);
+  for (uint32_t node = 0; node < now->n_nodes; node++) sharer->stock->closed[node] = now->closed[node];
+  struct hr_packer_config config = {.rule = rule,
+                                    .stock = sharer->stock,
+                                    .cluster = cluster,
+                                    .acceptance = sharer->acceptance,
+                                    .requests = sharer->asked,
+                                    .n_requests = sharer->n_asked,
+                                    .typical = hr_typical_pods_create(env->arena, sharer->requests),
+                                    .seed = env->seed};
+  sharer->packer = config.typical ? hr_packer_create(env->arena, &config) : NULL;
+  if (!sharer->packer) return NULL;
+  hr__queue_listen(queue, &listener);
+  return sharer;
+}
