@@ -38,7 +38,7 @@ void hr_mig_type_init(struct hr_mig_type *type, const char *gpu, struct hr_mig_p
   *type = (struct hr_mig_type){.gpu = gpu, .profiles = profiles, .n_profiles = (uint8_t)n_profiles};
   for (uint32_t i = 0; i < n_profiles; i++) {
     const struct hr_mig_profile *profile = &profiles[i];
-    for (uint8_t start = 0; start < HR_MIG_SLICES; start++)
+    for (uint32_t start = 0; start < HR_MIG_SLICES; start++)
       if (profile->starts >> start & 1)
         type->memory_slices = larger(type->memory_slices, (uint8_t)(start + profile->memory_slices));
     type->compute_slices = larger(type->compute_slices, profile->compute_slices);

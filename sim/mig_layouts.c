@@ -133,7 +133,7 @@ bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], struct 
   struct demand demand = demand_of(type, count);
   uint8_t left[HR_MIG_PROFILES];
   *gpu = (struct hr_mig_gpu){0};
-  if (demand.compute > type->compute_slices || demand.memory > type->memory_slices || demand.media > 1) return false;
+  if (demand.compute > type->compute_slices || demand.memory > type->memory_slices) return false;
   memcpy(left, count, type->n_profiles * sizeof *left);
   return place_rest(type, left, gpu);
 }

@@ -200,18 +200,21 @@ static void a_bad_start_blocks(void) {
   CU_ASSERT_TRUE(hr_mig_outlook(a100, &good, HR_MIG_ALL) > hr_mig_outlook(a100, &bad, HR_MIG_ALL));
 }
 
-/* Where nobody asks for 4g and 7g, a 3g on the low slices is as good as one on the high ones but for the 1g beside it.
- */
+static uint32_t set_of(const char *name) {
+  return 1U << profile_of(a100, name) % 32;
+}
+
+/* Where nobody asks for 4g and 7g, the low slices are as good as the high ones but for the 1g beside a 3g. */
 static void starts_for_some_profiles(void) {
   struct hr_mig_gpu gpu = {0};
   uint32_t one = profile_of(a100, "1g"), two = profile_of(a100, "2g"), three = profile_of(a100, "3g");
   CU_ASSERT_EQUAL(hr_mig_best_start(a100, &gpu, two, HR_MIG_ALL), 4);
-  CU_ASSERT_EQUAL(hr_mig_best_start(a100, &gpu, two, 1U << three | 1U << two | 1U << one), 0);
-  CU_ASSERT_EQUAL(hr_mig_best_start(a100, &gpu, three, 1U << one), 4);
-  CU_ASSERT_EQUAL(hr_mig_best_start(a100, &gpu, three, 1U << three), 0);
+  CU_ASSERT_EQUAL(hr_mig_best_start(a100, &gpu, two, set_of("3g") | set_of("2g") | set_of("1g")), 0);
+  CU_ASSERT_EQUAL(hr_mig_best_start(a100, &gpu, three, set_of("1g")), 4);
+  CU_ASSERT_EQUAL(hr_mig_best_start(a100, &gpu, three, set_of("3g")), 0);
   CU_ASSERT_EQUAL(hr_mig_best_start(a100, &gpu, one, 0), 0);
   CU_ASSERT_EQUAL(hr_mig_outlook(a100, &gpu, 0), 0);
-  CU_ASSERT_EQUAL(hr_mig_outlook(a100, &gpu, 1U << one), 7);
+  CU_ASSERT_EQUAL(hr_mig_outlook(a100, &gpu, set_of("1g")), 7);
 }
 
 /* ---- Profiles by name and by need ------------------------------------------------------------------- */
@@ -288,6 +291,16 @@ static void smallest_that_will_do(void) {
   expect_smallest(a30, 0, 2, "2g.12gb");
   expect_smallest(a30, 0, 3, "2g.12gb");
   expect_smallest(a30, 0, 4, "4g.24gb");
+}
+
+static void media_engines_are_not_given_unasked(void) {
+  struct hr_mig_profile profiles[] = {
+      {.name = "1g.5gb+me", .compute_slices = 1, .memory_slices = 1, .starts = 0xf, .max_instances = 1, .media = true},
+      {.name = "2g.10gb", .compute_slices = 2, .memory_slices = 2, .starts = 0x5, .max_instances = 2},
+  };
+  struct hr_mig_type own;
+  hr_mig_type_init(&own, "own", profiles, 2);
+  expect_smallest(&own, 0, 1, "2g.10gb");
 }
 
 /* ---- Layouts ---------------------------------------------------------------------------------------- */
@@ -460,7 +473,7 @@ TEST_MAIN("sim_mig", TEST(open_catalog), TEST(two_of_3g_take_all_memory), TEST(a
           TEST(double_memory_begins_at_even_slices), TEST(compute_slices_run_out),
           TEST(what_is_not_there_is_not_destroyed), TEST(best_starts_by_hand), TEST(a_bad_start_blocks),
           TEST(starts_for_some_profiles), TEST(names_of_profiles), TEST(names_that_are_none),
-          TEST(smallest_that_will_do), TEST(layouts_of_one_profile), TEST(balanced_layouts), TEST(free_layouts),
-          TEST(groups_of_volcano), TEST(layouts_that_are_none), TEST(starts_that_do_not_do),
-          TEST(instances_are_no_more_than_most), TEST(the_best_start_is_not_always_taken), TEST(text_is_cut_short),
-          TEST(close_catalog))
+          TEST(smallest_that_will_do), TEST(media_engines_are_not_given_unasked), TEST(layouts_of_one_profile),
+          TEST(balanced_layouts), TEST(free_layouts), TEST(groups_of_volcano), TEST(layouts_that_are_none),
+          TEST(starts_that_do_not_do), TEST(instances_are_no_more_than_most), TEST(the_best_start_is_not_always_taken),
+          TEST(text_is_cut_short), TEST(close_catalog))
