@@ -104,6 +104,98 @@ enum hr_status list_gpus(const struct list_args *args, struct hr_error *error) {
   return HR_OK;
 }
 
+/* ---- MIG profiles ----------------------------------------------------------------------------------- */
+
+/* "0,2,4" */
+static const char *starts_of(const struct hr_mig_profile *profile, char text[2 * HR_MIG_SLICES + 1]) {
+  char *at = text;
+  for (unsigned start = 0; start < HR_MIG_SLICES; start++)
+    if (profile->starts >> start & 1) {
+      if (at != text) *at++ = ',';
+      *at++ = (char)('0' + start);
+    }
+  *at = '\0';
+  return text;
+}
+
+static void print_mig_profile(const struct hr_mig_entry *entry) {
+  const struct hr_mig_profile *profile = &entry->profile;
+  char starts[2 * HR_MIG_SLICES + 1];
+  printf("%-10s%-13s%7u%6u%9u%5u%5u  %-14s %s\n", entry->gpu, profile->name, profile->compute_slices,
+         profile->memory_slices, profile->mem_mib, profile->sms, profile->max_instances, starts_of(profile, starts),
+         entry->status);
+}
+
+/* Where instances of a profile may be: |--| for each memory slice that one takes. */
+static void draw_mig_profile(const struct hr_mig_profile *profile, unsigned memory_slices) {
+  enum { SLICE = 4 };
+  char line[SLICE * HR_MIG_SLICES + 2];
+  size_t end = 0;
+  memset(line, ' ', sizeof line);
+  for (unsigned start = 0; start < memory_slices; start++) {
+    if (!(profile->starts >> start & 1)) continue;
+    size_t length = (size_t)SLICE * profile->memory_slices;
+    memset(line + SLICE * start, '-', length);
+    line[SLICE * start] = '|';
+    end = SLICE * start + length;
+    line[end] = '|';
+  }
+  printf("    %-13s%.*s\n", profile->name, (int)end + 1, line);
+}
+
+static void print_layout(const struct hr_mig_type *type, const char *name, const struct hr_mig_gpu *gpu) {
+  char text[HR_MIG_TEXT_BYTES];
+  printf("    %-13s", name);
+  print_wrapped(stdout, hr_mig_text(type, gpu, text, sizeof text), 17, 17);
+}
+
+static void draw_mig_type(const struct hr_mig_type *type) {
+  struct hr_mig_gpu gpu;
+  char name[20];
+  printf("    %-12s", "memory slice");
+  for (unsigned slice = 0; slice < type->memory_slices; slice++) printf("%3u ", slice);
+  putchar('\n');
+  for (unsigned i = 0; i < type->n_profiles; i++) draw_mig_profile(&type->profiles[i], type->memory_slices);
+  if (hr_mig_layout(type, "all-balanced", &gpu, NULL) == HR_OK) print_layout(type, "all-balanced", &gpu);
+  for (unsigned i = 0; hr_mig_group(type, i, &gpu); i++) {
+    snprintf(name, sizeof name, "group%u", i + 1);
+    print_layout(type, name, &gpu);
+  }
+}
+
+/* Behind a GPU type's last row. */
+static void print_mig_details(const struct hr_catalog *catalog, size_t row) {
+  const struct hr_mig_entry *entry = &catalog->mig_profiles[row];
+  const struct hr_mig_type *type;
+  bool last = row + 1 == catalog->n_mig_profiles, type_ends = last || strcmp(entry[1].gpu, entry->gpu) != 0;
+  if (type_ends || strcmp(entry[1].source, entry->source) != 0) print_source(entry->source);
+  if (type_ends && hr_catalog_mig(catalog, entry->gpu, &type, NULL) == HR_OK) draw_mig_type(type);
+}
+
+static enum hr_status print_mig_profiles(const struct hr_catalog *catalog, const struct list_args *args,
+                                         struct hr_error *error) {
+  const struct hr_mig_type *type;
+  enum hr_status status = args->gpu ? hr_catalog_mig(catalog, args->gpu, &type, error) : HR_OK;
+  if (status != HR_OK) return status;
+  printf("%-10s%-13s%7s%6s%9s%5s%5s  %-14s %s\n", "gpu", "profile", "compute", "mem", "mem_mib", "sms", "most",
+         "starts", "figures");
+  for (size_t i = 0; i < catalog->n_mig_profiles; i++) {
+    if (!picks(args->gpu, catalog->mig_profiles[i].gpu)) continue;
+    print_mig_profile(&catalog->mig_profiles[i]);
+    if (args->verbose) print_mig_details(catalog, i);
+  }
+  return HR_OK;
+}
+
+enum hr_status list_mig_profiles(const struct list_args *args, struct hr_error *error) {
+  struct hr_catalog *catalog;
+  enum hr_status status = open_catalog(args, &catalog, error);
+  if (status != HR_OK) return status;
+  status = print_mig_profiles(catalog, args, error);
+  hr_catalog_destroy(catalog);
+  return status;
+}
+
 /* ---- Instance types --------------------------------------------------------------------------------- */
 
 static void print_instance(const struct hr_instance_type *type, bool verbose) {

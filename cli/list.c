@@ -28,7 +28,7 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = offsetof(struct list_args, gpu),
      .value = "TYPE",
-     .help = "instances, prices and presets with this GPU alone"},
+     .help = "MIG profiles, instances, prices and presets of this GPU alone"},
     {.name = "as-of",
      .kind = OPTION_TEXT,
      .offset = offsetof(struct list_args, as_of),
@@ -41,6 +41,7 @@ static const char details[] = "policies      scheduling policies, names for sett
                               "formats       trace formats that can be read\n"
                               "scenarios     scenario files that ship with Headroom\n"
                               "gpus          GPU types: memory, speed, power\n"
+                              "mig-profiles  how MIG splits them: slices, memory, starts; -v: drawings, layouts\n"
                               "instances     what providers rent: GPUs, processors, memory, disks\n"
                               "prices        USD per hour of an instance and of a GPU, by market and term\n"
                               "discounts     what commitments and spot take off the on-demand price\n"
@@ -169,6 +170,7 @@ static const struct list {
              {"formats", list_formats, 0},
              {"scenarios", list_scenarios, 0},
              {"gpus", list_gpus, BY_GPU},
+             {"mig-profiles", list_mig_profiles, BY_GPU},
              {"instances", list_instances, BY_PROVIDER | BY_GPU},
              {"prices", list_prices, BY_PROVIDER | BY_REGION | BY_GPU | BY_DATE},
              {"discounts", list_discounts, BY_PROVIDER | BY_DATE},

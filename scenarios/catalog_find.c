@@ -119,6 +119,21 @@ enum hr_status hr__catalog_doubt_gpu(const struct hr_catalog *catalog, const cha
   return HR_OK;
 }
 
+enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const char *gpu, const struct hr_mig_type **type,
+                              struct hr_error *error) {
+  const struct hr_gpu_type *known;
+  *type = NULL;
+  enum hr_status status = hr_catalog_gpu(catalog, gpu, &known, error);
+  if (status != HR_OK) return status;
+  for (size_t i = 0; i < catalog->n_mig_types && !*type; i++)
+    if (strcasecmp(catalog->mig_types[i].gpu, known->name) == 0) *type = &catalog->mig_types[i];
+  if (*type) return HR_OK;
+  char names[200] = "";
+  for (size_t i = 0, used = 0; i < catalog->n_mig_types && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", catalog->mig_types[i].gpu);
+  return hr_fail(error, HR_BAD_INPUT, "MIG does not split GPUs of type '%.60s'; it splits: %s", known->name, names);
+}
+
 enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, const char *name,
                                       const struct hr_spot_preset **preset, struct hr_error *error) {
   for (size_t i = 0; i < catalog->n_spot_presets; i++)

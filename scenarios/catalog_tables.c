@@ -215,6 +215,68 @@ static const char *finish_preset(void *row) {
   }
 }
 
+/* ---- MIG profiles ----------------------------------------------------------------------------------- */
+
+/* As the table tells a profile: counts as numbers, starts as "0;2;4". */
+struct mig_draft {
+  struct hr_mig_entry entry;
+  double compute_slices, memory_slices, mem_mib, sms, max_instances;
+  const char *starts;
+};
+
+static const struct hr__column mig_profiles[] = {
+    KEY(mig_draft, "gpu", entry.gpu),
+    KEY(mig_draft, "profile", entry.profile.name),
+    NUMBER(mig_draft, "compute_slices", compute_slices, 1, HR_MIG_SLICES),
+    NUMBER(mig_draft, "memory_slices", memory_slices, 1, HR_MIG_SLICES),
+    NUMBER(mig_draft, "mem_mib", mem_mib, 1, 1e8),
+    NUMBER(mig_draft, "sms", sms, 1, 10000),
+    TEXT(mig_draft, "starts", starts),
+    NUMBER(mig_draft, "max_instances", max_instances, 1, HR_MIG_SLICES),
+    {.name = "status", .cell = HR__CELL_STATUS, .offset = offsetof(struct mig_draft, entry.status)},
+    {.name = "source", .cell = HR__CELL_SOURCE, .offset = offsetof(struct mig_draft, entry.source)}};
+
+/* "3g.40gb" or "1g.10gb+me", with so many compute slices. */
+static bool is_mig_name(const char *name, double compute_slices, bool *media) {
+  size_t length = strlen(name), slices = strspn(name, "0123456789");
+  if (slices != 1 || name[0] - '0' != compute_slices || strncmp(name + 1, "g.", 2) != 0) return false;
+  size_t digits = strspn(name + 3, "0123456789");
+  const char *tail = name + 3 + digits;
+  *media = strcmp(tail, "gb+me") == 0;
+  return digits > 0 && length < HR_MIG_NAME_BYTES && (*media || strcmp(tail, "gb") == 0);
+}
+
+/* Digits between semicolons, each a slice behind which an instance has room; 0: it is none. */
+static uint8_t parse_starts(const char *text, unsigned memory_slices) {
+  unsigned starts = 0;
+  for (;; text += 2) {
+    unsigned start = (unsigned)(text[0] - '0');
+    if (start > HR_MIG_SLICES - memory_slices || starts >> start & 1) return 0;
+    starts |= 1U << start;
+    if (!text[1]) return (uint8_t)starts;
+    if (text[1] != ';') return 0;
+  }
+}
+
+static const char *finish_mig(void *row) {
+  struct mig_draft *draft = row;
+  struct hr_mig_profile *profile = &draft->entry.profile;
+  const double counts[] = {draft->compute_slices, draft->memory_slices, draft->mem_mib, draft->sms,
+                           draft->max_instances};
+  for (size_t i = 0; i < LENGTH(counts); i++)
+    if (counts[i] != floor(counts[i])) return "slices, mem_mib, sms and max_instances are whole numbers";
+  profile->compute_slices = (uint8_t)draft->compute_slices;
+  profile->memory_slices = (uint8_t)draft->memory_slices;
+  profile->mem_mib = (uint32_t)draft->mem_mib;
+  profile->sms = (uint16_t)draft->sms;
+  profile->max_instances = (uint8_t)draft->max_instances;
+  profile->starts = parse_starts(draft->starts, profile->memory_slices);
+  if (!profile->starts) return "column 'starts': is not a list like 0;2;4 of memory slices, each with room behind it";
+  return is_mig_name(profile->name, draft->compute_slices, &profile->media)
+             ? NULL
+             : "column 'profile': is no name like 3g.40gb or 1g.10gb+me, with as many g as compute slices";
+}
+
 /* ---- All of them ------------------------------------------------------------------------------------ */
 
 #define FORMAT(title, set, row, draft, end)                                                                            \
@@ -229,6 +291,7 @@ const struct hr__table_format hr__catalog_formats[HR__N_CATALOG_TABLES] = {
     [HR__CATALOG_REGIONS] = FORMAT("regions", regions, hr_region, hr_region, NULL),
     [HR__CATALOG_DISCOUNTS] = FORMAT("discounts", discounts, hr_discount, hr_discount, NULL),
     [HR__CATALOG_SPOT_PRESETS] = FORMAT("spot presets", spot_presets, hr_spot_preset, preset_draft, finish_preset),
+    [HR__CATALOG_MIG_PROFILES] = FORMAT("MIG profiles", mig_profiles, hr_mig_entry, mig_draft, finish_mig),
 };
 _Static_assert(LENGTH(spot_presets) <= HR__MOST_COLUMNS, "the widest table");
 _Static_assert(sizeof(struct preset_draft) <= HR__LONGEST_DRAFT, "the longest draft");
@@ -236,9 +299,12 @@ _Static_assert(sizeof(struct preset_draft) <= HR__LONGEST_DRAFT, "the longest dr
 struct hr__table_text hr__catalog_text(enum hr__catalog_table table) {
 #define EMBEDDED(name)                                                                                                 \
   { "catalog/" #name ".csv", (const char *)hr__catalog_##name, hr__catalog_##name##_size }
-  const struct hr__table_text texts[HR__N_CATALOG_TABLES] = {
-      [HR__CATALOG_GPUS] = EMBEDDED(gpus),           [HR__CATALOG_INSTANCES] = EMBEDDED(instances),
-      [HR__CATALOG_PRICES] = EMBEDDED(prices),       [HR__CATALOG_REGIONS] = EMBEDDED(regions),
-      [HR__CATALOG_DISCOUNTS] = EMBEDDED(discounts), [HR__CATALOG_SPOT_PRESETS] = EMBEDDED(spot_presets)};
+  const struct hr__table_text texts[HR__N_CATALOG_TABLES] = {[HR__CATALOG_GPUS] = EMBEDDED(gpus),
+                                                             [HR__CATALOG_INSTANCES] = EMBEDDED(instances),
+                                                             [HR__CATALOG_PRICES] = EMBEDDED(prices),
+                                                             [HR__CATALOG_REGIONS] = EMBEDDED(regions),
+                                                             [HR__CATALOG_DISCOUNTS] = EMBEDDED(discounts),
+                                                             [HR__CATALOG_SPOT_PRESETS] = EMBEDDED(spot_presets),
+                                                             [HR__CATALOG_MIG_PROFILES] = EMBEDDED(mig_profiles)};
   return texts[table];
 }

@@ -3,8 +3,8 @@
 #define HEADROOM_CATALOG_H
 
 /*
- * What can be rented and what it costs: GPU types, instance types, prices with the day they are of, discounts, and
- * models of how spot capacity is reclaimed.
+ * What can be rented and what it costs: GPU types and how MIG splits them, instance types, prices with the day they are
+ * of, discounts, and models of how spot capacity is reclaimed.
  *
  * The tables are part of the library; CSV files with the same columns add rows or replace those of the same key. Every
  * row tells its source and its kind: "quoted" from the source, "derived" or "assumed" as the source's words explain, or
@@ -14,6 +14,7 @@
 
 #include "headroom/base.h"
 #include "headroom/market.h"
+#include "headroom/mig.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -82,6 +83,13 @@ struct hr_spot_preset {
   const char *status, *source;
 };
 
+/* How an instance of MIG may be cut from a GPU. */
+struct hr_mig_entry {
+  const char *gpu; /* of the table of GPU types */
+  struct hr_mig_profile profile;
+  const char *status, *source;
+};
+
 struct hr_catalog {
   const struct hr_gpu_type *gpus;
   const struct hr_instance_type *instances;
@@ -90,11 +98,14 @@ struct hr_catalog {
   const struct hr_discount *discounts;
   const struct hr_spot_preset *spot_presets;
   size_t n_gpus, n_instances, n_prices, n_regions, n_discounts, n_spot_presets;
+  const struct hr_mig_entry *mig_profiles; /* the table's rows */
+  const struct hr_mig_type *mig_types;     /* made of them, one for each GPU type that MIG splits */
+  size_t n_mig_profiles, n_mig_types;
 };
 
 /* CSV files, plain, gzip or zstd, each with the columns of the built-in table; NULL: that table as it is. */
 struct hr_catalog_files {
-  const char *gpus, *instances, *prices, *regions, *discounts, *spot_presets;
+  const char *gpus, *instances, *prices, *regions, *discounts, *spot_presets, *mig_profiles;
 };
 
 /* `files` may be NULL. Errors name file, line and column. */
@@ -111,6 +122,10 @@ HR_API enum hr_status hr_catalog_instance(const struct hr_catalog *catalog, cons
                                           const struct hr_instance_type **type, struct hr_error *error);
 HR_API enum hr_status hr_catalog_spot_preset(const struct hr_catalog *catalog, const char *name,
                                              const struct hr_spot_preset **preset, struct hr_error *error);
+
+/* How MIG splits a GPU type; HR_BAD_INPUT for one that it does not split. */
+HR_API enum hr_status hr_catalog_mig(const struct hr_catalog *catalog, const char *gpu, const struct hr_mig_type **type,
+                                     struct hr_error *error);
 
 /* Whether there is such a provider; such a region of it. Providers that have one price everywhere have all regions. */
 HR_API enum hr_status hr_catalog_check_provider(const struct hr_catalog *catalog, const char *provider,

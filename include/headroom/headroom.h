@@ -12,6 +12,7 @@
 #include "headroom/fill.h"
 #include "headroom/ledger.h"
 #include "headroom/market.h"
+#include "headroom/mig.h"
 #include "headroom/packing.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"

@@ -16,5 +16,6 @@ HR__EMBEDDED(prices)
 HR__EMBEDDED(regions)
 HR__EMBEDDED(discounts)
 HR__EMBEDDED(spot_presets)
+HR__EMBEDDED(mig_profiles)
 
 #endif

@@ -13,7 +13,7 @@ static struct hr_catalog *catalog;
 static void tables_are_read(void) {
   struct hr_error error = {0};
   CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, &error), HR_OK);
-  CU_ASSERT_EQUAL(catalog->n_gpus, 11);
+  CU_ASSERT_EQUAL(catalog->n_gpus, 12);
   CU_ASSERT_TRUE(catalog->n_instances > 140);
   CU_ASSERT_TRUE(catalog->n_prices > 1500);
   CU_ASSERT_TRUE(catalog->n_regions >= 100);
@@ -42,6 +42,8 @@ static void rows_tell_their_source(void) {
     check_origin(catalog->discounts[i].status, catalog->discounts[i].source);
   for (size_t i = 0; i < catalog->n_spot_presets; i++)
     check_origin(catalog->spot_presets[i].status, catalog->spot_presets[i].source);
+  for (size_t i = 0; i < catalog->n_mig_profiles; i++)
+    check_origin(catalog->mig_profiles[i].status, catalog->mig_profiles[i].source);
 }
 
 /* ---- GPU and instance types ------------------------------------------------------------------------- */
@@ -53,8 +55,8 @@ static const struct hr_gpu_type *gpu(const char *name) {
 }
 
 static void gpus_are_in_range(void) {
-  static const char *const names[] = {"A100-40", "A100-80", "H100", "L4",   "T4",  "A10G",
-                                      "V100",    "P100",    "H200", "B200", "L40S"};
+  static const char *const names[] = {"A100-40", "A100-80", "H100", "L4",   "T4",   "A10G",
+                                      "V100",    "P100",    "H200", "B200", "L40S", "A30"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) CU_ASSERT_STRING_EQUAL(gpu(names[i])->name, names[i]);
   for (size_t i = 0; i < catalog->n_gpus; i++) {
     const struct hr_gpu_type *type = &catalog->gpus[i];
@@ -67,7 +69,7 @@ static void gpus_are_in_range(void) {
     CU_ASSERT_TRUE(type->idle_w > 0 && type->idle_w < 0.2 * type->tdp_w && type->tdp_w <= 1000);
     CU_ASSERT_TRUE(type->nvlink_gb_s >= 0 && type->nvlink_gb_s <= 1800);
     CU_ASSERT_TRUE(type->pcie_gb_s == 16 || type->pcie_gb_s == 31 || type->pcie_gb_s == 63);
-    CU_ASSERT_TRUE(type->mig_slices == 0 || type->mig_slices == 7);
+    CU_ASSERT_TRUE(type->mig_slices == 0 || type->mig_slices == 4 || type->mig_slices == 7);
   }
 }
 
@@ -80,6 +82,44 @@ static void some_gpus(void) {
   CU_ASSERT_EQUAL(gpu("T4")->mig_slices, 0);
   CU_ASSERT_EQUAL(gpu("T4")->bf16_tflops, HR_UNTOLD);
   CU_ASSERT_EQUAL(gpu("P100")->fp16_tflops, 21.2);
+}
+
+/* What tests/sim/mig_brute.c does not have: memory, multiprocessors, and the word of the table of GPU types. */
+static void mig_is_of_one_mind(void) {
+  for (size_t i = 0; i < catalog->n_gpus; i++) {
+    const struct hr_mig_type *type;
+    enum hr_status status = hr_catalog_mig(catalog, catalog->gpus[i].name, &type, NULL);
+    CU_ASSERT_EQUAL(status == HR_OK, catalog->gpus[i].mig_slices > 0);
+    if (status != HR_OK) continue;
+    CU_ASSERT_EQUAL(type->compute_slices, catalog->gpus[i].mig_slices);
+    CU_ASSERT_STRING_EQUAL(type->gpu, catalog->gpus[i].name);
+    double slice_mib = catalog->gpus[i].mem_gb * 1024 / type->memory_slices;
+    for (size_t p = 0; p < type->n_profiles; p++) {
+      const struct hr_mig_profile *profile = &type->profiles[p];
+      double nominal_mib = 1024 * strtod(profile->name + 3, NULL);
+      CU_ASSERT_TRUE(profile->mem_mib > 0.94 * nominal_mib && profile->mem_mib <= nominal_mib * 1.04);
+      CU_ASSERT_TRUE(profile->mem_mib > 0.94 * slice_mib * profile->memory_slices);
+      CU_ASSERT_TRUE(profile->mem_mib <= 1.03 * slice_mib * profile->memory_slices);
+      CU_ASSERT_TRUE(profile->sms >= 14 * profile->compute_slices && profile->sms <= 26 * profile->compute_slices);
+    }
+  }
+}
+
+static void some_mig_profiles(void) {
+  const struct hr_mig_type *type;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_mig(catalog, "A100-80", &type, NULL), HR_OK);
+  CU_ASSERT_STRING_EQUAL(type->profiles[0].name, "7g.80gb");
+  CU_ASSERT_EQUAL(type->profiles[0].mem_mib, 80384);
+  CU_ASSERT_EQUAL(type->profiles[2].sms, 42);
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_mig(catalog, "h100", &type, NULL), HR_OK);
+  CU_ASSERT_EQUAL(type->profiles[2].sms, 60);
+  CU_ASSERT_EQUAL(hr_catalog_mig(catalog, "T4", &type, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NULL(type);
+  CU_ASSERT_STRING_EQUAL(error.text,
+                         "MIG does not split GPUs of type 'T4'; it splits: A30, A100-40, A100-80, H100, H200, B200");
+  CU_ASSERT_EQUAL(hr_catalog_mig(catalog, "A100", &type, &error), HR_BAD_INPUT);
+  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'A100' is unknown; the nearest: A100-40, A100-80");
 }
 
 static void instances_are_whole(void) {
@@ -224,9 +264,8 @@ static void nearest_names_are_told(void) {
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "A100-80-SXM", &type, &error), HR_BAD_INPUT);
   CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'A100-80-SXM' is unknown; did you mean 'A100-80'?");
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "MI300X", &type, &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text,
-                         "GPU type 'MI300X' is unknown; there are: P100, V100, T4, A10G, L4, L40S, A100-40, "
-                         "A100-80 and 3 more");
+  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'MI300X' is unknown; there are: P100, V100, T4, A10G, L4, L40S, A30, "
+                                     "A100-40 and 4 more");
   CU_ASSERT_EQUAL(hr_catalog_instance(catalog, "aws", "p4", &instance, &error), HR_BAD_INPUT);
   CU_ASSERT_STRING_EQUAL(error.text, "instance type of aws 'p4' is unknown; the nearest: p4d.24xlarge, p4de.24xlarge");
   CU_ASSERT_EQUAL(hr_catalog_instance(catalog, "asw", "p4", &instance, &error), HR_BAD_INPUT);
@@ -241,6 +280,6 @@ static void nearest_names_are_told(void) {
 }
 
 TEST_MAIN("scenarios_catalog", TEST(tables_are_read), TEST(rows_tell_their_source), TEST(gpus_are_in_range),
-          TEST(some_gpus), TEST(instances_are_whole), TEST(prices_are_in_range), TEST(spot_is_not_dearer),
-          TEST(regions_have_a_base), TEST(discounts_fit_best), TEST(presets_become_models), TEST(advisor_bands),
-          TEST(nearest_names_are_told))
+          TEST(some_gpus), TEST(mig_is_of_one_mind), TEST(some_mig_profiles), TEST(instances_are_whole),
+          TEST(prices_are_in_range), TEST(spot_is_not_dearer), TEST(regions_have_a_base), TEST(discounts_fit_best),
+          TEST(presets_become_models), TEST(advisor_bands), TEST(nearest_names_are_told))

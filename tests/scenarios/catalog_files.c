@@ -48,7 +48,7 @@ static void gpus_are_added_and_replaced(void) {
   const struct hr_gpu_type *type = NULL;
   CU_ASSERT_EQUAL(own->n_gpus, built_in->n_gpus + 1);
   CU_ASSERT_EQUAL_FATAL(hr_catalog_gpu(own, "A100-80", &type, NULL), HR_OK);
-  CU_ASSERT_EQUAL(type - own->gpus, 7); /* where the row was that it replaces */
+  CU_ASSERT_EQUAL(type - own->gpus, 8); /* where the row was that it replaces */
   CU_ASSERT_EQUAL(type->tdp_w, 300);
   CU_ASSERT_EQUAL(type->nvlink_gb_s, HR_UNTOLD);
   CU_ASSERT_STRING_EQUAL(type->status, "stated");
@@ -120,6 +120,27 @@ static void presets_are_added(void) {
   CU_ASSERT_EQUAL(preset->spec.rate_per_h, 0);
   CU_ASSERT_EQUAL(preset->discount, HR_UNTOLD);
   hr_catalog_destroy(catalog);
+}
+
+/* A type of one's own from rows that stand apart, and a row that takes the place of a built-in one. */
+static void mig_profiles_are_added(void) {
+  write_text("gpu,profile,compute_slices,memory_slices,mem_mib,sms,starts,max_instances\n"
+             "l4,1g.12gb,1,1,12000,29,1;0,2\n"
+             "A100-80,3g.40gb,3,4,40000,42,4,1\n"
+             "L4,2g.24gb,2,2,24000,58,0,1\n");
+  struct hr_catalog *own = load(&(struct hr_catalog_files){.mig_profiles = file});
+  const struct hr_mig_type *type = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_mig(own, "L4", &type, NULL), HR_OK);
+  CU_ASSERT_EQUAL(type->n_profiles, 2);
+  CU_ASSERT_STRING_EQUAL(type->profiles[0].name, "2g.24gb");
+  CU_ASSERT_EQUAL(type->compute_slices, 2);
+  CU_ASSERT_EQUAL(type->memory_slices, 2);
+  CU_ASSERT_EQUAL(type->profiles[1].starts, 3);
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_mig(own, "A100-80", &type, NULL), HR_OK);
+  CU_ASSERT_EQUAL(type->n_profiles, 7);
+  CU_ASSERT_EQUAL(type->profiles[2].starts, 0x10);
+  CU_ASSERT_EQUAL(type->profiles[2].mem_mib, 40000);
+  hr_catalog_destroy(own);
 }
 
 /* ---- What is wrong ---------------------------------------------------------------------------------- */
@@ -200,6 +221,35 @@ static void bad_presets(void) {
          "t.csv:2: a preset cannot hold the record that the model trace needs");
 }
 
+static void bad_mig_profiles(void) {
+#define MIG_COLUMNS "gpu,profile,compute_slices,memory_slices,mem_mib,sms,starts,max_instances\n"
+#define BAD_STARTS "t.csv:2: column 'starts': is not a list like 0;2;4 of memory slices, each with room behind it"
+#define BAD_PROFILE "t.csv:2: column 'profile': is no name like 3g.40gb or 1g.10gb+me, with as many g as compute slices"
+  const struct hr_catalog_files files = {.mig_profiles = file};
+  refuse(&files, MIG_COLUMNS "H100,3g.40gb,3,4,40000,42,0;5,2\n", BAD_STARTS);
+  refuse(&files, MIG_COLUMNS "H100,3g.40gb,3,4,40000,42,0;0,2\n", BAD_STARTS);
+  refuse(&files, MIG_COLUMNS "H100,3g.40gb,3,4,40000,42,0;,2\n", BAD_STARTS);
+  refuse(&files, MIG_COLUMNS "H100,3g.40gb,3,4,40000,42,0-4,2\n", BAD_STARTS);
+  refuse(&files, MIG_COLUMNS "H100,3g.40gb,3,4,40000,42,,2\n", "t.csv:2: column 'starts' is empty");
+  refuse(&files, MIG_COLUMNS "H100,4g.40gb,3,4,40000,42,0,2\n", BAD_PROFILE);
+  refuse(&files, MIG_COLUMNS "H100,3g.gb,3,4,40000,42,0,2\n", BAD_PROFILE);
+  refuse(&files, MIG_COLUMNS "H100,3g.40gb+gfx,3,4,40000,42,0,2\n", BAD_PROFILE);
+  refuse(&files, MIG_COLUMNS "H100,3g.4000000000000000000gb,3,4,40000,42,0,2\n", BAD_PROFILE);
+  refuse(&files, MIG_COLUMNS "H100,3g.40gb,3,4.5,40000,42,0,2\n",
+         "t.csv:2: slices, mem_mib, sms and max_instances are whole numbers");
+  refuse(&files, MIG_COLUMNS "H100,3g.40gb,3,9,40000,42,0,2\n",
+         "t.csv:2: column 'memory_slices': '9' is not a number from 1 to 8");
+  refuse(&files, MIG_COLUMNS "H10O,3g.40gb,3,4,40000,42,0,2\n",
+         "t.csv:2: GPU type 'H10O' is unknown; did you mean 'H100'?");
+}
+
+static void too_many_mig_profiles(void) {
+  char text[2000] = MIG_COLUMNS;
+  for (int i = 0; i < 17; i++)
+    snprintf(text + strlen(text), sizeof text - strlen(text), "L4,1g.%dgb,1,1,1000,10,0,1\n", i + 1);
+  refuse(&(struct hr_catalog_files){.mig_profiles = file}, text, "t.csv:18: a GPU type has at most 16 MIG profiles");
+}
+
 static void files_that_cannot_be_read(void) {
   unlink(file);
   refuse(&(struct hr_catalog_files){.gpus = file}, NULL, "t.csv: cannot be read: No such file or directory");
@@ -207,4 +257,5 @@ static void files_that_cannot_be_read(void) {
 
 TEST_MAIN("scenarios_catalog_files", TEST(gpus_are_added_and_replaced), TEST(prices_are_added_and_replaced),
           TEST(instances_and_discounts_are_added), TEST(presets_are_added), TEST(bad_cells), TEST(bad_headers),
-          TEST(bad_rows), TEST(bad_names), TEST(bad_presets), TEST(files_that_cannot_be_read))
+          TEST(bad_rows), TEST(bad_names), TEST(bad_presets), TEST(mig_profiles_are_added), TEST(bad_mig_profiles),
+          TEST(too_many_mig_profiles), TEST(files_that_cannot_be_read))

@@ -39,6 +39,11 @@ static enum hr_status ask_for_gpu(void) {
   return no_memory_or_absent(hr_catalog_gpu(loaded, "X", &gpu, NULL));
 }
 
+static enum hr_status ask_for_mig(void) {
+  const struct hr_mig_type *type;
+  return no_memory_or_absent(hr_catalog_mig(loaded, "X", &type, NULL));
+}
+
 static enum hr_status ask_for_instance(void) {
   const struct hr_instance_type *type;
   return no_memory_or_absent(hr_catalog_instance(loaded, "aws", "X", &type, NULL));
@@ -60,6 +65,7 @@ static enum hr_status ask_for_region(void) {
 static void asking(void) {
   CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &loaded, NULL), HR_OK);
   CU_ASSERT_EQUAL(starve(ask_for_gpu), 1);
+  CU_ASSERT_EQUAL(starve(ask_for_mig), 1);
   CU_ASSERT_EQUAL(starve(ask_for_instance), 1);
   CU_ASSERT_EQUAL(starve(ask_for_preset), 1);
   CU_ASSERT_EQUAL(starve(ask_for_provider), 1);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every state of every GPU type that MIG splits, against a brute force with tables of its own. */
+
+#include "harness.h"
+#include "mig_brute.h"
+
+#include "headroom/catalog.h"
+
+#include <string.h>
+
+static struct hr_catalog *catalog;
+
+static void open_catalog(void) {
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, NULL), HR_OK);
+}
+
+static void close_catalog(void) {
+  hr_catalog_destroy(catalog);
+}
+
+static const struct hr_mig_type *type_of(const struct brute_type *brute) {
+  const struct hr_mig_type *type = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_mig(catalog, brute->gpu, &type, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(type->n_profiles, brute->n_profiles);
+  return type;
+}
+
+/* Both sort profiles from the largest to the smallest, so places are the same; names tell that they are. */
+static void tables_are_the_same(void) {
+  size_t n_types = 0;
+  for (const struct brute_type *brute = brute_types; brute->gpu; brute++, n_types++) {
+    const struct hr_mig_type *type = type_of(brute);
+    CU_ASSERT_EQUAL(type->compute_slices, brute->compute);
+    CU_ASSERT_EQUAL(type->memory_slices, brute->memory);
+    for (int i = 0; i < brute->n_profiles; i++) CU_ASSERT_STRING_EQUAL(type->profiles[i].name, brute->profiles[i].name);
+  }
+  CU_ASSERT_EQUAL(catalog->n_mig_types, n_types);
+}
+
+static struct brute_state state_of(const struct hr_mig_gpu *gpu) {
+  struct brute_state state;
+  for (int start = 0; start < BRUTE_SLICES; start++) state.begins[start] = (signed char)(gpu->at[start] - 1);
+  return state;
+}
+
+/* A state built up through the library from the last instance to the first; every step is legal, as fewer instances
+   always are. */
+static struct hr_mig_gpu gpu_of(const struct hr_mig_type *type, const struct brute_state *state) {
+  struct hr_mig_gpu gpu = {0};
+  for (int start = BRUTE_SLICES; start-- > 0;)
+    if (state->begins[start] >= 0)
+      CU_ASSERT_TRUE(hr_mig_create(type, &gpu, (uint32_t)state->begins[start], (uint32_t)start));
+  return gpu;
+}
+
+/* ---- The same states -------------------------------------------------------------------------------- */
+
+struct gathered {
+  const struct hr_mig_type *type;
+  struct brute_state states[20000];
+  size_t count, n_full;
+};
+
+static void gather(void *context, const struct hr_mig_gpu *gpu) {
+  struct gathered *all = context;
+  CU_ASSERT_TRUE_FATAL(all->count < sizeof all->states / sizeof *all->states);
+  all->states[all->count++] = state_of(gpu);
+  all->n_full += hr_mig_is_full(all->type, gpu);
+}
+
+static size_t count_full(const struct brute_type *brute, const struct brute_state *states, size_t count) {
+  size_t n_full = 0;
+  for (size_t i = 0; i < count; i++) n_full += brute_is_full(brute, &states[i]);
+  return n_full;
+}
+
+static void states_are_the_same(void) {
+  static struct gathered all;
+  for (const struct brute_type *brute = brute_types; brute->gpu; brute++) {
+    size_t count;
+    struct brute_state *states = brute_states(brute, &count);
+    all = (struct gathered){.type = type_of(brute)};
+    CU_ASSERT_EQUAL(hr_mig_each_state(all.type, gather, &all), count);
+    CU_ASSERT_EQUAL_FATAL(all.count, count);
+    qsort(all.states, count, sizeof *states, brute_compare);
+    CU_ASSERT_EQUAL(memcmp(all.states, states, count * sizeof *states), 0);
+    CU_ASSERT_EQUAL(all.n_full, count_full(brute, states, count));
+    CU_ASSERT_EQUAL(hr_mig_each_state(all.type, NULL, NULL), count);
+    printf("\n    %-8s %5zu states, %4zu of them full", brute->gpu, count, all.n_full);
+    free(states);
+  }
+}
+
+/* As docs/sharing.md has them. A30 by hand: a half of it is empty, has a 1g on either side, two of them or a 2g, so
+   there are 5 x 5 states and 4g; with 5 instances in the 5 of a half, 2 x 5 x 5 more in which one of them has the media
+   engines. */
+static void states_are_so_many(void) {
+  for (size_t i = 0; i < catalog->n_mig_types; i++) {
+    static struct gathered all;
+    bool small = strcmp(catalog->mig_types[i].gpu, "A30") == 0;
+    all = (struct gathered){.type = &catalog->mig_types[i]};
+    CU_ASSERT_EQUAL(hr_mig_each_state(all.type, gather, &all), small ? 5 * 5 + 1 + 2 * 5 * 5 : 2319);
+    CU_ASSERT_EQUAL(all.n_full, small ? 17 : 239);
+  }
+}
+
+/* The left half is 4g, 3g or one of four sets of 2g and 1g, the right one 3g, 2g + 1g or three 1g; or 7g has it all:
+   the 19 of NVIDIA's table for A100, where profiles with media engines and double memory are left out. */
+static void nvidias_nineteen(void) {
+  struct hr_mig_profile profiles[HR_MIG_PROFILES];
+  const struct hr_mig_type *whole;
+  struct hr_mig_type plain;
+  static struct gathered all;
+  uint32_t n_profiles = 0;
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_mig(catalog, "A100-40", &whole, NULL), HR_OK);
+  for (uint32_t i = 0; i < whole->n_profiles; i++)
+    if (!whole->profiles[i].media && strcmp(whole->profiles[i].name, "1g.10gb") != 0)
+      profiles[n_profiles++] = whole->profiles[i];
+  hr_mig_type_init(&plain, "A100-40", profiles, n_profiles);
+  all = (struct gathered){.type = &plain};
+  hr_mig_each_state(&plain, gather, &all);
+  CU_ASSERT_EQUAL(n_profiles, 5);
+  CU_ASSERT_EQUAL(all.n_full, 6 * 3 + 1);
+}
+
+/* ---- Starts and room -------------------------------------------------------------------------------- */
+
+static void compare_state(const struct brute_type *brute, const struct hr_mig_type *type,
+                          const struct brute_state *state) {
+  struct hr_mig_gpu gpu = gpu_of(type, state);
+  for (int profile = 0; profile < brute->n_profiles; profile++) {
+    uint32_t starts = 0;
+    for (int start = 0; start < BRUTE_SLICES; start++)
+      starts |= (uint32_t)brute_may_begin(brute, state, profile, start) << start;
+    CU_ASSERT_EQUAL(hr_mig_starts(type, &gpu, (uint32_t)profile), starts);
+    CU_ASSERT_EQUAL(hr_mig_room(type, &gpu, (uint32_t)profile), (uint32_t)brute_room(brute, state, profile));
+  }
+}
+
+/* What is destroyed leaves no trace. */
+static void compare_destroyed(const struct hr_mig_type *type, const struct brute_state *state) {
+  for (int start = 0; start < BRUTE_SLICES; start++) {
+    struct hr_mig_gpu gpu = gpu_of(type, state), again;
+    struct brute_state without = *state;
+    CU_ASSERT_EQUAL(hr_mig_destroy(type, &gpu, (uint32_t)start), state->begins[start] >= 0);
+    without.begins[start] = -1;
+    again = gpu_of(type, &without);
+    CU_ASSERT_EQUAL(memcmp(&gpu, &again, sizeof gpu), 0);
+  }
+}
+
+static void starts_and_room(void) {
+  for (const struct brute_type *brute = brute_types; brute->gpu; brute++) {
+    size_t count;
+    struct brute_state *states = brute_states(brute, &count);
+    for (size_t i = 0; i < count; i++) {
+      compare_state(brute, type_of(brute), &states[i]);
+      compare_destroyed(type_of(brute), &states[i]);
+    }
+    free(states);
+  }
+}
+
+/* ---- Layouts ---------------------------------------------------------------------------------------- */
+
+/* What has a placement is given one, which has as many of each profile. */
+static void what_can_be_placed_is_placed(void) {
+  for (const struct brute_type *brute = brute_types; brute->gpu; brute++) {
+    const struct hr_mig_type *type = type_of(brute);
+    size_t n_states;
+    struct brute_state *states = brute_states(brute, &n_states);
+    for (size_t i = 0; i < n_states; i++) {
+      uint8_t count[HR_MIG_PROFILES] = {0};
+      struct hr_mig_gpu gpu;
+      for (int start = 0; start < BRUTE_SLICES; start++)
+        if (states[i].begins[start] >= 0) count[states[i].begins[start]]++;
+      CU_ASSERT_TRUE(hr_mig_place(type, count, &gpu));
+      struct brute_state placed = state_of(&gpu);
+      CU_ASSERT_TRUE(brute_is_legal(brute, &placed));
+      for (int start = 0; start < BRUTE_SLICES; start++)
+        if (placed.begins[start] >= 0) count[placed.begins[start]]--;
+      for (int profile = 0; profile < brute->n_profiles; profile++) CU_ASSERT_EQUAL(count[profile], 0);
+    }
+    free(states);
+  }
+}
+
+/* ---- The best start --------------------------------------------------------------------------------- */
+
+struct future {
+  int room[BRUTE_PROFILES];
+};
+
+static struct future future_of(const struct brute_type *brute, const struct brute_state *state, int profile,
+                               int start) {
+  struct brute_state with = *state;
+  struct future future = {{0}};
+  with.begins[start] = (signed char)profile;
+  for (int i = 0; i < brute->n_profiles; i++) future.room[i] = brute_room(brute, &with, i);
+  return future;
+}
+
+/* Above 0: a has room for more of the largest wanted profile in which they differ. */
+static int compare_futures(const struct future *a, const struct future *b, uint32_t wanted) {
+  for (int i = 0; i < BRUTE_PROFILES; i++)
+    if ((wanted >> i & 1) && a->room[i] != b->room[i]) return a->room[i] - b->room[i];
+  return 0;
+}
+
+static void judge(const struct brute_type *brute, const struct brute_state *state, int profile, uint32_t chosen,
+                  uint32_t wanted) {
+  if (chosen == HR_NONE) {
+    for (int start = 0; start < BRUTE_SLICES; start++) CU_ASSERT_FALSE(brute_may_begin(brute, state, profile, start));
+    return;
+  }
+  CU_ASSERT_TRUE_FATAL(brute_may_begin(brute, state, profile, (int)chosen));
+  struct future best = future_of(brute, state, profile, (int)chosen);
+  for (int start = 0; start < BRUTE_SLICES; start++) {
+    if (!brute_may_begin(brute, state, profile, start)) continue;
+    struct future other = future_of(brute, state, profile, start);
+    int better = compare_futures(&other, &best, wanted);
+    CU_ASSERT_TRUE(better < 0 || (better == 0 && start >= (int)chosen));
+    /* Stronger than the rule promises, and true of these types: nothing larger is lost that could be kept. */
+    for (int larger = 0; larger < profile; larger++)
+      if (wanted >> larger & 1) CU_ASSERT_TRUE(best.room[larger] || !other.room[larger]);
+  }
+}
+
+static void judge_all(const struct brute_type *brute, uint32_t wanted) {
+  const struct hr_mig_type *type = type_of(brute);
+  size_t count;
+  struct brute_state *states = brute_states(brute, &count);
+  for (size_t i = 0; i < count; i++) {
+    struct hr_mig_gpu gpu = gpu_of(type, &states[i]);
+    for (int profile = 0; profile < brute->n_profiles; profile++)
+      judge(brute, &states[i], profile, hr_mig_best_start(type, &gpu, (uint32_t)profile, wanted), wanted);
+  }
+  free(states);
+}
+
+static void best_start_keeps_what_is_larger(void) {
+  for (const struct brute_type *brute = brute_types; brute->gpu; brute++) judge_all(brute, HR_MIG_ALL);
+}
+
+/* Every set of A30's profiles that may be asked for, and some of A100's. */
+static void best_start_for_some_sets(void) {
+  for (uint32_t wanted = 0; wanted < 1U << brute_types[0].n_profiles; wanted++) judge_all(&brute_types[0], wanted);
+  for (uint32_t wanted = 0; wanted < 1U << brute_types[1].n_profiles; wanted += 9) judge_all(&brute_types[1], wanted);
+}
+
+TEST_MAIN("sim_mig_all_states", TEST(open_catalog), TEST(tables_are_the_same), TEST(states_are_the_same),
+          TEST(states_are_so_many), TEST(nvidias_nineteen), TEST(starts_and_room), TEST(what_can_be_placed_is_placed),
+          TEST(best_start_keeps_what_is_larger), TEST(best_start_for_some_sets), TEST(close_catalog))

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What good starts are worth: instances come to one A100-80 and go again, and one that would fit by its slices is
+ * refused because of where the others are. The same requests are served with the best start for all profiles, with the
+ * best for those that are asked for, with the first one that is legal, and with the worst (of the least outlook). The
+ * figures are those of docs/sharing.md.
+ */
+
+#include "harness.h"
+
+#include "headroom/catalog.h"
+
+#include <string.h>
+
+enum rule { BEST, BEST_FOR_MIX, FIRST, WORST, N_RULES };
+enum { N_STEPS = 300000, MIX = 10, MOST_G = 4 };
+
+/* Requests for which there are slices, by compute slices, [0]: of all; those of them that find no start. */
+struct tally {
+  unsigned asked[MOST_G + 1], blocked[MOST_G + 1];
+};
+
+/* A linear congruential generator: enough for a mix of requests, and the same everywhere. */
+static uint32_t draw(uint64_t *seed, uint32_t below) {
+  *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((*seed >> 33) * below >> 31);
+}
+
+static uint32_t choose_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
+                             enum rule rule, uint32_t wanted) {
+  uint32_t starts = hr_mig_starts(type, gpu, profile), worst = HR_NONE;
+  uint64_t least = UINT64_MAX;
+  if (rule == BEST) return hr_mig_best_start(type, gpu, profile, HR_MIG_ALL);
+  if (rule == BEST_FOR_MIX) return hr_mig_best_start(type, gpu, profile, wanted);
+  for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
+    struct hr_mig_gpu after = *gpu;
+    if (!(starts >> start & 1) || !hr_mig_create(type, &after, profile, start)) continue;
+    if (rule == FIRST) return start;
+    if (worst != HR_NONE && hr_mig_outlook(type, &after, HR_MIG_ALL) >= least) continue;
+    worst = start;
+    least = hr_mig_outlook(type, &after, HR_MIG_ALL);
+  }
+  return worst;
+}
+
+static bool has_slices(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile) {
+  const struct hr_mig_profile *wanted = &type->profiles[profile];
+  int free = type->memory_slices - __builtin_popcount(gpu->occupied);
+  return gpu->compute_used + wanted->compute_slices <= type->compute_slices && free >= wanted->memory_slices;
+}
+
+/* One that is there goes, each with the same chance. */
+static void leave(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t chance) {
+  uint32_t present[HR_MIG_SLICES], count = 0;
+  for (uint32_t start = 0; start < HR_MIG_SLICES; start++)
+    if (hr_mig_profile_at(gpu, start) != HR_NONE) present[count++] = start;
+  if (count) hr_mig_destroy(type, gpu, present[chance % count]);
+}
+
+static void count(struct tally *tally, uint32_t slices, bool blocked) {
+  tally->asked[0]++;
+  tally->asked[slices]++;
+  tally->blocked[0] += blocked;
+  tally->blocked[slices] += blocked;
+}
+
+/* Each step someone comes or goes; `mix` says what ten requests are for. */
+static struct tally serve(const struct hr_mig_type *type, enum rule rule, const char *const mix[MIX],
+                          uint32_t arrivals_percent) {
+  uint32_t mixed[MIX], wanted = 0;
+  struct hr_mig_gpu gpu = {0};
+  struct tally tally = {0};
+  uint64_t seed = 7;
+  for (size_t i = 0; i < MIX; i++) {
+    CU_ASSERT_EQUAL_FATAL(hr_mig_profile_parse(type, mix[i], &mixed[i], NULL), HR_OK);
+    wanted |= 1U << mixed[i];
+  }
+  for (int step = 0; step < N_STEPS; step++) {
+    bool arrives = draw(&seed, 100) < arrivals_percent;
+    uint32_t profile = mixed[draw(&seed, MIX)], chance = draw(&seed, 840);
+    if (!arrives) {
+      leave(type, &gpu, chance);
+      continue;
+    }
+    uint32_t start = choose_start(type, &gpu, profile, rule, wanted);
+    if (has_slices(type, &gpu, profile)) count(&tally, type->profiles[profile].compute_slices, start == HR_NONE);
+    if (start != HR_NONE) CU_ASSERT_TRUE(hr_mig_create(type, &gpu, profile, start));
+  }
+  return tally;
+}
+
+static unsigned permille(const struct tally *tally, size_t slices) {
+  unsigned asked = tally->asked[slices];
+  return asked ? (tally->blocked[slices] * 1000 + asked / 2) / asked : 0;
+}
+
+/* Blocked requests of 3g, of 4g and of all, in thousandths, under each rule. */
+struct figures {
+  unsigned three[N_RULES], four[N_RULES], all[N_RULES];
+};
+
+static void check(const struct hr_mig_type *type, const char *const mix[MIX], uint32_t arrivals_percent,
+                  const struct figures *expected) {
+  struct figures found;
+  for (int rule = 0; rule < N_RULES; rule++) {
+    struct tally tally = serve(type, (enum rule)rule, mix, arrivals_percent);
+    found.three[rule] = permille(&tally, 3);
+    found.four[rule] = permille(&tally, 4);
+    found.all[rule] = permille(&tally, 0);
+    printf("\n    %s %2u %%, rule %d: 3g %3u, 4g %3u, all %3u permille", mix[MIX - 1], (unsigned)arrivals_percent, rule,
+           found.three[rule], found.four[rule], found.all[rule]);
+  }
+  CU_ASSERT_EQUAL(memcmp(&found, expected, sizeof found), 0);
+  CU_ASSERT_TRUE(found.all[BEST_FOR_MIX] < found.all[FIRST]);
+  CU_ASSERT_TRUE(found.all[BEST] < 0.7 * found.all[WORST]);
+  CU_ASSERT_TRUE(found.all[FIRST] < found.all[WORST]);
+}
+
+static void good_starts_refuse_less(void) {
+  static const char *const without[MIX] = {"1g", "1g", "1g", "1g", "1g", "2g", "2g", "2g", "3g", "3g"};
+  static const char *const with[MIX] = {"1g", "1g", "1g", "1g", "1g", "2g", "2g", "2g", "3g", "4g"};
+  static const struct figures without_45 = {{116, 99, 83, 255}, {0}, {52, 43, 49, 94}};
+  static const struct figures without_60 = {{324, 306, 297, 545}, {0}, {113, 106, 125, 190}};
+  static const struct figures with_45 = {{117, 117, 85, 258}, {142, 142, 516, 483}, {43, 43, 80, 107}};
+  static const struct figures with_60 = {{324, 324, 304, 546}, {380, 380, 714, 681}, {99, 99, 142, 185}};
+  struct hr_catalog *catalog;
+  const struct hr_mig_type *type;
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_catalog_mig(catalog, "A100-80", &type, NULL), HR_OK);
+  check(type, without, 45, &without_45);
+  check(type, without, 60, &without_60);
+  check(type, with, 45, &with_45);
+  check(type, with, 60, &with_60);
+  hr_catalog_destroy(catalog);
+}
+
+TEST_MAIN("sim_mig_fragmentation", TEST(good_starts_refuse_less))
