@@ -29,6 +29,7 @@ struct workload {
   int64_t submit_us[MOST_JOBS], work_us[MOST_JOBS], limit_us[MOST_JOBS], deadline_us[MOST_JOBS];
   uint32_t gpus[MOST_JOBS], model[MOST_JOBS], tenant[MOST_JOBS], user[MOST_JOBS];
   int32_t priority[MOST_JOBS];
+  uint16_t gpu_milli[MOST_JOBS];
   struct hr_trace trace;
   struct hr_speed_row rows[N_MODELS];
   uint32_t speeds_ppm[(N_MODELS + 1) * N_POOLS];
@@ -151,8 +152,28 @@ static void draw_speeds(struct workload *workload) {
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-static unsigned n_runs, n_failed;
+static unsigned n_runs, n_failed, n_shared, n_refused;
 static bool with_quotas;
+
+/* Pools that share their GPUs, for who asks for that; some jobs ask for shares. */
+static void share_gpus(struct workload *workload) {
+  for (uint32_t i = 0; i < N_POOLS; i++) workload->pools[i].sharing = HR_SHARING_FRACTION;
+  for (uint32_t i = 0; i < workload->trace.n_jobs; i++)
+    workload->gpu_milli[i] = (uint16_t)(workload->gpus[i] == 1 ? 1 + draw(1000) : 1000);
+  workload->trace.gpu_milli = workload->gpu_milli;
+}
+
+static bool is_shared(const struct workload *workload) {
+  return workload->pools[0].sharing != HR_SHARING_WHOLE;
+}
+
+/* What goes together on whole GPUs need not on shared ones, if it is said so. */
+static bool is_refused(const struct workload *workload, enum hr_status status) {
+  bool refused = is_shared(workload) && status == HR_BAD_INPUT;
+  n_refused += refused;
+  n_shared += is_shared(workload) && !refused;
+  return refused;
+}
 
 /* With what differs from the defaults. */
 static void fail(const struct hr_policy_choice *choice, const char *property, const char *words) {
@@ -195,10 +216,9 @@ static void check_run(const struct workload *workload, const struct hr_policy_ch
   if (!tracker_init(&tracker, &workload->trace, &workload->cluster)) abort();
   struct hr_fold fold = tracker_fold(&tracker);
   enum hr_status status = run(workload, choice, &fold, &result, &error);
-  if (status != HR_OK)
-    fail(choice, properties[workload->kind], error.text);
-  else
-    tracker_check_end(&tracker, result);
+  bool refused = is_refused(workload, status);
+  if (status != HR_OK && !refused) fail(choice, properties[workload->kind], error.text);
+  if (status == HR_OK) tracker_check_end(&tracker, result);
   if (tracker.fault[0]) fail(choice, properties[workload->kind], tracker.fault);
   if (status == HR_OK && run(workload, choice, NULL, &again, &error) == HR_OK) {
     if (again->digest != result->digest) fail(choice, "determinism", "a second run does something else");
@@ -217,7 +237,7 @@ static void check_scarcity(const struct workload *workload, const struct hr_poli
     enum hr_status status = run(workload, choice, NULL, &result, &error);
     bool failed = memory_is_ample();
     hr_result_destroy(result);
-    if (!failed && status == HR_OK) return;
+    if (!failed && (status == HR_OK || is_refused(workload, status))) return;
     if (status == HR_NO_MEMORY && failed) continue;
     fail(choice, "out of memory", hr_status_meaning(status));
     return;
@@ -252,6 +272,19 @@ static void check_starvation(const struct hr_policy_choice *choice) {
 
 /* ---- Policies --------------------------------------------------------------------------------------- */
 
+/* Which value a choice has; 0 where there is no such choice. */
+static int64_t value_of(const struct hr_policy_choice *choice, const char *key) {
+  for (size_t i = 0; i < choice->n_params; i++)
+    if (strcmp(choice->ops->params[i].key, key) == 0) return choice->params[i].integer;
+  return 0;
+}
+
+/* Placements beyond those that choose nodes by their free GPUs. */
+static bool looks_at_single_gpus(const struct hr_policy_choice *choice) {
+  enum { BY_NODE = 4 };
+  return strcmp(choice->ops->name, "queue") == 0 && value_of(choice, "placement") >= BY_NODE;
+}
+
 static bool is_choice(const struct hr_param *param, const struct hr_policy_choice *choice, const char *key,
                       const char *value) {
   char buffer[32];
@@ -271,11 +304,12 @@ static void check_settings(const struct hr_policy_choice *choice) {
   for (enum kind kind = STANDING; kind < N_KINDS; kind++)
     for (uint64_t seed = 1; seed <= N_CASES && !(kind != STANDING && counts_only(choice)); seed++) {
       draw_workload(&workload, kind, seed);
+      if (looks_at_single_gpus(choice)) share_gpus(&workload);
       if (seed % 2 == 0) draw_speeds(&workload);
       check_run(&workload, choice);
       if (seed <= 2) check_scarcity(&workload, choice); /* without speeds, and with them */
     }
-  check_starvation(choice);
+  if (!looks_at_single_gpus(choice)) check_starvation(choice);
 }
 
 /* All values of the main choices from `place` on. */
@@ -360,11 +394,12 @@ static int check_policy(const char *name) {
   char *text = strdup(name);
   if (!text) return EXIT_FAILURE;
   enum hr_status status = choose(&choice, text, &error);
-  n_runs = n_failed = 0;
+  n_runs = n_failed = n_shared = n_refused = 0;
   if (status == HR_OK) {
     check_combinations(&choice, 0);
     check_asides(&choice);
     check_stops(&choice);
+    if (n_refused > 0 && n_shared < n_refused / 20) fail(&choice, "shared GPUs", "hardly any settings are for them");
     printf("%s: %u runs, %u failed\n", name, n_runs, n_failed);
   } else {
     printf("FAILED: %s\n", error.text);

@@ -38,9 +38,15 @@ static uint32_t first_node(const struct tracker *tracker, uint32_t pool) {
   return first;
 }
 
+/* What a job has: whole GPUs, or shares of them where pools share theirs. */
+static uint64_t job_milli(const struct tracker *tracker, uint32_t job) {
+  bool shared = tracker->cluster->pools[0].sharing != HR_SHARING_WHOLE && tracker->trace->gpu_milli;
+  return (uint64_t)tracker->trace->gpus[job] * (shared ? tracker->trace->gpu_milli[job] : MILLI);
+}
+
 /* A job sits down: as a whole, on nodes of one pool, with no node or pool over what it has. */
 static void take(struct tracker *tracker, uint32_t job, const struct hr_placement *placement) {
-  uint64_t wanted = (uint64_t)tracker->trace->gpus[job] * MILLI, found = 0;
+  uint64_t wanted = job_milli(tracker, job), found = 0;
   if (wanted == 0) return;
   const struct hr_pool_spec *pool = &tracker->cluster->pools[placement->pool.id];
   uint32_t first = first_node(tracker, placement->pool.id);
@@ -62,7 +68,7 @@ static void take(struct tracker *tracker, uint32_t job, const struct hr_placemen
 }
 
 static void give(struct tracker *tracker, uint32_t job, const struct hr_placement *placement) {
-  uint64_t held = (uint64_t)tracker->trace->gpus[job] * MILLI;
+  uint64_t held = job_milli(tracker, job);
   if (held == 0) return;
   for (uint32_t i = 0; i < placement->n_slices; i++)
     tracker->node_used[placement->slices[i].node.id] -= placement->slices[i].gpu_milli;
