@@ -68,7 +68,7 @@ static int32_t score_most(const struct hr_packing *packing, const struct hr_requ
     sum += weights[i] * ((amounts[i].used + amounts[i].asked) * 100 / amounts[i].capacity);
     weight += weights[i];
   }
-  return (int32_t)(sum / weight);
+  return weight ? (int32_t)(sum / weight) : 0;
 }
 
 const struct hr_packing_rule hr__pack_kube_default = {

@@ -89,7 +89,7 @@ static uint64_t pick(const struct naive_node *node, const struct hr_request *req
       if (picked >> gpu & 1 || !gpu_fits(node, request, gpu)) continue;
       if (best < 0 || (widest ? node->left[gpu] > node->left[best] : node->left[gpu] < node->left[best])) best = gpu;
     }
-    picked |= UINT64_C(1) << best;
+    if (best >= 0) picked |= UINT64_C(1) << best;
   }
   return picked;
 }

@@ -286,7 +286,7 @@ static void a_fragment_by_hand(void) {
 /* Each CPU that is taken makes one more of the pods useless: states that share a place in the table of what is known.
  */
 static void fragments_of_many_states(void) {
-  enum { PODS = 1500 };
+  enum { PODS = 9000 };
   struct hr_pool_spec pool = {
       .sharing = HR_SHARING_FRACTION, .nodes = 1, .gpus_per_node = 1, .cpu_milli_per_node = PODS};
   struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};
