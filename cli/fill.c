@@ -10,19 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { DEFAULT_SEEDS = 10 };
+static const double default_to = 1.3;
+
 struct fill_args {
   struct input_args input;
   const char *policies, *json, *csv, *markdown;
-  uint64_t seeds, threads; /* threads 0: not given */
+  uint64_t seeds, threads; /* 0: not given, as below */
   double to;
   bool quiet;
 };
-
-static void set_defaults(void *self) {
-  struct fill_args *args = self;
-  args->seeds = 10;
-  args->to = 1.3;
-}
 
 #define AT(field) offsetof(struct fill_args, field)
 static const struct option options[] = {
@@ -35,14 +32,14 @@ static const struct option options[] = {
      .kind = OPTION_WHOLE,
      .offset = AT(seeds),
      .value = "N",
-     .help = "runs of each rule, under as many seeds from the scenario's on",
+     .help = "runs of each rule, 10 unless given, under as many seeds from the scenario's on",
      .min = 1,
      .max = HR_MAX_FILL_SEEDS},
     {.name = "to",
      .kind = OPTION_REAL,
      .offset = AT(to),
      .value = "X",
-     .help = "pods come until they have asked for so many times the cluster's GPUs",
+     .help = "pods come until they have asked for so many times the cluster's GPUs, 1.3 unless given",
      .min = 0.01,
      .max = HR_MAX_FILL_TO},
     {.name = "threads",
@@ -76,10 +73,11 @@ static const struct option options[] = {
     INPUT_OPTIONS(fill_args),
     {0}};
 
-static const char details[] = "Pods are drawn from the trace with replacement, shuffled, and come one by one; none\n"
-                              "leaves, and what does not fit fails. All rules of a seed meet the same pods.\n"
-                              "Files are written only when all runs succeeded. Exit code: 0 fine, 2 bad input or\n"
-                              "usage, 4 the system failed.\n\n"
+static const char details[] = "Pods are drawn from the trace with replacement, shuffled, and come one by one;\n"
+                              "none leaves, and what does not fit fails. All rules of a seed meet the same\n"
+                              "pods. docs/fill.md has the rules.\n"
+                              "Files are written only when all runs succeeded. Exit code: 0 fine, 2 bad input\n"
+                              "or usage, 4 the system failed.\n\n"
                               "Examples:\n"
                               "  headroom fill scenarios/openb.json --trace openb_pod_list_default.csv \\\n"
                               "    --policies fgd,weighted-best-fit,random --csv fill.csv\n"
@@ -145,8 +143,8 @@ static enum hr_status run_fill(struct fill *fill, struct hr_error *error) {
                                   .trace = fill->input.trace,
                                   .rules = fill->rules,
                                   .n_rules = fill->n_rules,
-                                  .n_seeds = (uint32_t)fill->args->seeds,
-                                  .to = fill->args->to,
+                                  .n_seeds = fill->args->seeds ? (uint32_t)fill->args->seeds : DEFAULT_SEEDS,
+                                  .to = fill->args->to > 0 ? fill->args->to : default_to,
                                   .n_threads = count_threads(fill->args),
                                   .progress = progress_bar_start(&bar, !fill->args->quiet)};
   double begin_s = clock_s();
@@ -213,5 +211,4 @@ const struct verb verb_fill = {.name = "fill",
                                .details = details,
                                .options = options,
                                .args_bytes = sizeof(struct fill_args),
-                               .set_defaults = set_defaults,
                                .run = run_verb};

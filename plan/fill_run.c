@@ -2,9 +2,9 @@
 /* One run: pods come one by one until all are there. A job of several tasks is placed whole, task by task, or fails. */
 
 #include "plan/filling.h"
-#include <string.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 struct spot {
   hr_node node;

@@ -6,9 +6,10 @@
 
 #include "headroom/packing.h"
 
-/* Thousandths of GPUs that a request asks for, all of them together. */
-static inline uint64_t hr__asked_milli(const struct hr_request *request) {
-  return (uint64_t)request->gpus * request->gpu_milli;
+/* Thousandths of GPUs that a task takes on the node, all of them together. */
+static inline uint64_t hr__asked_milli(const struct hr_packing *packing, const struct hr_request *request,
+                                       hr_node node) {
+  return (uint64_t)request->gpus * hr_stock_milli(packing->stock, request, node);
 }
 
 /* Thousandths that the node's GPUs have left, all of them together. */
@@ -29,9 +30,9 @@ static inline const struct hr_pool_spec *hr__pool_of(const struct hr_packing *pa
   return &packing->cluster->pools[packing->stock->pool[node.id]];
 }
 
-/* Whether it asks for a share of one GPU, which may be any that has it. */
-static inline bool hr__is_share(const struct hr_request *request) {
-  return request->gpus == 1 && request->gpu_milli < HR_WHOLE_GPU_MILLI;
+/* Whether it takes a share of one GPU there, which may be any that has it. */
+static inline bool hr__is_share(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  return request->gpus == 1 && hr_stock_milli(packing->stock, request, node) < HR_WHOLE_GPU_MILLI;
 }
 
 /* hr_stock_pick, but shares are of the GPUs with the most left, the lowest numbers first among equals. */

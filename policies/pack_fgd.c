@@ -34,7 +34,7 @@ static uint64_t pick_share(const struct hr_packing *packing, const struct hr_req
 
 static int32_t score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   int32_t best;
-  if (hr__is_share(request)) {
+  if (hr__is_share(packing, request, node)) {
     (void)pick_share(packing, request, node, &best);
     return best;
   }
@@ -45,7 +45,7 @@ static int32_t score(const struct hr_packing *packing, const struct hr_request *
 
 static uint64_t pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   int32_t best;
-  if (!hr__is_share(request)) return hr_stock_pick(packing->stock, request, node);
+  if (!hr__is_share(packing, request, node)) return hr_stock_pick(packing->stock, request, node);
   return pick_share(packing, request, node, &best);
 }
 

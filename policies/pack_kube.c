@@ -17,8 +17,8 @@ void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request 
   uint64_t gpu_milli = (uint64_t)pool->gpus_per_node * HR_WHOLE_GPU_MILLI;
   amounts[HR__CPU] = (struct hr__amounts){pool->cpu_milli_per_node, 0, request->cpu_milli};
   amounts[HR__MEMORY] = (struct hr__amounts){pool->mem_mib_per_node, 0, request->mem_mib};
-  amounts[HR__GPU] =
-      (struct hr__amounts){gpu_milli, gpu_milli - hr__left_milli(packing, node), hr__asked_milli(request)};
+  amounts[HR__GPU] = (struct hr__amounts){gpu_milli, gpu_milli - hr__left_milli(packing, node),
+                                          hr__asked_milli(packing, request, node)};
   if (pool->cpu_milli_per_node) amounts[HR__CPU].used = pool->cpu_milli_per_node - packing->stock->cpu_milli[node.id];
   if (pool->mem_mib_per_node) amounts[HR__MEMORY].used = pool->mem_mib_per_node - packing->stock->mem_mib[node.id];
 }
@@ -68,7 +68,7 @@ static int32_t score_most(const struct hr_packing *packing, const struct hr_requ
     sum += weights[i] * ((amounts[i].used + amounts[i].asked) * 100 / amounts[i].capacity);
     weight += weights[i];
   }
-  return (int32_t)(sum / weight);
+  return weight ? (int32_t)(sum / weight) : 0;
 }
 
 const struct hr_packing_rule hr__pack_kube_default = {

@@ -5,7 +5,7 @@
 #include "policies/pack.h"
 
 static uint64_t pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  if (!hr__is_share(request)) return hr_stock_pick(packing->stock, request, node);
+  if (!hr__is_share(packing, request, node)) return hr_stock_pick(packing->stock, request, node);
   uint64_t fitting = hr_stock_fitting_gpus(packing->stock, request, node);
   uint32_t count = (uint32_t)__builtin_popcountll(fitting);
   for (uint32_t skip = hr_random_below(packing->seed, 1, packing->finds, count); skip > 0; skip--)

@@ -32,9 +32,14 @@ _headroom_list() {
   compgen -P "$before" -W "$1" -- "${2##*,}"
 }
 
+# The list that the verb's --policies are of.
+_headroom_rules() {
+  case $1 in fill) echo placements ;; *) echo policies ;; esac
+}
+
 _headroom_operands() {
   case $2 in
-  run | compare | validate) compgen -f -- "$3" ;;
+  run | compare | fill | validate) compgen -f -- "$3" ;;
   list) compgen -W "$(_headroom_lists "$1")" -- "$3" ;;
   trace) compgen -W "generate" -- "$3" ;;
   help) compgen -W "$(_headroom_verbs "$1")" -- "$3" ;;
@@ -48,7 +53,7 @@ _headroom() {
     found=$(compgen -W "$(_headroom_verbs "$program") --help --version" -- "$word")
   else
     case $previous in
-    --policies) found=$(_headroom_list "$(_headroom_names "$program" policies)" "$word") ;;
+    --policies) found=$(_headroom_list "$(_headroom_names "$program" "$(_headroom_rules "$verb")")" "$word") ;;
     --policy) found=$(compgen -W "$(_headroom_names "$program" policies)" -- "$word") ;;
     --gpu) found=$(compgen -W "$(_headroom_column "$program" gpus)" -- "$word") ;;
     --provider) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;

@@ -55,7 +55,9 @@ HR_API uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, c
 /* ---- Rules ------------------------------------------------------------------------------------------ */
 
 /* Kinds of tasks as gpu-clustering tells them apart: none of its GPUs, a share of some, 1 GPU, 2 GPUs, ... */
-enum { HR_KIND_NO_GPU, HR_KIND_SHARE, HR_KIND_WHOLE };
+#define HR_KIND_NO_GPU 0u
+#define HR_KIND_SHARE 1u
+#define HR_KIND_WHOLE 2u
 static inline uint32_t hr_request_kind(const struct hr_request *request) {
   if (request->gpus == 0) return HR_KIND_NO_GPU;
   return request->gpu_milli < HR_WHOLE_GPU_MILLI ? (uint32_t)HR_KIND_SHARE : HR_KIND_WHOLE + request->gpus - 1;

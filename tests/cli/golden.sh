@@ -68,4 +68,19 @@ case_demo_compare() {
   same_as_golden demo_compare.md
 }
 
+# A small cluster with GPUs of two types, filled by every rule.
+case_fill() {
+  (cd "$project" && "$headroom" fill tests/cli/golden/fill.json --seeds 2 --to 1.1 --csv "$work/rows" \
+    --json "$work/fill_means" --md "$work/fill.md" --policies \
+    fgd,weighted-best-fit,dot-product,gpu-packing,gpu-clustering,best-fit,worst-fit,first-fit,spread,random,kube-default,kube-most-allocated) \
+    2>stderr | without_speed | sed -E 's/ +[0-9.]+$//; s/ +seconds$//' >fill.txt
+  is_empty stderr
+  # Where a row is whole tens of per cent; the others by their sum.
+  { cksum <rows; awk -F, 'NR == 1 || $3 % 10 == 0' rows; } >fill.csv
+  without_perf <fill_means | cksum >>fill.csv
+  same_as_golden fill.txt
+  same_as_golden fill.csv
+  same_as_golden fill.md
+}
+
 run_case

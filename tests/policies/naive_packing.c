@@ -11,8 +11,13 @@ static bool accepts(const struct naive *naive, const struct naive_node *node, co
   return naive->acceptance.row[request->accept_class * naive->acceptance.n_pools + node->pool];
 }
 
+/* Of each GPU. */
+static int asked(const struct naive_node *node, const struct hr_request *request) {
+  return node->whole_only && request->gpus > 0 ? 1000 : (int)request->gpu_milli;
+}
+
 static bool gpu_fits(const struct naive_node *node, const struct hr_request *request, int gpu) {
-  return node->left[gpu] >= (int)request->gpu_milli &&
+  return node->left[gpu] >= asked(node, request) &&
          (node->gpu_mem[gpu] < 0 || node->gpu_mem[gpu] >= (long)request->gpu_mem_mib);
 }
 
@@ -36,7 +41,7 @@ void naive_change(struct naive_node *node, const struct hr_request *request, uin
   if (node->mem >= 0) node->mem -= by * (long)request->mem_mib;
   for (int gpu = 0; gpu < node->n_gpus; gpu++) {
     if (!(gpus >> gpu & 1)) continue;
-    node->left[gpu] -= by * (int)request->gpu_milli;
+    node->left[gpu] -= by * asked(node, request);
     if (node->gpu_mem[gpu] >= 0) node->gpu_mem[gpu] -= by * (long)request->gpu_mem_mib;
   }
   if (request->gpus == 0)
@@ -53,7 +58,7 @@ static long fragment_for(const struct naive *naive, const struct naive_node *nod
   int able = 0;
   long small = 0;
   for (int gpu = 0; gpu < node->n_gpus; gpu++) {
-    if (node->left[gpu] >= (int)pod->gpu_milli)
+    if (node->left[gpu] >= asked(node, pod))
       able++;
     else
       small += node->left[gpu];
@@ -89,18 +94,18 @@ static uint64_t pick(const struct naive_node *node, const struct hr_request *req
       if (picked >> gpu & 1 || !gpu_fits(node, request, gpu)) continue;
       if (best < 0 || (widest ? node->left[gpu] > node->left[best] : node->left[gpu] < node->left[best])) best = gpu;
     }
-    picked |= UINT64_C(1) << best;
+    if (best >= 0) picked |= UINT64_C(1) << best;
   }
   return picked;
 }
 
-static bool is_share(const struct hr_request *request) {
-  return request->gpus == 1 && request->gpu_milli < 1000;
+static bool is_share(const struct naive_node *node, const struct hr_request *request) {
+  return request->gpus == 1 && asked(node, request) < 1000;
 }
 
 static uint64_t pick_fgd(const struct naive *naive, const struct naive_node *node, const struct hr_request *request) {
   int best = -1, best_gpu = 0;
-  if (!is_share(request)) return pick(node, request, false);
+  if (!is_share(node, request)) return pick(node, request, false);
   for (int gpu = 0; gpu < node->n_gpus; gpu++) {
     if (!gpu_fits(node, request, gpu)) continue;
     int score = fgd_score(naive, node, request, UINT64_C(1) << gpu);
@@ -113,7 +118,7 @@ static uint64_t pick_fgd(const struct naive *naive, const struct naive_node *nod
 static uint64_t pick_random(const struct naive *naive, const struct naive_node *node,
                             const struct hr_request *request) {
   uint32_t count = 0;
-  if (!is_share(request)) return pick(node, request, false);
+  if (!is_share(node, request)) return pick(node, request, false);
   for (int gpu = 0; gpu < node->n_gpus; gpu++) count += gpu_fits(node, request, gpu);
   uint32_t chosen = hr_random_below(naive->seed, 1, naive->finds, count);
   for (int gpu = 0; gpu < node->n_gpus; gpu++)
@@ -187,8 +192,8 @@ static int kube_default(const struct naive_node *node, const struct hr_request *
 }
 
 static int kube_most(const struct naive_node *node, const struct hr_request *request) {
-  long gpu_capacity = node->n_gpus * 1000L, asked = (long)request->gpus * (long)request->gpu_milli;
-  long sum = 3 * ((gpu_capacity - left_on(node) + asked) * 100 / gpu_capacity), weight = 3;
+  long gpu_capacity = node->n_gpus * 1000L, taken = (long)request->gpus * asked(node, request);
+  long sum = 3 * ((gpu_capacity - left_on(node) + taken) * 100 / gpu_capacity), weight = 3;
   if (node->cpu >= 0) {
     sum += (node->cpu_capacity - node->cpu + (long)request->cpu_milli) * 100 / node->cpu_capacity;
     weight++;
@@ -203,13 +208,13 @@ static int kube_most(const struct naive_node *node, const struct hr_request *req
 static int weighted_best_fit(const struct naive *naive, const struct naive_node *node,
                              const struct hr_request *request) {
   double cpu = node->cpu < 0 ? 0 : (double)(node->cpu - (long)request->cpu_milli) / most_cpu(naive);
-  double gpu = (left_on(node) - (double)request->gpus * request->gpu_milli) / most_gpu(naive);
+  double gpu = (left_on(node) - (double)request->gpus * asked(node, request)) / most_gpu(naive);
   return (int)(100 * (1 - (0.5 * cpu + 0.5 * gpu)));
 }
 
 static int dot_product(const struct naive *naive, const struct naive_node *node, const struct hr_request *request) {
   double cpu = node->cpu < 0 ? 0 : (double)node->cpu * request->cpu_milli / (most_cpu(naive) * most_cpu(naive));
-  double gpu = left_on(node) * ((double)request->gpus * request->gpu_milli) / (most_gpu(naive) * most_gpu(naive));
+  double gpu = left_on(node) * ((double)request->gpus * asked(node, request)) / (most_gpu(naive) * most_gpu(naive));
   return (int)(100 * (1 - (cpu + gpu) / 2));
 }
 

@@ -44,7 +44,7 @@ static void make_pools(struct lab *lab) {
   lab->cluster = (struct hr_cluster_spec){.pools = lab->pools, .n_pools = 1 + draw(lab, MOST_POOLS)};
   for (uint32_t i = 0; i < lab->cluster.n_pools; i++) {
     bool tells = draw(lab, 5) > 0;
-    lab->pools[i] = (struct hr_pool_spec){.sharing = HR_SHARING_FRACTION,
+    lab->pools[i] = (struct hr_pool_spec){.sharing = draw(lab, 4) ? HR_SHARING_FRACTION : HR_SHARING_WHOLE,
                                           .nodes = i ? draw(lab, 6) : 1 + draw(lab, 6),
                                           .gpus_per_node = 1 + draw(lab, NAIVE_MOST_GPUS),
                                           .cpu_milli_per_node = tells ? 1000 * (4 + draw(lab, 64)) : 0,
@@ -79,7 +79,8 @@ static void make_nodes(struct lab *lab) {
     const struct hr_pool_spec *pool = &lab->pools[i];
     for (uint32_t k = 0; k < pool->nodes; k++, id++) {
       struct naive_node *node = &lab->naive.node[lab->cluster.node_order ? lab->order[id] : id];
-      *node = (struct naive_node){.pool = i, .id = id, .n_gpus = (int)pool->gpus_per_node};
+      *node = (struct naive_node){
+          .pool = i, .id = id, .whole_only = pool->sharing == HR_SHARING_WHOLE, .n_gpus = (int)pool->gpus_per_node};
       node->cpu = node->cpu_capacity = pool->cpu_milli_per_node ? (long)pool->cpu_milli_per_node : -1;
       node->mem = node->mem_capacity = pool->mem_mib_per_node ? (long)pool->mem_mib_per_node : -1;
       for (int gpu = 0; gpu < node->n_gpus; gpu++) {
@@ -286,7 +287,7 @@ static void a_fragment_by_hand(void) {
 /* Each CPU that is taken makes one more of the pods useless: states that share a place in the table of what is known.
  */
 static void fragments_of_many_states(void) {
-  enum { PODS = 1500 };
+  enum { PODS = 9000 };
   struct hr_pool_spec pool = {
       .sharing = HR_SHARING_FRACTION, .nodes = 1, .gpus_per_node = 1, .cpu_milli_per_node = PODS};
   struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1};

@@ -99,6 +99,32 @@ static void nodes_come_from_a_file(void) {
   hr_scenario_destroy(scenario);
 }
 
+#define TWO_POOLS                                                                                                      \
+  "{\"name\":\"a*2\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":1},"                                               \
+  "{\"name\":\"b\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1}"
+
+/* Nodes 0 and 1 are of the first pool, the name of which looks like a run; 2 to 5 are of the other. What is not named
+   comes last; a run that is longer than its pool ends with it. */
+static void nodes_have_an_order(void) {
+  static const struct {
+    const char *runs;
+    uint32_t places[6];
+  } cases[] = {{"\"b*2\",\"a*2\",\"b\"", {2, 4, 0, 1, 3, 5}},
+               {"\"a*2*2\",\"b*9\"", {0, 1, 2, 3, 4, 5}},
+               {"\"b*9\",\"b\"", {4, 5, 0, 1, 2, 3}}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1000];
+    snprintf(text, sizeof text, "{\"cluster\":{\"pools\":[" TWO_POOLS "],\"node_order\":[%s]}," POLICY "}",
+             cases[i].runs);
+    write_text(text);
+    struct hr_scenario *scenario = load(NULL, 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(scenario->cluster.node_order);
+    for (uint32_t node = 0; node < 6; node++)
+      CU_ASSERT_EQUAL(scenario->cluster.node_order[node], cases[i].places[node]);
+    hr_scenario_destroy(scenario);
+  }
+}
+
 static void overrides_change_and_add(void) {
   static const char *const overrides[] = {"cluster.pools.0.nodes=56",
                                           "policy.order=sjf",
@@ -218,6 +244,14 @@ static const struct {
      "s.json:1:38: 'cluster' lacks 'pools' (or 'nodes_file', a file that lists the nodes)"},
     {"{" POLICY ",\"cluster\":{\"pools\":[" POOL "],\"nodes_file\":\"n\"}}",
      "s.json:1:38: 'cluster' has both 'pools' and 'nodes_file'; one of them is wanted"},
+    {"{" POLICY ",\"cluster\":{\"nodes_file\":\"n\",\"node_order\":[\"p\"]}}",
+     "s.json:1:69: 'nodes_file' has an order of its own; leave one of them out"},
+    {"{" POLICY ",\"cluster\":{\"pools\":[" POOL "],\n\"node_order\":[\"p\",\n\"q*2\"]}}",
+     "s.json:3:1: 'q*2' is no run of nodes: POOL or POOL*COUNT is wanted, of a pool of 'pools'"},
+    {"{" POLICY ",\"cluster\":{\"pools\":[" POOL "],\n\"node_order\":[\"p*0\"]}}",
+     "s.json:2:15: 'p*0' is no run of nodes: POOL or POOL*COUNT is wanted, of a pool of 'pools'"},
+    {"{" POLICY ",\"cluster\":{\"pools\":[" POOL "],\n\"node_order\":[]}}",
+     "s.json:2:14: 'cluster.node_order' is an empty list; a list of 1 to 100000 entries is wanted"},
     {WITH_POLICY(""), "s.json:2:11: 'policy' lacks the key 'name'; a text \"...\" of 1 to 10000 bytes is wanted"},
     {WITH_POLICY("\"name\":\"quue\""),
      "s.json:2:19: unknown policy 'quue'; did you mean 'queue'? (known: queue, gang-slice, rounds, fifo, sjf, "
@@ -377,9 +411,9 @@ static void leaves_nothing_of_it_behind(void) {
 }
 
 TEST_MAIN("scenarios_load", TEST(starts_in_a_folder_of_its_own), TEST(least_file_has_defaults), TEST(every_key_is_read),
-          TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(overrides_change_and_add),
-          TEST(settings_are_policies), TEST(bad_values_are_told), TEST(unknown_column_field_is_told),
-          TEST(bad_overrides_are_told), TEST(override_mends_the_file),
+          TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(nodes_have_an_order),
+          TEST(overrides_change_and_add), TEST(settings_are_policies), TEST(bad_values_are_told),
+          TEST(unknown_column_field_is_told), TEST(bad_overrides_are_told), TEST(override_mends_the_file),
           TEST(a_policy_s_name_hides_no_key_that_stands_twice), TEST(syntax_errors_have_their_place),
           TEST(nesting_10000_deep), TEST(files_that_are_no_text), TEST(files_that_cannot_be_read),
           TEST(leaves_nothing_of_it_behind))

@@ -27,8 +27,27 @@ static void kinds_become_pools(void) {
   CU_ASSERT_STRING_EQUAL(cluster.pools[1].gpu, "P100");
   CU_ASSERT_EQUAL(cluster.pools[1].cpu_milli_per_node, 64000);
   CU_ASSERT_EQUAL(cluster.pools[2].mem_mib_per_node, 131072);
+  static const uint32_t places[] = {0, 1, 2, 3, 4}; /* of the node that was there, then of n0, n2, n3, n4 */
+  CU_ASSERT_PTR_NOT_NULL_FATAL(cluster.node_order);
+  for (uint32_t node = 0; node < 5; node++) CU_ASSERT_EQUAL(cluster.node_order[node], places[node]);
   CU_ASSERT_EQUAL(notes.count, 1);
   CU_ASSERT(has_note(&notes, "1 nodes without GPUs are left out"));
+  hr_notes_finish(&notes);
+  hr_cluster_spec_finish(&cluster);
+}
+
+/* Nodes are numbered kind by kind; their order is the list's. */
+static void order_is_the_lists(void) {
+  const char *path =
+      file_write_text("nodes.csv", "sn,cpu_milli,memory_mib,gpu,model\n"
+                                   "n0,64000,262144,2,P100\nn1,96000,1024,0,\nn2,96000,786432,8,G2\n"
+                                   "n3,64000,262144,2,P100\nn4,96000,786432,8,G2\nn5,64000,262144,2,P100\n");
+  static const uint32_t places[] = {0, 2, 4, 1, 3}; /* of n0, n3, n5; n2, n4 */
+  struct hr_cluster_spec cluster = {0};
+  struct hr_notes notes = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_nodes_read(path, &cluster, &notes, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(cluster.n_pools, 2);
+  for (uint32_t node = 0; node < 5; node++) CU_ASSERT_EQUAL(cluster.node_order[node], places[node]);
   hr_notes_finish(&notes);
   hr_cluster_spec_finish(&cluster);
 }
@@ -54,4 +73,4 @@ static void bad_lists_are_refused(void) {
   CU_ASSERT(nodes_refused("", "empty"));
 }
 
-TEST_MAIN("nodes", TEST(kinds_become_pools), TEST(bad_lists_are_refused))
+TEST_MAIN("nodes", TEST(kinds_become_pools), TEST(order_is_the_lists), TEST(bad_lists_are_refused))

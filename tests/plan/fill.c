@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Fills whose rows are known; the same rows on any number of threads; jobs of several tasks. */
+
+#include "fill_setup.h"
+#include "harness.h"
+#include "plan/filling.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct hr_fill *fill_of(const struct hr_fill_config *config) {
+  struct hr_fill *fill;
+  struct hr_error error = {0};
+  if (hr_fill(config, &fill, &error) != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(fill);
+  return fill;
+}
+
+/* 4 GPUs, pods of one: six come, the last two fail. A GPU that is idle is no fragment. */
+static void whole_gpus(void) {
+  struct fill_setup setup;
+  fill_setup_make(&setup, 2, 2, "1\n", "first-fit");
+  setup.config.to = 1.5;
+  setup.config.n_seeds = 1;
+  struct hr_fill *fill = fill_of(&setup.config);
+  CU_ASSERT_EQUAL(hr_fill_last(fill), 150);
+  static const double alloc[] = {25, 25, 50, 50, 75, 100, 100, 100};
+  static const uint32_t pct[] = {1, 25, 26, 50, 75, 76, 100, 125};
+  for (size_t i = 0; i < sizeof pct / sizeof *pct; i++) {
+    CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, pct[i]).alloc_pct, alloc[i]);
+    CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, pct[i]).frag_pct, 0);
+  }
+  CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, 100).failed, 0);
+  CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, 101).failed, 1);
+  CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, 126).failed, 2);
+  CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, 150).failed, 2);
+  CU_ASSERT_TRUE(isnan(hr_fill_mean_at(fill, 0, 100).alloc_margin));
+  hr_fill_destroy(fill);
+  fill_setup_finish(&setup);
+}
+
+/* Pods of two GPUs on nodes of three: a third of each used node is left, and useless. */
+static void what_is_left_is_fragments(void) {
+  struct fill_setup setup;
+  fill_setup_make(&setup, 2, 3, "2\n", "first-fit");
+  setup.config.to = 1;
+  struct hr_fill *fill = fill_of(&setup.config);
+  CU_ASSERT_DOUBLE_EQUAL(hr_fill_at(fill, 0, 0, 33).alloc_pct, 100. / 3, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(hr_fill_at(fill, 0, 0, 33).frag_pct, 100. / 6, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(hr_fill_at(fill, 0, 0, 100).alloc_pct, 200. / 3, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(hr_fill_at(fill, 0, 0, 100).frag_pct, 100. / 3, 1e-9);
+  CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, 100).failed, 1);
+  struct hr_fill_mean mean = hr_fill_mean_at(fill, 0, 100);
+  CU_ASSERT_DOUBLE_EQUAL(mean.alloc_pct, 200. / 3, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(mean.alloc_margin, 0, 1e-9);
+  hr_fill_destroy(fill);
+  fill_setup_finish(&setup);
+}
+
+/* A job of three tasks of two GPUs, on two nodes of three: one task too many, and what it took it gives back. */
+static void jobs_are_placed_whole(void) {
+  struct fill_setup setup;
+  fill_setup_make(&setup, 2, 3, "6,3\n", "first-fit");
+  setup.config.to = 2;
+  struct hr_fill *fill = fill_of(&setup.config);
+  CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, 200).alloc_pct, 0);
+  CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, 200).failed, 2);
+  CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, 200).frag_pct, 0);
+  hr_fill_destroy(fill);
+  fill_setup_finish(&setup);
+  fill_setup_make(&setup, 2, 3, "4,2\n", "first-fit");
+  setup.config.to = 1;
+  fill = fill_of(&setup.config);
+  CU_ASSERT_DOUBLE_EQUAL(hr_fill_at(fill, 0, 0, 100).alloc_pct, 200. / 3, 1e-9);
+  CU_ASSERT_EQUAL(hr_fill_at(fill, 0, 0, 100).failed, 1);
+  hr_fill_destroy(fill);
+  fill_setup_finish(&setup);
+}
+
+static bool same_rows(const struct hr_fill *a, const struct hr_fill *b) {
+  for (uint32_t rule = 0; rule < a->config.n_rules; rule++)
+    for (uint32_t seed = 0; seed < a->config.n_seeds; seed++)
+      for (uint32_t pct = 1; pct <= hr_fill_last(a); pct++) {
+        struct hr_fill_row x = hr_fill_at(a, rule, seed, pct), y = hr_fill_at(b, rule, seed, pct);
+        if (x.alloc_pct != y.alloc_pct || x.frag_pct != y.frag_pct || x.failed != y.failed) return false;
+      }
+  return true;
+}
+
+/* Every rule, on pods of all sorts. */
+static void threads_do_not_matter(void) {
+  struct fill_setup setup;
+  fill_setup_make(&setup, 9, 4, "1\n0.5\n0.3\n2\n4\n0\n1\n0.7\n", NULL);
+  setup.config.n_seeds = 4;
+  struct hr_fill *one = fill_of(&setup.config);
+  setup.config.n_threads = 5;
+  struct hr_fill *five = fill_of(&setup.config);
+  CU_ASSERT_TRUE(same_rows(one, five));
+  setup.scenario->seed++;
+  struct hr_fill *other = fill_of(&setup.config);
+  CU_ASSERT_EQUAL(hr_fill_at(other, 0, 0, 100).alloc_pct, hr_fill_at(one, 0, 1, 100).alloc_pct);
+  CU_ASSERT_FALSE(same_rows(one, other));
+  hr_fill_destroy(one);
+  hr_fill_destroy(five);
+  hr_fill_destroy(other);
+  fill_setup_finish(&setup);
+}
+
+/* The list asks for the target with its last pod and not before, and holds what the trace holds, about as often. */
+static void pods_are_drawn_from_the_trace(void) {
+  struct fill_setup setup;
+  fill_setup_make(&setup, 500, 8, "1\n3\n0\n0.5\n", "first-fit");
+  struct hr__fill_input input;
+  CU_ASSERT_EQUAL_FATAL(hr__fill_input_make(&input, &setup.config, NULL), HR_OK);
+  uint32_t count, seen[4] = {0};
+  uint32_t *pods = hr__fill_pods(&input, 3, &count);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(pods);
+  static const uint64_t milli[] = {1000, 3000, 0, 500};
+  uint64_t asked = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    seen[pods[i]]++;
+    asked += milli[pods[i]];
+  }
+  CU_ASSERT_TRUE(asked >= input.target_milli && asked < input.target_milli + 3000);
+  for (size_t i = 0; i < 4; i++) CU_ASSERT_TRUE(seen[i] > count / 5 && seen[i] < count * 3 / 10);
+  free(pods);
+  hr__fill_input_finish(&input);
+  fill_setup_finish(&setup);
+}
+
+static bool refused(const struct hr_fill_config *config, const char *text) {
+  struct hr_fill *fill;
+  struct hr_error error = {0};
+  enum hr_status status = hr_fill(config, &fill, &error);
+  hr_fill_destroy(fill);
+  if (status != HR_BAD_INPUT || !strstr(error.text, text)) printf("\n  %s\n", error.text);
+  return status == HR_BAD_INPUT && strstr(error.text, text) != NULL;
+}
+
+static void what_cannot_be_filled(void) {
+  struct fill_setup setup;
+  fill_setup_make(&setup, 2, 65, "1\n", "first-fit");
+  CU_ASSERT_TRUE(refused(&setup.config, "pool 'p': a node has 65 GPUs; fill takes at most 64"));
+  fill_setup_finish(&setup);
+  fill_setup_make(&setup, 2, 4, "0\n0\n", "first-fit");
+  CU_ASSERT_TRUE(refused(&setup.config, "no job asks for a GPU"));
+  setup.config.to = 11;
+  CU_ASSERT_TRUE(refused(&setup.config, "0.01 to 10 are wanted"));
+  setup.config.to = 0;
+  CU_ASSERT_TRUE(refused(&setup.config, "0.01 to 10 are wanted"));
+  setup.config.to = 1;
+  setup.config.n_rules = 0;
+  CU_ASSERT_TRUE(refused(&setup.config, "at least one rule"));
+  fill_setup_finish(&setup);
+}
+
+TEST_MAIN("plan: fill", TEST(whole_gpus), TEST(what_is_left_is_fragments), TEST(jobs_are_placed_whole),
+          TEST(threads_do_not_matter), TEST(pods_are_drawn_from_the_trace), TEST(what_cannot_be_filled))
