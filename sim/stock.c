@@ -54,17 +54,26 @@ uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_req
   const uint16_t *milli = hr_stock_gpus(stock, node);
   uint32_t asked_milli = hr_stock_milli(stock, request, node);
   const uint32_t *mem_mib = stock->gpu_mem_mib + (size_t)node.id * stock->most_gpus;
+  uint32_t n_gpus = stock->n_gpus[node.id];
   uint64_t fitting = 0;
-  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++)
-    if (milli[gpu] >= asked_milli && mem_mib[gpu] >= request->gpu_mem_mib) fitting |= UINT64_C(1) << gpu;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= asked_milli) << gpu;
+  if (request->gpu_mem_mib == 0) return fitting;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
+    fitting &= ~((uint64_t)(mem_mib[gpu] < request->gpu_mem_mib) << gpu);
   return fitting;
+}
+
+/* Whether a set has so many members, at least; cheap for the few that are asked for. */
+static bool has_as_many(uint64_t set, uint32_t count) {
+  for (; count > 1 && set; count--) set &= set - 1;
+  return set != 0;
 }
 
 bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   if (stock->closed[node.id]) return false;
   if (stock->cpu_milli[node.id] < request->cpu_milli || stock->mem_mib[node.id] < request->mem_mib) return false;
   if (request->gpus == 0) return true;
-  return (uint32_t)__builtin_popcountll(hr_stock_fitting_gpus(stock, request, node)) >= request->gpus;
+  return has_as_many(hr_stock_fitting_gpus(stock, request, node), request->gpus);
 }
 
 /* The one with the least left, the first among equals. */
