@@ -17,6 +17,13 @@ struct hr__seat {
   uint32_t n_slices;
 };
 
+/* All that is kept of where a job sits. */
+struct hr__kept_seat {
+  struct hr__seat seat;
+  uint64_t gpus;      /* where GPUs are told apart: of its one slice */
+  uint32_t gpu_milli; /* likewise */
+};
+
 /* Blocks of slices of gangs that span nodes, by size class: a block of class k holds 2^k slices. */
 enum { HR__SLICE_CLASSES = 32 };
 struct hr__slice_store {
@@ -40,14 +47,12 @@ struct hr__move {
   enum hr_reason reason;
   bool keeps; /* of a preemption or a notice: all work is kept */
   hr_job job;
-  hr_node node;         /* asked for or given back */
-  int64_t at_us;        /* of a wake-up; of a notice: when the job is stopped */
-  int64_t attempt_us;   /* of a start or a preemption: when the job's attempt before began */
-  int64_t kept_us;      /* of a preemption: what was kept before */
-  struct hr__seat seat; /* of a preemption: where the job sat */
-  uint64_t seat_gpus;   /* likewise, where GPUs are told apart */
-  uint32_t gpu_milli;   /* likewise */
-  struct hr__node was;  /* of a release */
+  hr_node node;              /* asked for or given back */
+  int64_t at_us;             /* of a wake-up; of a notice: when the job is stopped */
+  int64_t attempt_us;        /* of a start or a preemption: when the job's attempt before began */
+  int64_t kept_us;           /* of a preemption: what was kept before */
+  struct hr__kept_seat seat; /* of a preemption: where the job sat */
+  struct hr__node was;       /* of a release */
 };
 
 struct hr_plan {
@@ -135,6 +140,9 @@ struct hr__engine {
 
 /* seats.c */
 enum hr_status hr__seat_keep(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+/* Where a job sits as it is kept, and back to it: a job may get another seat before it has left one. */
+struct hr__kept_seat hr__seat_get(const struct hr__engine *engine, hr_job job);
+void hr__seat_set(struct hr__engine *engine, hr_job job, struct hr__kept_seat seat);
 /* The placement of a running job; `one` is where a single slice is written. Valid until the next seat is kept. */
 struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
 void hr__seat_drop(struct hr__engine *engine, hr_job job);

@@ -112,11 +112,7 @@ static enum hr_status stop(struct hr_plan *plan, hr_job job, enum hr_reason reas
                           .job = job,
                           .attempt_us = engine->attempt_us[job.id],
                           .kept_us = engine->kept_us[job.id],
-                          .seat = engine->seat[job.id]};
-  if (engine->seat_gpus) {
-    move.seat_gpus = engine->seat_gpus[job.id];
-    move.gpu_milli = engine->gpu_milli[job.id];
-  }
+                          .seat = hr__seat_get(engine, job)};
   if (move.keeps) engine->kept_us[job.id] = hr_view_done_us(&engine->view, job);
   hr__cluster_give(&engine->cluster, &placement, job);
   engine->view.allocated_milli -= gpu_milli;
@@ -207,11 +203,7 @@ static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
 /* What the job had is free again: all moves made since were undone before. */
 static void undo_preemption(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
-  engine->seat[move->job.id] = move->seat;
-  if (engine->seat_gpus) {
-    engine->seat_gpus[move->job.id] = move->seat_gpus;
-    engine->gpu_milli[move->job.id] = move->gpu_milli;
-  }
+  hr__seat_set(engine, move->job, move->seat);
   engine->attempt_us[move->job.id] = move->attempt_us;
   engine->kept_us[move->job.id] = move->kept_us;
   struct hr_placement placement = hr__seat_placement(engine, move->job, &one);

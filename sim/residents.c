@@ -26,6 +26,7 @@ enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const st
   struct hr__residents *residents = &engine->residents;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t link, *first = &residents->first[placement->slices[i].node.id];
+    if (*first && residents->links[*first - 1].job.id == job.id) continue; /* another of its tasks is there */
     if (take_link(residents, &link) != HR_OK) return hr__out_of_memory(engine);
     residents->links[link] = (struct hr__resident){job, *first};
     *first = link + 1;
@@ -37,7 +38,8 @@ void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr
   struct hr__residents *residents = &engine->residents;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t *at = &residents->first[placement->slices[i].node.id];
-    while (residents->links[*at - 1].job.id != job.id) at = &residents->links[*at - 1].next;
+    while (*at && residents->links[*at - 1].job.id != job.id) at = &residents->links[*at - 1].next;
+    if (!*at) continue; /* it was there with several tasks */
     uint32_t link = *at - 1;
     *at = residents->links[link].next;
     residents->links[link].next = residents->unused;

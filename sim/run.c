@@ -157,10 +157,10 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
 
 /* The cluster has it back already; what is left is the job's own books. */
 static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr__move *move) {
-  struct hr__seat now = engine->seat[move->job.id];
+  struct hr__kept_seat now = hr__seat_get(engine, move->job);
   int64_t attempt_us = engine->attempt_us[move->job.id];
   struct hr_slice one;
-  engine->seat[move->job.id] = move->seat;
+  hr__seat_set(engine, move->job, move->seat);
   engine->attempt_us[move->job.id] = move->attempt_us;
   struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
   enum hr_status status = hr__attempt_stop(engine, move->job, move->keeps);
@@ -170,7 +170,7 @@ static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr_
   if (engine->kept_us[move->job.id] > move->kept_us) engine->stirred_us = engine->view.now_us;
   hr__tell(engine, &event);
   hr__seat_drop(engine, move->job);
-  engine->seat[move->job.id] = now;
+  hr__seat_set(engine, move->job, now);
   engine->attempt_us[move->job.id] = attempt_us;
   return status;
 }

@@ -52,6 +52,21 @@ static struct hr_slice one_slice(const struct hr__engine *engine, hr_job job, hr
   return (struct hr_slice){node, engine->gpu_milli[job.id], engine->seat_gpus[job.id]};
 }
 
+struct hr__kept_seat hr__seat_get(const struct hr__engine *engine, hr_job job) {
+  struct hr__kept_seat kept = {.seat = engine->seat[job.id]};
+  if (!engine->seat_gpus) return kept;
+  kept.gpus = engine->seat_gpus[job.id];
+  kept.gpu_milli = engine->gpu_milli[job.id];
+  return kept;
+}
+
+void hr__seat_set(struct hr__engine *engine, hr_job job, struct hr__kept_seat seat) {
+  engine->seat[job.id] = seat.seat;
+  if (!engine->seat_gpus) return;
+  engine->seat_gpus[job.id] = seat.gpus;
+  engine->gpu_milli[job.id] = seat.gpu_milli;
+}
+
 struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one) {
   struct hr__seat seat = engine->seat[job.id];
   if (seat.n_slices == 0) return (struct hr_placement){.pool = {seat.first}};

@@ -58,8 +58,7 @@ uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_req
   uint64_t fitting = 0;
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= asked_milli) << gpu;
   if (request->gpu_mem_mib == 0) return fitting;
-  for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
-    fitting &= ~((uint64_t)(mem_mib[gpu] < request->gpu_mem_mib) << gpu);
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting &= ~((uint64_t)(mem_mib[gpu] < request->gpu_mem_mib) << gpu);
   return fitting;
 }
 

@@ -203,6 +203,30 @@ static const struct hr_policy_ops chance_ops = {.abi = HR_POLICY_ABI,
                                                 .decide = act,
                                                 .abilities = stops};
 
+/* What jobs have of each GPU as events tell it. */
+struct told {
+  uint32_t milli[16][8];
+  bool over;
+};
+
+static void tell(struct told *told, const struct hr_placement *placement, uint32_t request_gpus, bool more) {
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    for (uint32_t gpu = 0; gpu < 8; gpu++) {
+      struct hr_slice slice = placement->slices[i];
+      uint32_t *milli = &told->milli[slice.node.id][gpu];
+      if (slice.gpus >> gpu & 1) *milli += more ? slice.gpu_milli / request_gpus : -(slice.gpu_milli / request_gpus);
+      told->over = told->over || *milli > 1000;
+    }
+}
+
+static void hear(void *self, const struct hr_view *view, const struct hr_event *event) {
+  bool stops = event->kind == HR_EVENT_END || event->kind == HR_EVENT_INTERRUPT || event->kind == HR_EVENT_PREEMPT;
+  if (!stops && event->kind != HR_EVENT_START) return;
+  const struct hr_requests *requests = hr_cluster_requests(view->cluster);
+  uint32_t gpus = requests->request[requests->of_job[event->job.id]].gpus;
+  if (gpus > 0) tell(self, event->placement, gpus, !stops);
+}
+
 enum { MANY = 30 };
 
 struct random_trace {
@@ -253,13 +277,21 @@ static void what_is_free_is_what_jobs_leave(void) {
                                     {.name = name, .gpu = gpu, .nodes = 2, .gpus_per_node = 3}};
     const struct hr_cluster_spec cluster = {pools, 2};
     chance_now = &chance;
-    struct hr_run_config config = {
-        .trace = &trace, .cluster = &cluster, .policy = &chance_ops, .horizon_us = 2000, .check = true};
+    struct told told = {0};
+    struct hr_fold fold = {.self = &told, .on_event = hear};
+    struct hr_run_config config = {.trace = &trace,
+                                   .cluster = &cluster,
+                                   .policy = &chance_ops,
+                                   .horizon_us = 2000,
+                                   .check = true,
+                                   .folds = &fold,
+                                   .n_folds = 1};
     struct hr_result *result;
     struct hr_error error = {0};
     enum hr_status status = hr_sim_run(&config, &result, &error);
     if (status != HR_OK) printf("seed %llu: %s\n", (unsigned long long)seed, error.text);
     CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+    CU_ASSERT_FALSE(told.over);
     n_completed += result->n_completed;
     n_digests += result->digest != 0;
     hr_result_destroy(result);
