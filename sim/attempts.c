@@ -121,12 +121,15 @@ static void keep(struct hr__engine *engine, hr_job job) {
 
 /* The work that is done by now, if the phase is one of work. Time is rounded up to a whole microsecond, in which a fast
    job would do more than there is to do. */
-static int64_t progress_us(const struct hr__engine *engine, hr_job job) {
+static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint32_t *part) {
   const struct hr__attempt *attempt = &engine->attempt[job.id];
+  *part = attempt->part;
   if (attempt->phase != HR__PHASE_WORKING) return attempt->progress_us;
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us;
-  int64_t done_us = hr__work_in_us(engine->view.now_us - attempt->phase_us, attempt->speed_ppm);
-  return attempt->progress_us + (done_us < left_us ? done_us : left_us);
+  int64_t done_us = hr__work_done_us(engine->view.now_us - attempt->phase_us, attempt->speed_ppm, part);
+  if (done_us < left_us) return attempt->progress_us + done_us;
+  *part = 0;
+  return attempt->progress_us + left_us;
 }
 
 static void note_saved(struct hr__engine *engine, hr_job job) {
@@ -139,7 +142,7 @@ static void close_phase(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
   struct hr_job_fate *fate = &engine->fate[job.id];
   int64_t passed_us = engine->view.now_us - attempt->phase_us;
-  attempt->progress_us = progress_us(engine, job);
+  attempt->progress_us = progress_us(engine, job, &attempt->part);
   if (attempt->phase == HR__PHASE_WORKING) {
     attempt->unkept_us += passed_us;
   } else if (attempt->phase == HR__PHASE_RESTARTING) {
@@ -164,9 +167,22 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
   int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* since the last checkpoint */
   if (attempt->interval_us != HR_NEVER_US && attempt->interval_us - done_us < left_us) {
     int64_t until_us = attempt->interval_us > done_us ? attempt->interval_us - done_us : 0;
-    return hr__schedule(engine, now_us + hr__time_for_us(until_us, attempt->speed_ppm), HR__PENDING_PHASE, job.id);
+    return hr__schedule(engine, now_us + hr__time_left_us(until_us, attempt->part, attempt->speed_ppm),
+                        HR__PENDING_PHASE, job.id);
   }
-  return hr__schedule(engine, now_us + hr__time_for_us(left_us, attempt->speed_ppm), HR__PENDING_END, job.id);
+  return hr__schedule(engine, now_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm), HR__PENDING_END,
+                      job.id);
+}
+
+enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
+  struct hr__attempt *attempt = &engine->attempt[job.id];
+  if (attempt->speed_ppm == speed_ppm) return HR_OK;
+  if (attempt->phase == HR__PHASE_WORKING) {
+    hr__event_heap_remove_job(&engine->heap, job.id);
+    enter(engine, job, HR__PHASE_WORKING);
+  }
+  attempt->speed_ppm = speed_ppm;
+  return attempt->phase == HR__PHASE_WORKING ? work_on(engine, job) : HR_OK;
 }
 
 static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
@@ -181,7 +197,7 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
   const struct hr__attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
   if (attempt->phase == HR__PHASE_RESTARTING) from_us += class_of(engine, job)->restart_us;
-  return hr__time_for_us(left_us, attempt->speed_ppm) <= down_us - from_us;
+  return hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) <= down_us - from_us;
 }
 
 /* Who leaves once its checkpoint is written stays all the same if it has time enough to be done. */
@@ -242,7 +258,7 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
                                   .phase_us = engine->view.now_us,
                                   .progress_us = engine->kept_us[job.id],
                                   .interval_us = interval_us(engine, job),
-                                  .speed_ppm = hr__speed_ppm(&engine->speeds, job, placement.pool),
+                                  .speed_ppm = hr__speed_now_ppm(engine, job, &placement),
                                   .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),
                                   .phase = restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING};
   if (hr__attempt_keeps_all(engine, job)) note_saved(engine, job);
@@ -300,6 +316,8 @@ static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_r
   engine->view.n_waiting++;
   engine->state[job.id] = HR_JOB_WAITING;
   if (reason != HR_REASON_PREEMPTED) engine->pool_fate[placement.pool.id].interruptions++;
+  status = hr__neighbours_change(engine, &placement);
+  if (status != HR_OK) return status;
   struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__happen(engine, &event);
   hr__seat_drop(engine, job);
@@ -378,7 +396,8 @@ int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
   if (!engine->attempt) return done_unstopped_us(engine, job);
   const struct hr__attempt *attempt = &engine->attempt[job.id];
   if (attempt->begun_us != engine->attempt_us[job.id]) return engine->kept_us[job.id];
-  return progress_us(engine, job);
+  uint32_t part;
+  return progress_us(engine, job, &part);
 }
 
 uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool) {

@@ -53,7 +53,7 @@ static enum hr_status check_pending_phase(const struct hr__engine *engine, uint3
   if (engine->heap.place[job] != at + 1) return broken(engine, "job %" PRIu32 " is pending twice", job);
   if (hr__pending_kind(pending) != HR__PENDING_END) return HR_OK;
   int64_t left_us = engine->trace->work_us[job] - attempt->progress_us;
-  if (attempt->phase_us + hr__time_for_us(left_us, attempt->speed_ppm) != pending.at_us)
+  if (attempt->phase_us + hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) != pending.at_us)
     return broken(engine, "job %" PRIu32 " ends at another time than what is left of its work says", job);
   return HR_OK;
 }
@@ -187,7 +187,7 @@ static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) 
     return broken(engine, "job %" PRIu32 ": its GPUs were not held as long as it was", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return broken(engine, "job %" PRIu32 " completed without its work", job);
-  if (!engine->speeds.table && fate->kept_us != engine->kept_us[job])
+  if (!engine->speeds.table && !engine->interferes && fate->kept_us != engine->kept_us[job])
     return broken(engine, "job %" PRIu32 ": the time of its work is not the work, at full speed", job);
   return HR_OK;
 }
@@ -196,11 +196,11 @@ static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) 
 static enum hr_status check_speed(const struct hr__engine *engine, uint32_t job) {
   struct hr_slice one;
   if (engine->state[job] != HR_JOB_RUNNING || engine->trace->gpus[job] == 0) return HR_OK;
-  hr_pool pool = hr__seat_placement(engine, (hr_job){job}, &one).pool;
-  uint32_t speed_ppm = hr__speed_ppm(&engine->speeds, (hr_job){job}, pool);
+  struct hr_placement placement = hr__seat_placement(engine, (hr_job){job}, &one);
+  uint32_t speed_ppm = hr__speed_now_ppm(engine, (hr_job){job}, &placement);
   if (speed_ppm == 0) return broken(engine, "job %" PRIu32 " runs where it cannot", job);
   if (engine->attempt && engine->attempt[job].speed_ppm != speed_ppm)
-    return broken(engine, "job %" PRIu32 " works at the speed of another pool", job);
+    return broken(engine, "job %" PRIu32 " works at another speed than its place and its neighbours leave it", job);
   return HR_OK;
 }
 

@@ -493,6 +493,7 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
     free(spec->pools[i].region);
     free(spec->pools[i].market.prices);
     free(spec->pools[i].market.spot.levels);
+    free(spec->pools[i].interference);
   }
   free(spec->pools);
   free(spec->node_order);

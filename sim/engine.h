@@ -70,6 +70,7 @@ struct hr__attempt {
   int64_t begun_us;    /* when the attempt began; another time than attempt_us while its start is only planned */
   int64_t phase_us;    /* when its phase began */
   int64_t progress_us; /* work done when its phase began, in all attempts together, but for what was lost */
+  uint32_t part;       /* and of the next microsecond of it, in millionths */
   int64_t interval_us; /* work between two checkpoints; HR_NEVER_US: none is made */
   int64_t down_us;     /* of a job that leaves: when its node goes */
   int64_t evict_us;    /* when its policy has it stopped; 0: not */
@@ -130,6 +131,8 @@ struct hr__engine {
   struct hr_pool_fate *pool_fate; /* by pool */
   struct hr__residents residents;
 
+  bool interferes; /* jobs slow down others that they share GPUs with */
+
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   int64_t last_us;    /* the last instant at which something happened */
   int64_t stirred_us; /* the last instant at which a job arrived or ended, or work became safe */
@@ -160,6 +163,8 @@ enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__p
 
 /* attempts.c: jobs that may be stopped before their end. */
 enum hr_status hr__attempts_init(struct hr__engine *engine);
+/* Its speed is another from now on; nothing happens when it is the same. */
+enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t speed_ppm);
 /* A job that has just been placed begins to work, or to restart. */
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job);
 /* The running job's phase ends. */
@@ -212,6 +217,17 @@ void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_
 void hr__market_touch(struct hr__engine *engine, hr_pool pool);
 /* At the end of the run. */
 void hr__markets_settle(struct hr__engine *engine);
+
+/* neighbours.c: jobs that share GPUs. */
+bool hr__pool_interferes(const struct hr_pool_spec *spec);
+/* After the markets. */
+enum hr_status hr__neighbours_init(struct hr__engine *engine);
+/* How fast a job is at its placement, with the neighbours that it has there now. */
+uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+/* A job has come to this placement, or has left it: those on the same GPUs go on at other speeds. */
+enum hr_status hr__neighbours_change(struct hr__engine *engine, const struct hr_placement *placement);
+/* The least speed that neighbours leave to a job. */
+uint32_t hr__least_interference_ppm(const struct hr__engine *engine);
 
 /* residents.c */
 enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);

@@ -42,8 +42,10 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   if (engine->attempt) hr__attempt_end(engine, job);
   if (engine->ended_us) engine->ended_us[job.id] = engine->view.now_us;
   if (engine->residents.first) hr__residents_remove(engine, job, &placement);
+  enum hr_status status = hr__neighbours_change(engine, &placement);
+  if (status != HR_OK) return status;
   struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
-  enum hr_status status = hr__happen(engine, &event);
+  status = hr__happen(engine, &event);
   hr__seat_drop(engine, job);
   return status;
 }
@@ -151,7 +153,10 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
   hr__tell(engine, &event);
   if (engine->residents.first && hr__residents_add(engine, move->job, &placement) != HR_OK) return HR_NO_MEMORY;
-  if (engine->attempt) return hr__attempt_begin(engine, move->job);
+  if (engine->attempt) {
+    enum hr_status status = hr__attempt_begin(engine, move->job);
+    return status == HR_OK ? hr__neighbours_change(engine, &placement) : status;
+  }
   return hr__schedule(engine, now_us + run_us, HR__PENDING_END, move->job.id);
 }
 
@@ -165,6 +170,7 @@ static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr_
   struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
   enum hr_status status = hr__attempt_stop(engine, move->job, move->keeps);
   if (engine->residents.first) hr__residents_remove(engine, move->job, &placement);
+  if (status == HR_OK) status = hr__neighbours_change(engine, &placement);
   struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
                            &placement,          {HR_NONE},        {HR_NONE}};
   if (engine->kept_us[move->job.id] > move->kept_us) engine->stirred_us = engine->view.now_us;
@@ -317,7 +323,8 @@ static enum hr_status create_policy(struct hr__engine *engine) {
 /* What only runs have in which jobs may be stopped. */
 static enum hr_status begin_attempts(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
-  if (engine->markets || engine->abilities & HR_POLICY_PREEMPTS) status = hr__attempts_init(engine);
+  if (engine->markets || engine->interferes || engine->abilities & HR_POLICY_PREEMPTS)
+    status = hr__attempts_init(engine);
   if (engine->attempt) {
     engine->view.attempt_us = engine->attempt_us;
     engine->view.kept_us = engine->kept_us;
@@ -364,7 +371,9 @@ static enum hr_status begin(struct hr__engine *engine) {
                                   .attempt_us = engine->start_us,
                                   .total_milli = engine->cluster.total_milli};
   if (engine->cluster.nodes) status = hr__markets_init(engine); /* the policy sees what is on offer */
+  if (status == HR_OK) status = hr__neighbours_init(engine);
   if (status == HR_OK) status = create_policy(engine);
+  engine->longest_us = hr__time_for_us(engine->longest_us, hr__least_interference_ppm(engine));
   return status == HR_OK ? begin_attempts(engine) : status;
 }
 

@@ -75,14 +75,24 @@ void hr_speeds_destroy(struct hr_speeds *speeds) {
   free(speeds);
 }
 
-int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm) {
-  if (speed_ppm == HR__FULL_SPEED_PPM) return work_us;
-  wide time_us = ((wide)(uint64_t)work_us * HR__FULL_SPEED_PPM + speed_ppm - 1) / speed_ppm;
+int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm) {
+  if (speed_ppm == HR__FULL_SPEED_PPM || work_us == 0) return work_us;
+  wide time_us = ((wide)(uint64_t)work_us * HR__FULL_SPEED_PPM - part + speed_ppm - 1) / speed_ppm;
   return time_us < LONGEST_US ? (int64_t)time_us : LONGEST_US;
 }
 
-int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm) {
+int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm) {
+  return hr__time_left_us(work_us, 0, speed_ppm);
+}
+
+int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part) {
   if (speed_ppm == HR__FULL_SPEED_PPM) return time_us;
-  wide work_us = (wide)(uint64_t)time_us * speed_ppm / HR__FULL_SPEED_PPM;
+  wide work_ppm = (wide)(uint64_t)time_us * speed_ppm + *part, work_us = work_ppm / HR__FULL_SPEED_PPM;
+  *part = (uint32_t)(work_ppm % HR__FULL_SPEED_PPM);
   return work_us < LONGEST_US ? (int64_t)work_us : LONGEST_US;
+}
+
+int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm) {
+  uint32_t part = 0;
+  return hr__work_done_us(time_us, speed_ppm, &part);
 }

@@ -34,4 +34,9 @@ int64_t hr__time_for_us(int64_t work_us, uint32_t speed_ppm);
 /* What work is done in a time, rounded down; likewise. */
 int64_t hr__work_in_us(int64_t time_us, uint32_t speed_ppm);
 
+/* Likewise of work that has begun: `*part` is what is done of its next microsecond, in millionths, and goes on to be.
+   So work at speeds that change is counted without loss. */
+int64_t hr__time_left_us(int64_t work_us, uint32_t part, uint32_t speed_ppm);
+int64_t hr__work_done_us(int64_t time_us, uint32_t speed_ppm, uint32_t *part);
+
 #endif

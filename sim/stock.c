@@ -11,9 +11,10 @@ static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *aren
   stock->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->mem_mib);
   stock->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_milli);
   stock->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_mem_mib);
+  stock->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_tasks);
   stock->sharing = hr_arena_alloc(arena, n_nodes + 1);
   stock->closed = hr_arena_alloc(arena, n_nodes + 1);
-  if (!stock->sharing || !stock->closed) return HR_NO_MEMORY;
+  if (!stock->gpu_tasks || !stock->sharing || !stock->closed) return HR_NO_MEMORY;
   bool made = stock->pool && stock->n_gpus && stock->cpu_milli && stock->mem_mib && stock->gpu_milli;
   return made && stock->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
 }
@@ -107,6 +108,7 @@ static void change(struct hr_stock *stock, const struct hr_request *request, hr_
   for (; gpus; gpus &= gpus - 1) {
     size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
     stock->gpu_milli[gpu] = (uint16_t)(stock->gpu_milli[gpu] - taken * milli);
+    stock->gpu_tasks[gpu] = (uint16_t)(stock->gpu_tasks[gpu] + taken);
     if (stock->gpu_mem_mib[gpu] != HR_NONE) stock->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
   }
 }

@@ -23,6 +23,12 @@ enum hr_sharing {
       HR_N_SHARINGS
 };
 
+/* How fast jobs are that share a GPU. */
+struct hr_interference_step {
+  uint32_t up_to_milli; /* of the GPU, by all of them together */
+  uint32_t speed_ppm;   /* of each, against being alone; above 0 */
+};
+
 struct hr_pool_spec {
   char *name;
   char *gpu;    /* GPU type, e.g. "A100-80"; what a job's acceptable types are compared with */
@@ -35,6 +41,8 @@ struct hr_pool_spec {
   uint32_t classes;     /* only jobs of these may use it: bits 1 << enum hr_job_class; 0: any job */
   uint32_t gpu_mem_mib; /* memory of each GPU; 0: unknown */
   enum hr_sharing sharing;
+  struct hr_interference_step *interference; /* rising; beyond the last one, the last one's. From malloc */
+  uint32_t n_interference;                   /* 0: jobs do not slow each other down */
 };
 
 struct hr_cluster_spec {
@@ -49,7 +57,8 @@ struct hr_cluster_spec {
 #define HR_MAX_GPUS UINT32_C(4000000)
 #define HR_MAX_POOLS 1024u
 
-/* Appends a pool; strings are copied; prices and levels of its market, from malloc, are taken over on success. */
+/* Appends a pool; strings are copied; prices and levels of its market and its interference, from malloc, are taken
+   over on success. */
 HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr_pool_spec *pool,
                                           struct hr_error *error);
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);

@@ -60,6 +60,7 @@ struct hr_stock {
   uint64_t *mem_mib;           /* [n_nodes], likewise; UINT64_MAX: not told */
   uint16_t *gpu_milli;         /* [n_nodes][most_gpus], free of each GPU; 0 beyond the node's last */
   uint32_t *gpu_mem_mib;       /* likewise; HR_NONE: not told */
+  uint16_t *gpu_tasks;         /* likewise: tasks that have some of it */
   uint8_t *sharing;            /* [n_nodes], enum hr_sharing of its pool */
   uint8_t *closed;             /* [n_nodes]: nothing more fits, whatever is free */
 };
