@@ -33,7 +33,8 @@ static bool run_make(struct run *run, const struct hr_packing_rule *rule, uint64
   const struct hr__fill_input *input = run->input;
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
   run->stock = hr_stock_create(&run->arena, cluster);
-  if (run->stock) memset(run->stock->sharing, HR_SHARING_FRACTION, run->stock->n_nodes); /* whatever the pools say */
+  if (run->stock) /* pods get what they ask for, whatever the pools say */
+    memset(run->stock->slot_milli, 0, run->stock->n_nodes * sizeof *run->stock->slot_milli);
   run->spots = hr_arena_alloc(&run->arena, most_tasks(input->requests) * sizeof *run->spots);
   if (!run->stock || !run->spots) return false;
   const struct hr_packer_config config = {.rule = rule,

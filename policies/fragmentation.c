@@ -40,7 +40,7 @@ struct hr_fragmentation {
   uint32_t *cpu_milli; /* [n_levels], what typical pods ask for, ascending */
   uint32_t n_levels;
   struct needs *needs;  /* [n_pools], those of the first pool of equal ones alone */
-  uint8_t *sharing;     /* [n_pools] */
+  uint16_t *slot_milli; /* [n_pools], as in the stock */
   uint32_t *first_pool; /* [n_pools], of equal ones */
   struct kept *kept;    /* [1 << KEPT_BITS] */
   uint16_t *kept_left;  /* [1 << KEPT_BITS][most_gpus] */
@@ -60,7 +60,7 @@ static bool accepts(const struct hr_fragmentation *f, uint32_t pod, uint32_t poo
 }
 
 static bool same_pods(const struct hr_fragmentation *f, uint32_t a, uint32_t b) {
-  if (f->sharing[a] != f->sharing[b]) return false;
+  if (f->slot_milli[a] != f->slot_milli[b]) return false;
   for (uint32_t pod = 0; pod < f->typical->count; pod++)
     if (accepts(f, pod, a) != accepts(f, pod, b)) return false;
   return true;
@@ -90,12 +90,12 @@ static void find_levels(struct hr_fragmentation *f) {
 static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint32_t pool) {
   struct needs *needs = &f->needs[pool];
   needs->need = hr_arena_alloc(arena, ((size_t)f->typical->count + 1) * sizeof *needs->need);
-  bool whole = f->sharing[pool] == HR_SHARING_WHOLE;
+  uint32_t slot_milli = f->slot_milli[pool];
   if (!needs->need) return false;
   for (uint32_t i = 0; i < f->typical->count; i++) {
     const struct hr_request *pod = &f->typical->request[i];
     if (pod->gpus && accepts(f, i, pool))
-      needs->need[needs->count++] = (struct need){.milli = whole ? HR_WHOLE_GPU_MILLI : pod->gpu_milli,
+      needs->need[needs->count++] = (struct need){.milli = slot_milli ? slot_milli : pod->gpu_milli,
                                                   .gpus = pod->gpus,
                                                   .cpu_milli = pod->cpu_milli,
                                                   .pods = f->typical->pods[i]};
@@ -107,7 +107,8 @@ static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint3
 }
 
 static bool make_all_needs(struct hr_fragmentation *f, struct hr_arena *arena) {
-  for (uint32_t node = 0; node < f->stock->n_nodes; node++) f->sharing[f->stock->pool[node]] = f->stock->sharing[node];
+  for (uint32_t node = 0; node < f->stock->n_nodes; node++)
+    f->slot_milli[f->stock->pool[node]] = f->stock->slot_milli[node];
   for (uint32_t pool = 0; pool < f->acceptance->n_pools; pool++) {
     uint32_t first = 0;
     while (first < pool && (f->first_pool[first] != first || !same_pods(f, first, pool))) first++;
@@ -128,11 +129,11 @@ struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const s
       .stock = stock,
       .cpu_milli = hr_arena_alloc(arena, ((size_t)typical->count + 1) * sizeof *f->cpu_milli),
       .needs = hr_arena_alloc(arena, n_pools * sizeof *f->needs),
-      .sharing = hr_arena_alloc(arena, n_pools * sizeof *f->sharing),
+      .slot_milli = hr_arena_alloc(arena, n_pools * sizeof *f->slot_milli),
       .first_pool = hr_arena_alloc(arena, n_pools * sizeof *f->first_pool),
       .kept = hr_arena_alloc(arena, n_kept * sizeof *f->kept),
       .kept_left = hr_arena_alloc(arena, n_kept * (stock->most_gpus + 1) * sizeof *f->kept_left)};
-  if (!f->cpu_milli || !f->needs || !f->sharing || !f->first_pool || !f->kept || !f->kept_left) return NULL;
+  if (!f->cpu_milli || !f->needs || !f->slot_milli || !f->first_pool || !f->kept || !f->kept_left) return NULL;
   find_levels(f);
   return make_all_needs(f, arena) ? f : NULL;
 }

@@ -39,13 +39,6 @@ static uint32_t classes_of(const cJSON *entry) {
   return classes;
 }
 
-static enum hr_sharing sharing_of(const cJSON *entry) {
-#define WORD(name, text) text,
-  static const char *const sharings[] = {HR_SHARING_TABLE(WORD) NULL};
-#undef WORD
-  return (enum hr_sharing)hr__choice_of(entry, "sharing", sharings, HR_SHARING_WHOLE);
-}
-
 /* What the entry says; the catalogue, what it does not say of its instance. */
 static enum hr_status take_shape(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *entry = draft->entry, *gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu");
@@ -59,7 +52,6 @@ static enum hr_status take_shape(struct hr__builder *builder, struct hr__draft *
       .cpu_milli_per_node = (uint32_t)lround(hr__number_of(entry, "cpu_per_node", 0) * 1000),
       .mem_mib_per_node = (uint64_t)llround(hr__number_of(entry, "mem_gb_per_node", 0) * 1024),
       .gpu_mem_mib = (uint32_t)lround(hr__number_of(entry, "gpu_mem_gb", 0) * 1024),
-      .sharing = sharing_of(entry),
       .storage_mib_s = (uint64_t)llround(hr__number_of(entry, "storage_gb_s", 0) * 1024),
       .classes = classes_of(entry),
   };
@@ -69,9 +61,6 @@ static enum hr_status take_shape(struct hr__builder *builder, struct hr__draft *
   enum hr_status status = hr__list_shape(builder, draft);
   if (status == HR_OK && !draft->pool.gpu) return missing_shape(builder, "gpu");
   if (status == HR_OK && !draft->pool.gpus_per_node) return missing_shape(builder, "gpus_per_node");
-  if (status == HR_OK && draft->pool.sharing != HR_SHARING_WHOLE && draft->pool.gpus_per_node > HR_MAX_STOCK_GPUS)
-    return hr__build_fail_at(builder, entry, "sharing", "GPUs are shared on nodes of at most %u of them, not of %u",
-                             HR_MAX_STOCK_GPUS, draft->pool.gpus_per_node);
   return status;
 }
 
@@ -161,11 +150,13 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   }
   if (status == HR_OK) status = doubt_names(builder, &draft);
   if (status == HR_OK) status = take_gpu_memory(builder, &draft);
+  if (status == HR_OK) status = hr__build_sharing(builder, &draft);
   if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
   if (status == HR_OK) return HR_OK;
   hr__pool_source_finish(draft.source);
   free(draft.pool.market.prices);
   free(draft.pool.market.spot.levels);
+  free(draft.pool.interference);
   return status;
 }
 

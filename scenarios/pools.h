@@ -29,6 +29,9 @@ enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draf
 /* The price, from what it costs to own the nodes. */
 enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *draft);
 
+/* How jobs share its GPUs, their number being known. */
+enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft);
+
 /* The member `name` as a length of time that is drawn; `duration` stays as it is where there is none. */
 enum hr_status hr__build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
                                   struct hr_duration *duration);

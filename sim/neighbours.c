@@ -7,6 +7,7 @@
 #include "sim/engine.h"
 
 bool hr__pool_interferes(const struct hr_pool_spec *spec) {
+  if (spec->sharing == HR_SHARING_TIME_SLICE) return true;
   return spec->sharing != HR_SHARING_WHOLE && spec->n_interference > 0;
 }
 
@@ -19,11 +20,13 @@ enum hr_status hr__neighbours_init(struct hr__engine *engine) {
   return engine->residents.first ? HR_OK : hr__out_of_memory(engine);
 }
 
-/* How fast tasks are that have so much of a GPU together. */
-static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t milli) {
+/* How fast tasks are that have so much of a GPU together. Who takes turns has his share of the time. */
+static uint32_t speed_together_ppm(const struct hr_pool_spec *spec, uint32_t milli, uint32_t tasks) {
+  uint32_t turn_ppm = spec->sharing == HR_SHARING_TIME_SLICE ? HR__FULL_SPEED_PPM / tasks : HR__FULL_SPEED_PPM;
   uint32_t step = 0;
+  if (spec->n_interference == 0) return turn_ppm;
   while (step + 1 < spec->n_interference && spec->interference[step].up_to_milli < milli) step++;
-  return spec->interference[step].speed_ppm;
+  return (uint32_t)((uint64_t)turn_ppm * spec->interference[step].speed_ppm / HR__FULL_SPEED_PPM);
 }
 
 static uint32_t slowest_ppm(const struct hr_stock *stock, const struct hr_pool_spec *spec, struct hr_slice slice) {
@@ -32,7 +35,7 @@ static uint32_t slowest_ppm(const struct hr_stock *stock, const struct hr_pool_s
   for (uint64_t rest = slice.gpus; rest; rest &= rest - 1) {
     size_t gpu = first + (uint32_t)__builtin_ctzll(rest);
     if (stock->gpu_tasks[gpu] < 2) continue;
-    uint32_t ppm = speed_together_ppm(spec, HR_WHOLE_GPU_MILLI - stock->gpu_milli[gpu]);
+    uint32_t ppm = speed_together_ppm(spec, HR_WHOLE_GPU_MILLI - stock->gpu_milli[gpu], stock->gpu_tasks[gpu]);
     if (ppm < least_ppm) least_ppm = ppm;
   }
   return least_ppm;
@@ -82,8 +85,13 @@ uint32_t hr__least_interference_ppm(const struct hr__engine *engine) {
   uint32_t least_ppm = HR__FULL_SPEED_PPM;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
-    for (uint32_t step = 0; hr__pool_interferes(spec) && step < spec->n_interference; step++)
-      if (spec->interference[step].speed_ppm < least_ppm) least_ppm = spec->interference[step].speed_ppm;
+    if (!hr__pool_interferes(spec)) continue;
+    uint32_t tasks = spec->replicas ? spec->replicas : 1, milli = 0;
+    for (uint32_t step = 0; step == 0 || step < spec->n_interference; step++) {
+      if (spec->n_interference) milli = spec->interference[step].up_to_milli;
+      uint32_t ppm = speed_together_ppm(spec, milli, tasks);
+      if (ppm < least_ppm) least_ppm = ppm;
+    }
   }
-  return least_ppm;
+  return least_ppm > 0 ? least_ppm : 1;
 }

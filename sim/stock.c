@@ -12,17 +12,39 @@ static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *aren
   stock->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_milli);
   stock->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_mem_mib);
   stock->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_tasks);
-  stock->sharing = hr_arena_alloc(arena, n_nodes + 1);
+  stock->slot_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->slot_milli);
+  stock->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->slot_mem_mib);
+  stock->most_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->most_tasks);
   stock->closed = hr_arena_alloc(arena, n_nodes + 1);
-  if (!stock->gpu_tasks || !stock->sharing || !stock->closed) return HR_NO_MEMORY;
+  if (!stock->gpu_tasks || !stock->slot_milli || !stock->slot_mem_mib || !stock->most_tasks || !stock->closed)
+    return HR_NO_MEMORY;
   bool made = stock->pool && stock->n_gpus && stock->cpu_milli && stock->mem_mib && stock->gpu_milli;
   return made && stock->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
+}
+
+uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
+  if (spec->sharing == HR_SHARING_WHOLE) return HR_WHOLE_GPU_MILLI;
+  bool parted = spec->sharing != HR_SHARING_FRACTION && spec->replicas > 0;
+  return parted ? HR_WHOLE_GPU_MILLI / spec->replicas : 0;
+}
+
+/* The most memory of a GPU that a task may have: only MPS sees to it. */
+static uint32_t slot_mem_mib(const struct hr_pool_spec *spec) {
+  bool limited = spec->sharing == HR_SHARING_MPS && spec->replicas > 0 && spec->gpu_mem_mib > 0;
+  return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
+}
+
+static uint32_t most_tasks(const struct hr_pool_spec *spec) {
+  if (spec->sharing == HR_SHARING_MPS) return spec->clients ? spec->clients : HR_MPS_CLIENTS;
+  return HR_WHOLE_GPU_MILLI;
 }
 
 static void fill_node(struct hr_stock *stock, uint32_t node, uint32_t pool, const struct hr_pool_spec *spec) {
   stock->pool[node] = pool;
   stock->n_gpus[node] = (uint8_t)spec->gpus_per_node;
-  stock->sharing[node] = (uint8_t)spec->sharing;
+  stock->slot_milli[node] = (uint16_t)hr_pool_slot_milli(spec);
+  stock->slot_mem_mib[node] = slot_mem_mib(spec);
+  stock->most_tasks[node] = (uint16_t)most_tasks(spec);
   stock->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
   stock->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
   for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
@@ -54,11 +76,16 @@ uint32_t hr_stock_idle_gpus(const struct hr_stock *stock, hr_node node) {
 uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   const uint16_t *milli = hr_stock_gpus(stock, node);
   uint32_t asked_milli = hr_stock_milli(stock, request, node);
-  const uint32_t *mem_mib = stock->gpu_mem_mib + (size_t)node.id * stock->most_gpus;
+  size_t first = (size_t)node.id * stock->most_gpus;
+  const uint32_t *mem_mib = stock->gpu_mem_mib + first;
   uint32_t n_gpus = stock->n_gpus[node.id];
   uint64_t fitting = 0;
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= asked_milli) << gpu;
+  if (stock->most_tasks[node.id] < HR_WHOLE_GPU_MILLI)
+    for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
+      fitting &= ~((uint64_t)(stock->gpu_tasks[first + gpu] >= stock->most_tasks[node.id]) << gpu);
   if (request->gpu_mem_mib == 0) return fitting;
+  if (request->gpu_mem_mib > stock->slot_mem_mib[node.id]) return 0;
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting &= ~((uint64_t)(mem_mib[gpu] < request->gpu_mem_mib) << gpu);
   return fitting;
 }
@@ -129,9 +156,10 @@ static uint64_t least(uint64_t a, uint64_t b) {
 
 /* Tasks that the node's GPUs have room for. */
 static uint64_t most_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
-  uint32_t milli = spec->sharing == HR_SHARING_WHOLE ? HR_WHOLE_GPU_MILLI : request->gpu_milli;
-  uint64_t on_each = HR_WHOLE_GPU_MILLI / milli;
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
+  uint64_t on_each = least(HR_WHOLE_GPU_MILLI / milli, most_tasks(spec));
   if (spec->gpu_mem_mib && request->gpu_mem_mib) on_each = least(on_each, spec->gpu_mem_mib / request->gpu_mem_mib);
+  if (request->gpu_mem_mib > slot_mem_mib(spec)) on_each = 0;
   return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
 }
 

@@ -14,7 +14,9 @@ extern "C" {
 /* How jobs share the GPUs of a pool. */
 #define HR_SHARING_TABLE(X)                                                                                            \
   X(HR_SHARING_WHOLE, "whole")       /* not at all: each has GPUs of its own */                                        \
-  X(HR_SHARING_FRACTION, "fraction") /* a job that asks for thousandths of a GPU gets these, and others the rest */
+  X(HR_SHARING_FRACTION, "fraction") /* a job that asks for thousandths of a GPU gets these, and others the rest */    \
+  X(HR_SHARING_MPS, "mps")           /* likewise, or one of `replicas` equal parts; at most `clients` on a GPU */      \
+  X(HR_SHARING_TIME_SLICE, "time-slice") /* `replicas` jobs on a GPU take turns */
 
 enum hr_sharing {
 #define HR_SHARING_NAME(name, text) name,
@@ -41,6 +43,8 @@ struct hr_pool_spec {
   uint32_t classes;     /* only jobs of these may use it: bits 1 << enum hr_job_class; 0: any job */
   uint32_t gpu_mem_mib; /* memory of each GPU; 0: unknown */
   enum hr_sharing sharing;
+  uint32_t replicas;                         /* equal parts of each GPU; 0: there are none */
+  uint32_t clients;                          /* of a GPU under MPS, at most; 0: HR_MPS_CLIENTS */
   struct hr_interference_step *interference; /* rising; beyond the last one, the last one's. From malloc */
   uint32_t n_interference;                   /* 0: jobs do not slow each other down */
 };
@@ -51,6 +55,9 @@ struct hr_cluster_spec {
   uint32_t *node_order; /* [nodes], by node: its place among all, where a rule takes the first of equal ones; from
                            malloc; NULL: the order of nodes */
 };
+
+/* Clients of a GPU under MPS, as NVIDIA's documentation has it for Volta and later. */
+#define HR_MPS_CLIENTS 48u
 
 /* Bounds on what a scenario may ask for. */
 #define HR_MAX_NODES UINT32_C(16000000)

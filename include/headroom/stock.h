@@ -61,7 +61,9 @@ struct hr_stock {
   uint16_t *gpu_milli;         /* [n_nodes][most_gpus], free of each GPU; 0 beyond the node's last */
   uint32_t *gpu_mem_mib;       /* likewise; HR_NONE: not told */
   uint16_t *gpu_tasks;         /* likewise: tasks that have some of it */
-  uint8_t *sharing;            /* [n_nodes], enum hr_sharing of its pool */
+  uint16_t *slot_milli;        /* [n_nodes]: what a task takes of each GPU, whatever it asks for; 0: what it asks for */
+  uint32_t *slot_mem_mib;      /* [n_nodes]: the most memory of a GPU that a task may have; HR_NONE: any */
+  uint16_t *most_tasks;        /* [n_nodes], on one GPU */
   uint8_t *closed;             /* [n_nodes]: nothing more fits, whatever is free */
 };
 
@@ -75,10 +77,14 @@ static inline const uint16_t *hr_stock_gpus(const struct hr_stock *stock, hr_nod
 /* How many tasks an empty node of the pool has room for, at most. HR_NONE: any number. */
 HR_API uint32_t hr_pool_most_tasks(const struct hr_pool_spec *spec, const struct hr_request *request);
 
-/* What a task takes of each GPU there: of one that is not shared, all. */
+/* What a task takes of each GPU of such a pool, whatever it asks for: all of it where GPUs are not shared, an equal
+   part where there are such; 0: what it asks for. */
+HR_API uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec);
+
+/* What a task takes of each GPU there. */
 static inline uint32_t hr_stock_milli(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  bool is_shared = stock->sharing[node.id] != HR_SHARING_WHOLE;
-  return is_shared || request->gpus == 0 ? request->gpu_milli : HR_WHOLE_GPU_MILLI;
+  uint32_t slot_milli = stock->slot_milli[node.id];
+  return slot_milli == 0 || request->gpus == 0 ? request->gpu_milli : slot_milli;
 }
 
 /* GPUs of the node that nothing is taken of. */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How jobs share the GPUs of a pool: `sharing`, and what belongs to each way. */
+
+#include "headroom/stock.h"
+#include "scenarios/pools.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static enum hr_sharing sharing_of(const cJSON *entry) {
+#define WORD(name, text) text,
+  static const char *const sharings[] = {HR_SHARING_TABLE(WORD) NULL};
+#undef WORD
+  return (enum hr_sharing)hr__choice_of(entry, "sharing", sharings, HR_SHARING_WHOLE);
+}
+
+/* Keys that say nothing for the way of sharing that is chosen are taken for mistakes. */
+static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry, enum hr_sharing sharing) {
+  bool parted = sharing == HR_SHARING_MPS || sharing == HR_SHARING_TIME_SLICE;
+  if (hr__has(entry, "replicas") && !parted)
+    return hr__build_fail_at(builder, entry, "replicas", "only GPUs shared by 'mps' or 'time-slice' have replicas");
+  if (hr__has(entry, "clients") && sharing != HR_SHARING_MPS)
+    return hr__build_fail_at(builder, entry, "clients", "only GPUs shared by 'mps' have clients");
+  if (hr__has(entry, "interference") && sharing == HR_SHARING_WHOLE)
+    return hr__build_fail_at(builder, entry, "interference", "jobs do not meet on GPUs that are not shared");
+  if (sharing == HR_SHARING_TIME_SLICE && !hr__has(entry, "replicas"))
+    return hr__build_fail_at(builder, entry, "sharing", "'time-slice' wants 'replicas', the jobs that take turns");
+  return HR_OK;
+}
+
+static enum hr_status build_interference(struct hr__builder *builder, struct hr__draft *draft) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(draft->entry, "interference");
+  if (!list) return HR_OK;
+  struct hr_pool_spec *pool = &draft->pool;
+  pool->interference = calloc((size_t)cJSON_GetArraySize(list), sizeof *pool->interference);
+  if (!pool->interference) return hr__build_no_memory(builder);
+  for (const cJSON *step = list->child; step; step = step->next) {
+    struct hr_interference_step *taken = &pool->interference[pool->n_interference++];
+    *taken = (struct hr_interference_step){(uint32_t)lround(hr__number_of(step, "up_to", 0) * HR_WHOLE_GPU_MILLI),
+                                           (uint32_t)lround(hr__number_of(step, "speed", 0) * 1e6)};
+    if (pool->n_interference > 1 && taken->up_to_milli <= taken[-1].up_to_milli)
+      return hr__build_fail_at(builder, draft->entry, "interference",
+                               "'up_to' rises from each to the next, by a thousandth of a GPU at least");
+  }
+  return HR_OK;
+}
+
+enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft) {
+  struct hr_pool_spec *pool = &draft->pool;
+  pool->sharing = sharing_of(draft->entry);
+  pool->replicas = (uint32_t)hr__number_of(draft->entry, "replicas", 0);
+  pool->clients = (uint32_t)hr__number_of(draft->entry, "clients", 0);
+  enum hr_status status = check_keys(builder, draft->entry, pool->sharing);
+  if (status == HR_OK && pool->sharing != HR_SHARING_WHOLE && pool->gpus_per_node > HR_MAX_STOCK_GPUS)
+    return hr__build_fail_at(builder, draft->entry, "sharing",
+                             "GPUs are shared on nodes of at most %u of them, not of %u", HR_MAX_STOCK_GPUS,
+                             pool->gpus_per_node);
+  return status == HR_OK ? build_interference(builder, draft) : status;
+}
