@@ -95,7 +95,7 @@ static bool grow(struct table *table) {
 /* The request's number; HR_NONE when out of memory. */
 static uint32_t number_of(struct table *table, const struct hr_request *request) {
   struct hr_requests *requests = table->requests;
-  if (requests->count == table->capacity && !grow(table)) return HR_NONE;
+  if ((!table->slot || requests->count == table->capacity) && !grow(table)) return HR_NONE;
   uint32_t *slot = slot_of(table, request);
   if (*slot == 0) {
     requests->request[requests->count++] = *request;
