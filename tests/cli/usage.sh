@@ -336,6 +336,41 @@ END
   says stderr 'rejected: c, d (gpu-memory: the GPUs of the types they accept have too little memory)'
 }
 
+# One node of one GPU, shared in this way.
+sharing_scenario() {
+  echo "{ \"policy\": { \"name\": \"queue\", \"backfill\": \"skip\" }, \"cluster\": { \"pools\": [
+    { \"name\": \"p\", \"gpu\": \"L4\", \"nodes\": 1, \"gpus_per_node\": 1, $1 } ] } }"
+}
+
+case_sharing() {
+  printf 'job_id,submit_s,duration_s,gpus,gpu_milli\na,0,100,1,400\nb,0,100,1,400\nc,50,50,1,200\n' >t.csv
+  sharing_scenario '"sharing": "fraction"' >s.json
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv --quiet
+  matches jobs.csv '^a,0,0,100,'
+  matches jobs.csv '^c,50,50,100,'
+  sharing_scenario '"sharing": "time-slice", "replicas": 2' >s.json
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv --quiet
+  matches jobs.csv '^b,0,0,200,'
+  matches jobs.csv '^c,50,200,250,'
+  sharing_scenario '"sharing": "mps", "interference": [ { "up_to": 0.9, "speed": 0.5 }, { "up_to": 1, "speed": 0.25 } ]' >s.json
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv --quiet
+  matches jobs.csv '^c,50,50,250,' # all three at a quarter, until it is done
+  matches jobs.csv '^a,0,0,300,'   # 25 s of work by 50, 75 by 250, and the rest at a half
+  sharing_scenario '"sharing": "time-slice"' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "s.json:2:"
+  says stderr "'time-slice' wants 'replicas'"
+  sharing_scenario '"sharing": "fraction", "replicas": 2' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "only GPUs shared by 'mps' or 'time-slice' have replicas"
+  sharing_scenario '"sharing": "mps", "interference": [ { "up_to": 1, "speed": 0.5 }, { "up_to": 1, "speed": 0.4 } ]' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "'up_to' rises"
+  sharing_scenario '"sharing": "turns"' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "time-slice"
+}
+
 case_classes_of_pools() {
   cat >s.json <<'END'
 { "policy": { "name": "queue", "backfill": "skip" }, "cluster": { "pools": [
