@@ -194,9 +194,9 @@ static uint32_t count_threads(const struct compare_args *args) {
 }
 
 /* Where nothing is random, more than one replication is only asked for by who gives a number. */
-static uint32_t count_replications(const struct compare *compare) {
+static uint32_t count_replications(const struct compare *compare, const struct hr_compare_config *config) {
   if (compare->args->replications) return (uint32_t)compare->args->replications;
-  return hr_scenario_is_random(compare->input.scenario) ? DEFAULT_REPLICATIONS : 1;
+  return hr_compare_is_random(config) ? DEFAULT_REPLICATIONS : 1;
 }
 
 static enum hr_status replay(struct compare *compare, struct hr_error *error) {
@@ -207,9 +207,9 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
                                      .trace = compare->input.trace,
                                      .contenders = compare->contenders,
                                      .n_contenders = compare->n_items,
-                                     .n_replications = count_replications(compare),
                                      .n_threads = count_threads(compare->args),
                                      .progress = progress_bar_start(&bar, !compare->args->quiet)};
+  config.n_replications = count_replications(compare, &config);
   double begin_s = clock_s();
   enum hr_status status = hr_compare(&config, &compare->comparison, error);
   compare->perf =

@@ -142,6 +142,8 @@ static void print_cluster(const struct hr_scenario *scenario) {
     if (pool->cpu_milli_per_node) printf(", %.10g CPUs", pool->cpu_milli_per_node / 1000.0);
     if (pool->mem_mib_per_node) printf(", %.10g GB", (double)pool->mem_mib_per_node / 1024);
     if (pool->cpu_milli_per_node || pool->mem_mib_per_node) printf(" a node");
+    if (pool->sharing != HR_SHARING_WHOLE) printf(", shared: %s", hr_sharing_name(pool->sharing));
+    if (pool->replicas) printf(" in %" PRIu32, pool->replicas);
     print_classes(pool->classes);
     putchar('\n');
     if (pool->market.market != HR_MARKET_NONE) print_market(&pool->market, &scenario->pool_sources[i]);

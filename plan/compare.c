@@ -258,7 +258,7 @@ static enum hr_status note_completed(struct hr_comparison *comparison) {
 
 static enum hr_status note_replications(struct hr_comparison *comparison) {
   if (comparison->exact && comparison->config.n_replications > 1)
-    return hr_notes_add(&comparison->notes, "nothing in the scenario is random: one run of each policy tells all, and "
+    return hr_notes_add(&comparison->notes, "nothing is random: one run of each policy tells all, and "
                                             "the other replications were not run");
   if (!comparison->exact && comparison->n_replications == 1)
     return hr_notes_add(&comparison->notes, "the scenario is random, and of one replication it cannot be told which "
@@ -276,10 +276,26 @@ static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
+/* A placement at random draws. */
+static bool draws(const struct hr_policy_choice *choice) {
+  char buffer[32];
+  for (size_t i = 0; i < choice->n_params; i++)
+    if (strcmp(choice->ops->params[i].key, "placement") == 0 &&
+        strcmp(hr_policy_choice_text(choice, i, buffer), "random") == 0)
+      return true;
+  return false;
+}
+
+bool hr_compare_is_random(const struct hr_compare_config *config) {
+  bool random = hr_scenario_is_random(config->scenario);
+  for (uint32_t i = 0; i < config->n_contenders; i++) random = random || draws(config->contenders[i].policy);
+  return random;
+}
+
 /* A policy of a shared object may draw by itself, which its runs then show. */
 static void plan_replications(struct hr_comparison *comparison) {
   const struct hr_compare_config *config = &comparison->config;
-  bool random = hr_scenario_is_random(config->scenario), foreign = false;
+  bool random = hr_compare_is_random(config), foreign = false;
   for (uint32_t i = 0; i < config->n_contenders; i++) foreign = foreign || config->contenders[i].policy->library;
   bool more = config->n_replications > 1 && (random || foreign);
   comparison->exact = !random && !more;

@@ -42,7 +42,8 @@ static enum hr_status choose_preemption(const struct hr__queue *queue, const str
   const struct hr_param_value *value = hr__queue_param(env, "preemption");
   enum preempts preempts = preemptions[value->integer];
   *rule = NULL;
-  if (preempts == PREEMPTS_AUTO) preempts = queue->order->running_key ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
+  bool may_by_itself = queue->order->running_key && !hr_cluster_stock(env->cluster);
+  if (preempts == PREEMPTS_AUTO) preempts = may_by_itself ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
   if (preempts == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
   if (preempts == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
   if (preempts == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;

@@ -16,6 +16,8 @@ struct hr__quota {
 };
 
 static uint64_t milli_of(const struct hr__queue *queue, hr_job job) {
+  const struct hr_requests *requests = hr_cluster_requests(queue->cluster);
+  if (requests) return hr_request_milli(&requests->request[requests->of_job[job.id]]);
   return (uint64_t)hr__gpus(queue, job) * 1000;
 }
 

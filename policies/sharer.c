@@ -8,9 +8,15 @@
 
 #include "policies/dispatch.h"
 
-struct hr__sharer {
-  struct hr_stock *stock; /* its own */
+/* A state of the cluster, and who looks for places in it. */
+struct yard {
+  struct hr_stock *stock;
   struct hr_packer *packer;
+};
+
+struct hr__sharer {
+  struct yard now;   /* follows what happens */
+  struct yard empty; /* all nodes there, and no job; NULL unless some gang may never find places */
   const struct hr_requests *requests;
   struct hr_request *asked; /* the packer's: those of the trace, and those of gangs for each pool */
   uint32_t *first_variant;  /* by request: its variant for pool 0; HR_NONE: it has one task, or none */
@@ -21,57 +27,83 @@ struct hr__sharer {
 
 /* ---- Finding ---------------------------------------------------------------------------------------- */
 
-static bool find_task(struct hr__sharer *sharer, uint32_t request, struct hr_slice *slice) {
+static bool find_task(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+                      struct hr_slice *slice) {
   const struct hr_request *asked = &sharer->asked[request];
-  if (!hr_packer_find(sharer->packer, request, &slice->node, &slice->gpus)) return false;
-  slice->gpu_milli = asked->gpus * hr_stock_milli(sharer->stock, asked, slice->node);
+  if (!hr_packer_find(yard->packer, request, &slice->node, &slice->gpus)) return false;
+  slice->gpu_milli = asked->gpus * hr_stock_milli(yard->stock, asked, slice->node);
   return true;
 }
 
-static void take(struct hr__sharer *sharer, uint32_t request, const struct hr_slice *slice) {
-  hr_stock_take(sharer->stock, &sharer->asked[request], slice->node, slice->gpus);
-  hr_packer_taken(sharer->packer, request, slice->node);
+typedef void change(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+                    const struct hr_slice *slice);
+
+static void take(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+                 const struct hr_slice *slice) {
+  hr_stock_take(yard->stock, &sharer->asked[request], slice->node, slice->gpus);
+  hr_packer_taken(yard->packer, request, slice->node);
 }
 
-static void give(struct hr__sharer *sharer, uint32_t request, const struct hr_slice *slice) {
-  hr_stock_give(sharer->stock, &sharer->asked[request], slice->node, slice->gpus);
-  hr_packer_given(sharer->packer, request, slice->node);
+static void give(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+                 const struct hr_slice *slice) {
+  hr_stock_give(yard->stock, &sharer->asked[request], slice->node, slice->gpus);
+  hr_packer_given(yard->packer, request, slice->node);
 }
 
 /* Each task as if those before it were there already. */
-static bool find_gang(struct hr__sharer *sharer, uint32_t variant) {
+static bool find_gang(const struct hr__sharer *sharer, const struct yard *yard, uint32_t variant) {
   uint32_t tasks = sharer->asked[variant].tasks, placed = 0;
-  while (placed < tasks && find_task(sharer, variant, &sharer->slices[placed]))
-    take(sharer, variant, &sharer->slices[placed++]);
-  for (uint32_t i = placed; i-- > 0;) give(sharer, variant, &sharer->slices[i]);
+  while (placed < tasks && find_task(sharer, yard, variant, &sharer->slices[placed]))
+    take(sharer, yard, variant, &sharer->slices[placed++]);
+  for (uint32_t i = placed; i-- > 0;) give(sharer, yard, variant, &sharer->slices[i]);
   return placed == tasks;
 }
 
-bool hr__sharer_find(struct hr__sharer *sharer, uint32_t request, struct hr_placement *placement) {
+static bool find(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+                 struct hr_placement *placement) {
   const struct hr_request *asked = &sharer->asked[request];
   *placement = (struct hr_placement){.slices = sharer->slices};
   if (!hr_request_needs_node(asked)) return true;
   placement->n_slices = asked->tasks;
   if (sharer->first_variant[request] == HR_NONE) {
-    if (!find_task(sharer, request, sharer->slices)) return false;
-    placement->pool.id = sharer->stock->pool[sharer->slices[0].node.id];
+    if (!find_task(sharer, yard, request, sharer->slices)) return false;
+    placement->pool.id = yard->stock->pool[sharer->slices[0].node.id];
     return true;
   }
   for (uint32_t pool = 0; pool < sharer->n_pools; pool++) {
     uint32_t variant = sharer->first_variant[request] + pool;
     placement->pool.id = pool;
-    if (sharer->asked[variant].accept_class != HR_NONE && find_gang(sharer, variant)) return true;
+    if (sharer->asked[variant].accept_class != HR_NONE && find_gang(sharer, yard, variant)) return true;
   }
   return false;
 }
 
+bool hr__sharer_find(struct hr__sharer *sharer, uint32_t request, struct hr_placement *placement) {
+  return find(sharer, &sharer->now, request, placement);
+}
+
 /* ---- What happens ----------------------------------------------------------------------------------- */
 
-typedef void change(struct hr__sharer *sharer, uint32_t request, const struct hr_slice *slice);
+/* Tasks with shares of several GPUs may get in each other's way: that they fit by their number is not enough. */
+static bool may_not_fit(const struct hr_request *request) {
+  return request->tasks > 1 && request->gpus > 1 && request->gpu_milli < HR_WHOLE_GPU_MILLI;
+}
+
+/* What finds no place on the empty cluster never will. */
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  (void)view;
+  struct hr__sharer *sharer = queue->sharer;
+  uint32_t request = sharer->requests->of_job[job.id];
+  struct hr_placement unused;
+  if (!sharer->empty.packer || !may_not_fit(&sharer->asked[request])) return HR_OK;
+  if (find(sharer, &sharer->empty, request, &unused)) return HR_OK;
+  return hr__queue_give_up(queue, job, HR_REASON_TOO_LARGE) ? HR_OK : HR_NO_MEMORY;
+}
 
 static void change_all(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, change *each) {
   uint32_t request = queue->sharer->requests->of_job[job.id];
-  for (uint32_t i = 0; i < placement->n_slices; i++) each(queue->sharer, request, &placement->slices[i]);
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    each(queue->sharer, &queue->sharer->now, request, &placement->slices[i]);
 }
 
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
@@ -91,13 +123,13 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   if (event->node.id == HR_NONE) return HR_OK;
   struct hr__sharer *sharer = queue->sharer;
-  sharer->stock->closed[event->node.id] = hr_cluster_node_state(view->cluster, event->node) != HR_NODE_UP;
-  hr_packer_changed(sharer->packer, event->node);
+  sharer->now.stock->closed[event->node.id] = hr_cluster_node_state(view->cluster, event->node) != HR_NODE_UP;
+  hr_packer_changed(sharer->now.packer, event->node);
   return HR_OK;
 }
 
 static const struct hr__listener listener = {
-    .job_starts = job_starts, .job_stops = job_stops, .node_changes = node_changes};
+    .job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops, .node_changes = node_changes};
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
 
@@ -149,28 +181,39 @@ static bool make_asked(struct hr__sharer *sharer, struct hr_arena *arena) {
   return true;
 }
 
-struct hr__sharer *hr__sharer_create(struct hr__queue *queue, const struct hr_policy_env *env,
-                                     const struct hr_packing_rule *rule) {
-  struct hr__sharer *sharer = hr_arena_alloc(env->arena, sizeof *sharer);
-  if (!sharer) return NULL;
+static bool make_yard(const struct hr__sharer *sharer, const struct hr_policy_env *env,
+                      const struct hr_packing_rule *rule, struct yard *yard) {
   const struct hr_cluster_spec *cluster = hr_cluster_spec_of(env->cluster);
-  sharer->n_pools = hr_cluster_pools(env->cluster);
-  sharer->requests = hr_cluster_requests(env->cluster);
-  sharer->stock = hr_stock_create(env->arena, cluster);
-  if (!sharer->stock || !make_acceptance(sharer, env->arena, env->cluster) || !make_asked(sharer, env->arena))
-    return NULL;
-  const struct hr_stock *now = hr_cluster_stock(env->cluster);
-  for (uint32_t node = 0; node < now->n_nodes; node++) sharer->stock->closed[node] = now->closed[node];
+  yard->stock = hr_stock_create(env->arena, cluster);
   struct hr_packer_config config = {.rule = rule,
-                                    .stock = sharer->stock,
+                                    .stock = yard->stock,
                                     .cluster = cluster,
                                     .acceptance = sharer->acceptance,
                                     .requests = sharer->asked,
                                     .n_requests = sharer->n_asked,
                                     .typical = hr_typical_pods_create(env->arena, sharer->requests),
                                     .seed = env->seed};
-  sharer->packer = config.typical ? hr_packer_create(env->arena, &config) : NULL;
-  if (!sharer->packer) return NULL;
+  yard->packer = yard->stock && config.typical ? hr_packer_create(env->arena, &config) : NULL;
+  return yard->packer != NULL;
+}
+
+static bool make_empty(struct hr__sharer *sharer, const struct hr_policy_env *env, const struct hr_packing_rule *rule) {
+  for (uint32_t i = 0; i < sharer->requests->count; i++)
+    if (may_not_fit(&sharer->requests->request[i])) return make_yard(sharer, env, rule, &sharer->empty);
+  return true;
+}
+
+struct hr__sharer *hr__sharer_create(struct hr__queue *queue, const struct hr_policy_env *env,
+                                     const struct hr_packing_rule *rule) {
+  struct hr__sharer *sharer = hr_arena_alloc(env->arena, sizeof *sharer);
+  const struct hr_stock *now = hr_cluster_stock(env->cluster);
+  if (!sharer) return NULL;
+  sharer->n_pools = hr_cluster_pools(env->cluster);
+  sharer->requests = hr_cluster_requests(env->cluster);
+  if (!make_acceptance(sharer, env->arena, env->cluster) || !make_asked(sharer, env->arena) ||
+      !make_yard(sharer, env, rule, &sharer->now) || !make_empty(sharer, env, rule))
+    return NULL;
+  for (uint32_t node = 0; node < now->n_nodes; node++) sharer->now.stock->closed[node] = now->closed[node];
   hr__queue_listen(queue, &listener);
   return sharer;
 }

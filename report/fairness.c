@@ -170,9 +170,10 @@ static struct course course_of(const struct hr_result *result, uint32_t job) {
 /* By how much an n-th of the cluster is too small for the job. Most jobs fit into any share that there ever was. */
 static double stretch_of(const struct hr_result *result, const struct presence *presence, uint64_t gpus, uint32_t job) {
   int64_t came_us = result->trace->submit_us[job], went_us = left_us(result, job);
-  if ((uint64_t)result->trace->gpus[job] * presence->most <= gpus || came_us == went_us) return 1;
+  uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
+  if (milli * presence->most <= gpus * 1000 || came_us == went_us) return 1;
   double sharing = (double)(integral(presence, went_us) - integral(presence, came_us)) / (double)(went_us - came_us);
-  double stretch = result->trace->gpus[job] * sharing / (double)gpus;
+  double stretch = (double)milli / 1000 * sharing / (double)gpus;
   return stretch > 1 ? stretch : 1;
 }
 

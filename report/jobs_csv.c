@@ -72,8 +72,13 @@ static void put_facts(struct jobs_out *out, hr_job job) {
 static void put_placement(struct jobs_out *out, const struct hr_placement *placement) {
   hr__csv_text(&out->csv, out->cluster->pools[placement->pool.id].name);
   hr__csv_begin_field(&out->csv);
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    hr__csv_slice(&out->csv, i == 0, placement->slices[i].node.id, placement->slices[i].gpu_milli);
+  for (uint32_t i = 0; i < placement->n_slices;) {
+    uint32_t node = placement->slices[i].node.id, gpu_milli = 0;
+    bool is_first = i == 0;
+    for (; i < placement->n_slices && placement->slices[i].node.id == node; i++)
+      gpu_milli += placement->slices[i].gpu_milli;
+    hr__csv_slice(&out->csv, is_first, node, gpu_milli);
+  }
 }
 
 /* What a job went through, where it may have been interrupted or has a price. The wait in the queue after its first
@@ -96,6 +101,13 @@ static void put_attempts(struct jobs_out *out, hr_job job) {
     hr__csv_empty(&out->csv);
 }
 
+static uint32_t count_nodes(const struct hr_placement *placement) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < placement->n_slices; i++)
+    count += i == 0 || placement->slices[i].node.id != placement->slices[i - 1].node.id;
+  return count;
+}
+
 static void put_row(struct jobs_out *out, hr_job job) {
   const struct hr_trace *trace = out->trace;
   struct hr_slice one;
@@ -105,7 +117,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   put_times(out, job);
   hr__csv_u64(&out->csv, trace->gpus[job.id]);
   if (placed)
-    hr__csv_u64(&out->csv, placement.n_slices);
+    hr__csv_u64(&out->csv, count_nodes(&placement));
   else
     hr__csv_empty(&out->csv);
   put_facts(out, job);

@@ -56,6 +56,12 @@ static bool reserve(struct hr_placements *placements, size_t more) {
 }
 
 /* A gang that starts again as large as it was takes the place in the slab that it has. */
+/* Of tasks on one node there is a slice for each. */
+static int by_node(const void *a, const void *b) {
+  uint32_t x = ((const struct hr_slice *)a)->node.id, y = ((const struct hr_slice *)b)->node.id;
+  return (x > y) - (x < y);
+}
+
 static void keep_slices(struct hr_placements *placements, struct entry *entry, const struct hr_placement *placement) {
   uint32_t count = placement->n_slices;
   if (entry->count != count) {
@@ -67,6 +73,7 @@ static void keep_slices(struct hr_placements *placements, struct entry *entry, c
     placements->n_slices += count;
   }
   memcpy(placements->slab + entry->place, placement->slices, count * sizeof *placement->slices);
+  qsort(placements->slab + entry->place, count, sizeof *placement->slices, by_node);
   *entry = (struct entry){entry->place, count, placement->pool.id};
 }
 

@@ -184,7 +184,7 @@ static enum hr_status check_totals(struct hr__builder *builder) {
     gpus += (uint64_t)cluster->pools[i].nodes * cluster->pools[i].gpus_per_node;
   }
   if (nodes == 0) return hr__build_fail(builder, false, "no pool has a node; one is needed at least");
-  if (nodes <= HR_MAX_NODES && gpus <= HR_MAX_GPUS) return HR_OK;
+  if (nodes <= HR_MAX_NODES && gpus <= HR_MAX_GPUS) return hr__check_sharing(builder);
   return hr__build_fail(builder, false,
                         "a cluster of %" PRIu64 " nodes and %" PRIu64 " GPUs is too large; at most %" PRIu32
                         " nodes and %" PRIu32 " GPUs",

@@ -31,6 +31,8 @@ enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *dr
 
 /* How jobs share its GPUs, their number being known. */
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft);
+/* Once all pools are there. */
+enum hr_status hr__check_sharing(struct hr__builder *builder);
 
 /* The member `name` as a length of time that is drawn; `duration` stays as it is where there is none. */
 enum hr_status hr__build_duration(struct hr__builder *builder, const cJSON *object, const char *name,

@@ -45,15 +45,23 @@ static enum hr_status build_interference(struct hr__builder *builder, struct hr_
   return HR_OK;
 }
 
+enum hr_status hr__check_sharing(struct hr__builder *builder) {
+  const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
+  bool shares = false;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) shares = shares || cluster->pools[i].sharing != HR_SHARING_WHOLE;
+  for (uint32_t i = 0; shares && i < cluster->n_pools; i++)
+    if (cluster->pools[i].gpus_per_node > HR_MAX_STOCK_GPUS)
+      return hr__build_fail(builder, false,
+                            "pool '%.60s' has %u GPUs a node; where a pool shares its GPUs, nodes have at most %u",
+                            cluster->pools[i].name, cluster->pools[i].gpus_per_node, HR_MAX_STOCK_GPUS);
+  return HR_OK;
+}
+
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   pool->sharing = sharing_of(draft->entry);
   pool->replicas = (uint32_t)hr__number_of(draft->entry, "replicas", 0);
   pool->clients = (uint32_t)hr__number_of(draft->entry, "clients", 0);
   enum hr_status status = check_keys(builder, draft->entry, pool->sharing);
-  if (status == HR_OK && pool->sharing != HR_SHARING_WHOLE && pool->gpus_per_node > HR_MAX_STOCK_GPUS)
-    return hr__build_fail_at(builder, draft->entry, "sharing",
-                             "GPUs are shared on nodes of at most %u of them, not of %u", HR_MAX_STOCK_GPUS,
-                             pool->gpus_per_node);
   return status == HR_OK ? build_interference(builder, draft) : status;
 }

@@ -3,6 +3,15 @@
 
 #include "headroom/policy.h"
 
+const char *hr_sharing_name(enum hr_sharing sharing) {
+  static const char *const names[] = {
+#define SHARING_TEXT(name, text) text,
+      HR_SHARING_TABLE(SHARING_TEXT)
+#undef SHARING_TEXT
+  };
+  return names[sharing];
+}
+
 static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *arena) {
   size_t n_nodes = stock->n_nodes, n_gpus = n_nodes * stock->most_gpus;
   stock->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->pool);

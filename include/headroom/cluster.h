@@ -25,6 +25,9 @@ enum hr_sharing {
       HR_N_SHARINGS
 };
 
+/* "whole", "fraction", ... */
+HR_API const char *hr_sharing_name(enum hr_sharing sharing);
+
 /* How fast jobs are that share a GPU. */
 struct hr_interference_step {
   uint32_t up_to_milli; /* of the GPU, by all of them together */

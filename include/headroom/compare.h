@@ -45,6 +45,9 @@ struct hr_compare_config {
   struct hr_progress progress; /* jobs of all runs; told from any thread, one at a time */
 };
 
+/* Whether anything is drawn: by the scenario, or by a policy that places jobs at random. */
+HR_API bool hr_compare_is_random(const struct hr_compare_config *config);
+
 /* Runs all, on threads; results do not depend on how many. A run that fails ends the comparison with an error that
    names the policy. */
 struct hr_comparison;

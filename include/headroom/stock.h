@@ -30,6 +30,11 @@ struct hr_request {
   uint64_t mem_mib;
 };
 
+/* Of all its tasks, as asked for. */
+static inline uint64_t hr_request_milli(const struct hr_request *request) {
+  return (uint64_t)request->tasks * request->gpus * request->gpu_milli;
+}
+
 struct hr_arena;
 
 /* The distinct requests of a trace, in order of first appearance. */

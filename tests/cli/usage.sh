@@ -371,6 +371,45 @@ case_sharing() {
   says stderr "time-slice"
 }
 
+# A gang whose tasks sit on one node is told of a reclaim once.
+case_shared_spot() {
+  cat >s.json <<'END'
+{ "cluster": { "pools": [ { "name": "p", "gpu": "L4", "nodes": 1, "gpus_per_node": 2, "sharing": "fraction",
+    "market": "spot", "usd_per_gpu_hour": 1, "spot": { "model": "on-off", "notice_s": 30,
+    "up": { "distribution": "fixed", "mean_s": 600 }, "down": { "distribution": "fixed", "mean_s": 100 } } } ] },
+  "classes": { "default": { "checkpoint": { "policy": "interval", "interval_s": 100, "write_s": 1 }, "restart_s": 10000 } },
+  "policy": { "name": "queue", "placement": "best-fit", "backfill": "skip" }, "horizon_s": 100000 }
+END
+  printf 'submit_s,duration_s,gpus,tasks\n0,5000,2,2\n' >t.csv
+  try 0 run s.json --trace t.csv --check
+}
+
+# Two tasks fill the same two GPUs and leave one to the third: by this rule the gang never sits.
+case_shared_gang_without_a_place() {
+  sharing_scenario '"sharing": "fraction"' | sed 's/"gpus_per_node": 1/"gpus_per_node": 3/; s/"skip"/"strict"/' >s.json
+  printf 'job_id,submit_s,duration_s,gpus,gpu_milli,tasks\n1,0,100,6,500,3\n2,0,100,2,500,1\n' >t.csv
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv
+  matches jobs.csv '^1,0,,,,6,,rejected,too-large,'
+  matches jobs.csv '^2,0,0,100,'
+}
+
+# Quotas, fairness, nodes and downtime count shares of GPUs.
+case_shares_count_as_shares() {
+  sharing_scenario '"sharing": "fraction"' | sed 's/"cluster"/"quotas": { "default": { "max_gpus": 0.6 } }, "cluster"/' >s.json
+  {
+    echo submit_s,duration_s,gpus,gpu_milli,tenant,tasks
+    for i in 1 2 3 4 5; do echo "0,1000,1,100,t$i,1"; done
+    echo 0,1000,4,100,t6,4
+    echo 0,1000,1,700,t7,1
+  } >t.csv
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv --json run.json
+  matches jobs.csv '^6,0,0,1000,0,4,1,completed,.*,p,0:0.4,'
+  matches jobs.csv '^7,0,,,,1,,rejected,over-quota,'
+  matches run.json '"mean": 0.902778,' # finish-time fairness: five have 1, and t6 1 / 2.4
+  try 0 compare s.json --trace t.csv --policies queue:placement=random,queue:placement=best-fit --replications 2
+  says stdout 'runs       2 of each policy'
+}
+
 case_classes_of_pools() {
   cat >s.json <<'END'
 { "policy": { "name": "queue", "backfill": "skip" }, "cluster": { "pools": [
