@@ -14,10 +14,7 @@ static inline uint64_t hr__asked_milli(const struct hr_packing *packing, const s
 
 /* Thousandths that the node's GPUs have left, all of them together. */
 static inline uint64_t hr__left_milli(const struct hr_packing *packing, hr_node node) {
-  const uint16_t *left = hr_stock_gpus(packing->stock, node);
-  uint64_t sum = 0;
-  for (uint32_t gpu = 0; gpu < packing->stock->n_gpus[node.id]; gpu++) sum += left[gpu];
-  return sum;
+  return packing->stock->left_milli[node.id];
 }
 
 /* CPU that the node has left; 0 where it is not told. */

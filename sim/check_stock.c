@@ -48,12 +48,26 @@ static const char *check_gpu(const struct hr_stock *stock, const struct hr__stoc
   return NULL;
 }
 
+/* The figures that sum a node's GPUs up. */
+static const char *check_sums(const struct hr_stock *stock, uint32_t node) {
+  const uint16_t *milli = hr_stock_gpus(stock, (hr_node){node});
+  uint32_t sum = 0, widest = 0;
+  for (uint32_t gpu = 0; gpu < stock->n_gpus[node]; gpu++) {
+    sum += milli[gpu];
+    if (milli[gpu] > widest) widest = milli[gpu];
+  }
+  bool same = sum == stock->left_milli[node] && widest == stock->widest_milli[node];
+  return same ? NULL : "what its GPUs have left together differs";
+}
+
 static const char *check_node(const struct hr_stock *stock, const struct hr__stock_use *use, uint32_t node,
                               const struct hr_pool_spec *spec) {
   if (spec->cpu_milli_per_node && use->cpu_milli[node] + stock->cpu_milli[node] != spec->cpu_milli_per_node)
     return "the free CPU differs";
   if (spec->mem_mib_per_node && use->mem_mib[node] + stock->mem_mib[node] != spec->mem_mib_per_node)
     return "the free memory differs";
+  const char *sums = check_sums(stock, node);
+  if (sums) return sums;
   for (uint32_t i = 0; i < spec->gpus_per_node; i++) {
     size_t gpu = (size_t)node * stock->most_gpus + i;
     const char *fault = check_gpu(stock, use, gpu, spec);

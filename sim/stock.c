@@ -21,10 +21,13 @@ static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *aren
   stock->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_milli);
   stock->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_mem_mib);
   stock->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_tasks);
+  stock->left_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->left_milli);
+  stock->widest_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->widest_milli);
   stock->slot_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->slot_milli);
   stock->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->slot_mem_mib);
   stock->most_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->most_tasks);
   stock->closed = hr_arena_alloc(arena, n_nodes + 1);
+  if (!stock->left_milli || !stock->widest_milli) return HR_NO_MEMORY;
   if (!stock->gpu_tasks || !stock->slot_milli || !stock->slot_mem_mib || !stock->most_tasks || !stock->closed)
     return HR_NO_MEMORY;
   bool made = stock->pool && stock->n_gpus && stock->cpu_milli && stock->mem_mib && stock->gpu_milli;
@@ -51,6 +54,8 @@ static uint32_t most_tasks(const struct hr_pool_spec *spec) {
 static void fill_node(struct hr_stock *stock, uint32_t node, uint32_t pool, const struct hr_pool_spec *spec) {
   stock->pool[node] = pool;
   stock->n_gpus[node] = (uint8_t)spec->gpus_per_node;
+  stock->left_milli[node] = spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
+  stock->widest_milli[node] = spec->gpus_per_node ? HR_WHOLE_GPU_MILLI : 0;
   stock->slot_milli[node] = (uint16_t)hr_pool_slot_milli(spec);
   stock->slot_mem_mib[node] = slot_mem_mib(spec);
   stock->most_tasks[node] = (uint16_t)most_tasks(spec);
@@ -109,6 +114,9 @@ bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *reques
   if (stock->closed[node.id]) return false;
   if (stock->cpu_milli[node.id] < request->cpu_milli || stock->mem_mib[node.id] < request->mem_mib) return false;
   if (request->gpus == 0) return true;
+  if (stock->widest_milli[node.id] < hr_stock_milli(stock, request, node)) return false;
+  bool by_share_alone = request->gpus == 1 && request->gpu_mem_mib == 0;
+  if (by_share_alone && stock->most_tasks[node.id] == HR_WHOLE_GPU_MILLI) return true;
   return has_as_many(hr_stock_fitting_gpus(stock, request, node), request->gpus);
 }
 
@@ -134,6 +142,13 @@ uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *re
   return picked;
 }
 
+static void find_widest(struct hr_stock *stock, hr_node node) {
+  const uint16_t *milli = hr_stock_gpus(stock, node);
+  uint16_t widest = 0;
+  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++) widest = milli[gpu] > widest ? milli[gpu] : widest;
+  stock->widest_milli[node.id] = widest;
+}
+
 /* `taken`: 1 to take, -1 to give back; in arithmetic without a sign. */
 static void change(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus,
                    uint32_t taken) {
@@ -144,9 +159,11 @@ static void change(struct hr_stock *stock, const struct hr_request *request, hr_
   for (; gpus; gpus &= gpus - 1) {
     size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
     stock->gpu_milli[gpu] = (uint16_t)(stock->gpu_milli[gpu] - taken * milli);
+    stock->left_milli[node.id] -= taken * milli;
     stock->gpu_tasks[gpu] = (uint16_t)(stock->gpu_tasks[gpu] + taken);
     if (stock->gpu_mem_mib[gpu] != HR_NONE) stock->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
   }
+  find_widest(stock, node);
 }
 
 void hr_stock_take(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus) {

@@ -66,6 +66,8 @@ struct hr_stock {
   uint16_t *gpu_milli;         /* [n_nodes][most_gpus], free of each GPU; 0 beyond the node's last */
   uint32_t *gpu_mem_mib;       /* likewise; HR_NONE: not told */
   uint16_t *gpu_tasks;         /* likewise: tasks that have some of it */
+  uint32_t *left_milli;        /* [n_nodes], free of all of its GPUs */
+  uint16_t *widest_milli;      /* [n_nodes], of the GPU that has the most free */
   uint16_t *slot_milli;        /* [n_nodes]: what a task takes of each GPU, whatever it asks for; 0: what it asks for */
   uint32_t *slot_mem_mib;      /* [n_nodes]: the most memory of a GPU that a task may have; HR_NONE: any */
   uint16_t *most_tasks;        /* [n_nodes], on one GPU */
