@@ -2,9 +2,9 @@
 /*
  * F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23). It depends on little of a node's state: which
  * typical pods accept its pool, how many of the levels of CPU that these ask for it reaches, and what its GPUs have
- * left, in any order. It follows from these in one sweep over pods and GPUs, both sorted by thousandths, and is kept in
- * a table by them, as few states of nodes are ever met. F is counted in pods x thousandths: whole numbers, so that
- * equal fragments are equal whatever the order of sums.
+ * left, in any order. It follows from these in one sweep over groups of pods that ask for the same GPUs and over a
+ * node's GPUs, both sorted by thousandths, and is kept in a table by them, as few states of nodes are ever met. F is
+ * counted in pods x thousandths: whole numbers, so that equal fragments are equal whatever the order of sums.
  */
 
 #include "headroom/packing.h"
@@ -15,13 +15,20 @@
 /* Pods that need so many GPUs with so much left, and so much CPU. */
 struct need {
   uint32_t milli, gpus, cpu_milli;
-  uint64_t pods;
+  uint64_t pods; /* and those before it of the same GPUs */
+};
+
+/* The needs from `first` to before `end`, which ask for the same GPUs. */
+struct same_gpus {
+  uint32_t first, end;
 };
 
 /* Typical pods as pools see them that the same ones accept. */
 struct needs {
   struct need *need; /* of those that ask for GPUs and accept the pools, by (milli, gpus, cpu) */
   uint32_t count;
+  struct same_gpus *group; /* of needs, in order */
+  uint32_t n_groups;
   uint64_t useless; /* all other pods */
 };
 
@@ -87,11 +94,24 @@ static void find_levels(struct hr_fragmentation *f) {
       f->cpu_milli[f->n_levels++] = f->cpu_milli[i];
 }
 
+/* Sums the pods of needs up within each group. */
+static void group_needs(struct needs *needs) {
+  for (uint32_t i = 0; i < needs->count; i++) {
+    struct need *need = &needs->need[i];
+    if (i > 0 && need->milli == need[-1].milli && need->gpus == need[-1].gpus)
+      need->pods += need[-1].pods;
+    else
+      needs->group[needs->n_groups++].first = i;
+    needs->group[needs->n_groups - 1].end = i + 1;
+  }
+}
+
 static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint32_t pool) {
   struct needs *needs = &f->needs[pool];
   needs->need = hr_arena_alloc(arena, ((size_t)f->typical->count + 1) * sizeof *needs->need);
+  needs->group = hr_arena_alloc(arena, ((size_t)f->typical->count + 1) * sizeof *needs->group);
   uint32_t slot_milli = f->slot_milli[pool];
-  if (!needs->need) return false;
+  if (!needs->need || !needs->group) return false;
   for (uint32_t i = 0; i < f->typical->count; i++) {
     const struct hr_request *pod = &f->typical->request[i];
     if (pod->gpus && accepts(f, i, pool))
@@ -103,6 +123,7 @@ static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint3
       needs->useless += f->typical->pods[i];
   }
   if (needs->count) qsort(needs->need, needs->count, sizeof *needs->need, by_need);
+  group_needs(needs);
   return true;
 }
 
@@ -168,17 +189,31 @@ static struct state state_of(const struct hr_fragmentation *f, hr_node node, uin
   return state;
 }
 
+/* Pods of a group that do with so much CPU. */
+static uint64_t pods_within(const struct need *need, struct same_gpus group, uint32_t cpu_milli) {
+  uint32_t low = group.first, high = group.end;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    if (need[middle].cpu_milli <= cpu_milli)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low > group.first ? need[low - 1].pods : 0;
+}
+
 static uint64_t compute(const struct hr_fragmentation *f, const struct state *state) {
   const struct needs *needs = &f->needs[state->needs];
   uint32_t cpu_milli = state->level ? f->cpu_milli[state->level - 1] : 0, below = 0;
   uint64_t idle = 0, small = 0; /* small: of the GPUs `below`, that have less left than is needed */
   for (uint32_t gpu = 0; gpu < state->n_gpus; gpu++) idle += state->left[gpu];
   uint64_t sum = needs->useless * idle;
-  for (uint32_t i = 0; i < needs->count; i++) {
-    const struct need *need = &needs->need[i];
+  for (uint32_t i = 0; i < needs->n_groups; i++) {
+    const struct need *need = &needs->need[needs->group[i].end - 1];
     while (below < state->n_gpus && state->left[below] < need->milli) small += state->left[below++];
-    bool fits = state->level && need->cpu_milli <= cpu_milli && state->n_gpus - below >= need->gpus;
-    sum += need->pods * (fits ? small : idle);
+    bool has_gpus = state->level && state->n_gpus - below >= need->gpus;
+    uint64_t fitting = has_gpus ? pods_within(needs->need, needs->group[i], cpu_milli) : 0;
+    sum += fitting * small + (need->pods - fitting) * idle;
   }
   return sum;
 }
