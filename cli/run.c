@@ -105,7 +105,7 @@ static enum hr_status make_folds(struct run *run, struct hr_fold *folds, uint32_
     folds[(*n_folds)++] = hr_placements_fold(run->placements);
   }
   if (run->args->timeline) {
-    enum hr_status status = hr_timeline_create(run->args->timeline, trace, &run->timeline, error);
+    enum hr_status status = hr_timeline_create(run->args->timeline, trace, run->usage, &run->timeline, error);
     if (status != HR_OK) return status;
     folds[(*n_folds)++] = hr_timeline_fold(run->timeline);
   }

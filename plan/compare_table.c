@@ -213,6 +213,8 @@ static void put_legend(const struct table *table) {
   if (table->comparison->n_replications > 1)
     fputs("* significant: the paired 95 % interval, difference -+ margin, leaves zero out.\n", out);
   fputs("jct: submit to end. rho: jct / that on an equal share of the cluster.\n", out);
+  if (hr__has_metric(table->comparison, HR__STRANDED))
+    fputs("F: of all GPUs, the part that is idle and of no use to a typical task.\n", out);
   fputs(hr__plain(&table->console), out);
 }
 

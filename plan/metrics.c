@@ -31,10 +31,21 @@ static void put_fairness(const struct hr_fairness *fairness, double *values) {
   values[HR__RHO_ABOVE_1] = known_if(rho->count, fairness->share_above_1);
 }
 
+static void put_fragmentation(const struct hr_summary *summary, double *values) {
+  const struct hr_fragmentation_figures *figures = &summary->fragmentation;
+  bool spanned = figures->known && summary->makespan_s > 0;
+  values[HR__FRAGMENTS_SUBMITS] = known_if(figures->known && summary->submit_window_s > 0, figures->submit_window);
+  values[HR__FRAGMENTS_MAKESPAN] = known_if(spanned, figures->makespan);
+  values[HR__STRANDED] = known_if(spanned, figures->stranded);
+  values[HR__GANG_MEAN] = known_if(spanned, figures->largest_gang_mean);
+  values[HR__GANG_MIN] = known_if(figures->known, (double)figures->largest_gang_min);
+}
+
 void hr__metrics_of_run(const struct hr__one_run *run, double values[HR__N_METRICS]) {
   const struct hr_summary *summary = run->summary;
   put_distributions(summary, values);
   put_fairness(&summary->fairness, values);
+  put_fragmentation(summary, values);
   values[HR__MAKESPAN] = known_if(summary->jobs_completed + summary->jobs_unfinished > 0, summary->makespan_s);
   values[HR__BUSY_SUBMITS] = known_if(summary->submit_window_s > 0, summary->utilization_submit_window);
   values[HR__BUSY_MAKESPAN] = known_if(summary->makespan_s > 0, summary->utilization_makespan);

@@ -37,7 +37,12 @@ enum hr__unit { HR__SECONDS, HR__FACTOR, HR__SHARE, HR__INDEX, HR__COUNT, HR__GP
   X(HR__RHO_MEAN, "finish_time_fairness_mean", "fairness", "mean rho", HR__FACTOR)                                     \
   X(HR__RHO_P95, "finish_time_fairness_p95", "fairness", "p95 rho", HR__FACTOR)                                        \
   X(HR__RHO_MAX, "finish_time_fairness_max", "fairness", "max rho", HR__FACTOR)                                        \
-  X(HR__RHO_ABOVE_1, "finish_time_fairness_share_above_1", "fairness", "rho > 1", HR__SHARE)
+  X(HR__RHO_ABOVE_1, "finish_time_fairness_share_above_1", "fairness", "rho > 1", HR__SHARE)                           \
+  X(HR__FRAGMENTS_SUBMITS, "fragmentation_submit_window", "fragments", "F, window", HR__SHARE)                         \
+  X(HR__FRAGMENTS_MAKESPAN, "fragmentation_makespan", "fragments", "F, span", HR__SHARE)                               \
+  X(HR__STRANDED, "stranded", "fragments", "stranded", HR__SHARE)                                                      \
+  X(HR__GANG_MEAN, "largest_gang_mean", "fragments", "largest gang", HR__COUNT)                                        \
+  X(HR__GANG_MIN, "largest_gang_min", "fragments", "at least", HR__COUNT)
 
 enum hr__metric {
 #define HR__METRIC_ID(id, name, block, title, unit) id,

@@ -165,6 +165,23 @@ static void put_fairness(struct hr__json *json, cJSON *root, const struct hr_fai
   hr__json_number_if(json, finish, "share_above_1", any, fairness->share_above_1);
 }
 
+static void put_fragmentation(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  const struct hr_fragmentation_figures *figures = &summary->fragmentation;
+  if (!figures->known) {
+    hr__json_null(json, root, "fragmentation");
+    return;
+  }
+  bool spanned = summary->makespan_s > 0;
+  cJSON *inner = hr__json_object(json, root, "fragmentation");
+  hr__json_number_if(json, inner, "submit_window", summary->submit_window_s > 0, figures->submit_window);
+  hr__json_number_if(json, inner, "makespan", spanned, figures->makespan);
+  hr__json_number(json, inner, "max", figures->max);
+  hr__json_number_if(json, inner, "stranded", spanned, figures->stranded);
+  cJSON *gang = hr__json_object(json, inner, "largest_gang");
+  hr__json_number_if(json, gang, "mean", spanned, figures->largest_gang_mean);
+  hr__json_count(json, gang, "min", figures->largest_gang_min);
+}
+
 /* ---- Costs ------------------------------------------------------------------------------------------ */
 
 /* A name of the input as a key. */
@@ -291,6 +308,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
   put_groups(json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
   put_fairness(json, root, &summary->fairness);
+  put_fragmentation(json, root, summary);
   put_markets(json, root, summary);
   put_evidence(json, root, summary);
   put_remarks(json, root, label);

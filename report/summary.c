@@ -39,6 +39,26 @@ static void fill_usage(struct hr_summary *summary, const struct hr_result *resul
   summary->queue_max = usage->max_waiting;
 }
 
+/* F is counted in pods. */
+static double share_of(const struct hr_usage *usage, hr__wide fragment, hr__wide total_milli) {
+  return ratio(fragment, total_milli) / (double)hr__fragments_pods(usage->fragments);
+}
+
+static void fill_fragmentation(struct hr_summary *summary, const struct hr_result *result,
+                               const struct hr_usage *usage) {
+  struct hr_fragmentation_figures *figures = &summary->fragmentation;
+  if (!usage->fragments) return;
+  struct hr__integrals makespan = over_makespan(result, usage);
+  struct hr__integrals submits = usage->submits_over ? usage->at_last_submit : usage->now;
+  figures->known = true;
+  figures->submit_window = share_of(usage, submits.fragment, submits.total_milli);
+  figures->makespan = share_of(usage, makespan.fragment, makespan.total_milli);
+  figures->max = share_of(usage, usage->most.fragment, usage->most.total_milli);
+  figures->stranded = ratio(makespan.stranded_milli, makespan.total_milli);
+  figures->largest_gang_mean = ratio(makespan.largest_gang, (uint64_t)makespan.until_us);
+  figures->largest_gang_min = usage->least_gang;
+}
+
 static void fill_counts(struct hr_summary *summary, const struct hr_cluster_spec *cluster,
                         const struct hr_result *result) {
   summary->jobs_submitted = result->n_submitted;
@@ -99,10 +119,11 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
                             const struct hr_cost_basis *basis, struct hr_summary **summary, struct hr_error *error) {
   struct hr_summary *fresh = calloc(1, sizeof *fresh);
   struct hr__samples samples = {0};
-  enum hr_status status = fresh ? hr__samples_init(&samples, result) : HR_NO_MEMORY;
+  enum hr_status status = fresh && !usage->out_of_memory ? hr__samples_init(&samples, result) : HR_NO_MEMORY;
   if (status == HR_OK) {
     fill_counts(fresh, cluster, result);
     fill_usage(fresh, result, usage);
+    fill_fragmentation(fresh, result, usage);
     status = fill_groups(fresh, result, &samples);
   }
   hr__samples_finish(&samples);

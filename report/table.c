@@ -113,12 +113,28 @@ static void put_busy(struct hr__console *table, const char *label, bool known, d
                   hr__duration_text(seconds, duration));
 }
 
+static void put_fragmentation(struct hr__console *table, const struct hr_summary *summary) {
+  const struct hr_fragmentation_figures *figures = &summary->fragmentation;
+  char text[4][HR__NUMBER_BYTES];
+  if (!figures->known || summary->makespan_s <= 0) return;
+  bool window = summary->submit_window_s > 0;
+  hr__put_field(table, "fragments", "%s%s%s %% %sover the makespan",
+                window ? hr__fixed_text(100 * figures->submit_window, 1, text[0]) : "",
+                window ? " % of GPUs over the submit window, " : "",
+                hr__fixed_text(100 * figures->makespan, 1, text[1]), window ? "" : "of GPUs ");
+  hr__put_field(table, "", "%s %% at most; %s %% stranded; largest gang %s GPUs, at least %s",
+                hr__fixed_text(100 * figures->max, 1, text[0]), hr__fixed_text(100 * figures->stranded, 1, text[1]),
+                hr__fixed_text(figures->largest_gang_mean, 1, text[2]),
+                hr__count_text(figures->largest_gang_min, text[3]));
+}
+
 static void put_totals(struct hr__console *table, const struct hr_summary *summary) {
   char text[3][HR__NUMBER_BYTES];
   bool window = summary->submit_window_s > 0;
   put_busy(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
   put_busy(table, window ? "" : "GPUs", summary->makespan_s > 0, summary->utilization_makespan, "makespan",
            summary->makespan_s);
+  put_fragmentation(table, summary);
   hr__put_field(table, "GPU hours", "%s",
                 hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text[0]));
   hr__put_field(table, "queue", "%s jobs on average, %s at most; %s job%s backfilled",

@@ -5,6 +5,7 @@
 /* What the usage fold has gathered; read by the summary. */
 
 #include "headroom/report.h"
+#include "report/fragments.h"
 #include "report/wide.h"
 
 /* Integrals from time zero to `until_us`. */
@@ -13,6 +14,13 @@ struct hr__integrals {
   hr__wide waiting;         /* jobs x microseconds */
   hr__wide allocated_milli; /* milli-GPUs x microseconds */
   hr__wide total_milli;     /* likewise, of GPUs that were there */
+  /* Where GPUs are told apart: each of struct hr__fragment_counts x microseconds. */
+  hr__wide fragment, stranded_milli, largest_gang;
+};
+
+struct hr__fragment_share {
+  hr__wide fragment;
+  uint64_t total_milli; /* 0: none yet */
 };
 
 struct hr_usage {
@@ -22,6 +30,12 @@ struct hr_usage {
   struct hr__integrals now; /* to the last instant */
   struct hr__integrals at_last_submit, at_last_end;
   bool submits_over, ended; /* at_last_submit is known; a job ended at the instant under way */
+  /* Made at the first instant: the run's cluster is not known before. */
+  bool begun, out_of_memory;
+  struct hr__fragments *fragments;   /* NULL where GPUs are not told apart */
+  struct hr__fragment_counts counts; /* what holds since now.until_us */
+  struct hr__fragment_share most;    /* of the GPUs that were there, after any pass */
+  uint64_t least_gang;               /* likewise; not known where there was no pass */
 };
 
 #endif

@@ -26,7 +26,8 @@ extern "C" {
 
 /* ---- Folds ------------------------------------------------------------------------------------------ */
 
-/* Integrals over time of waiting jobs, allocated GPUs and GPUs that are there. */
+/* Integrals over time of waiting jobs, allocated GPUs and GPUs that are there; in runs that tell GPUs apart
+   (hr_cluster_stock), of fragments, too. For one run. */
 struct hr_usage;
 HR_API struct hr_usage *hr_usage_create(const struct hr_trace *trace);
 HR_API void hr_usage_destroy(struct hr_usage *usage);
@@ -38,11 +39,12 @@ HR_API struct hr_placements *hr_placements_create(const struct hr_trace *trace);
 HR_API void hr_placements_destroy(struct hr_placements *placements);
 HR_API struct hr_fold hr_placements_fold(struct hr_placements *placements);
 
-/* Writes a row whenever a count changed: time_s, waiting, running, gpus_allocated, gpus_total. The file appears
-   under its name when hr_timeline_finish succeeds, and not before. */
+/* Writes a row whenever a count changed: time_s, waiting, running, gpus_allocated, gpus_total; fragmented_gpus,
+   stranded_gpus, largest_gang, which are empty unless `usage`, which may be NULL, is told of the same run before it and
+   GPUs are told apart. The file appears under its name when hr_timeline_finish succeeds, and not before. */
 struct hr_timeline;
-HR_API enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, struct hr_timeline **timeline,
-                                         struct hr_error *error);
+HR_API enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
+                                         struct hr_timeline **timeline, struct hr_error *error);
 HR_API struct hr_fold hr_timeline_fold(struct hr_timeline *timeline);
 HR_API enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error);
 HR_API void hr_timeline_destroy(struct hr_timeline *timeline);
@@ -86,6 +88,16 @@ struct hr_fairness {
   double share_above_1;               /* jobs that would have done better on their share; 0 of nothing */
 };
 
+/* What was idle and of little use, in runs that tell GPUs apart. F, the expected part of the idle GPUs that a task
+   drawn from the typical ones could not use, and what is stranded are shares of the GPUs that were there. */
+struct hr_fragmentation_figures {
+  bool known;                          /* false: GPUs are not told apart, and all of this is 0 */
+  double submit_window, makespan, max; /* F: means over time, and the most after any pass */
+  double stranded;                     /* over the makespan: idle where CPU or memory keeps all typical tasks out */
+  double largest_gang_mean;            /* over the makespan: tasks of a whole GPU each that one pool had room for */
+  uint64_t largest_gang_min;           /* after any pass */
+};
+
 struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
   uint64_t jobs_backfilled;
@@ -107,6 +119,7 @@ struct hr_summary {
   struct hr_spot_figures spot;
   struct hr_cost_summary *costs; /* NULL: nothing has a price */
   struct hr_fairness fairness;
+  struct hr_fragmentation_figures fragmentation;
 };
 
 /* How long things took on the wall clock; measured by the caller. */

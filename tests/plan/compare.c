@@ -88,14 +88,17 @@ static void seeds_are_drawn_from_the_scenario_s(void) {
 }
 
 /* A policy against itself: whatever is drawn, it is drawn for both. */
-static void random_events_are_common(void) {
+static void expect_common_events(const char *pool, bool shares) {
   static const char *const twins[] = {"queue", "fifo", NULL};
   struct setup setup;
-  setup_make(&setup, SPOT, DRAWN, twins, 6);
+  setup_make(&setup, pool, DRAWN, twins, 6);
   struct hr_comparison *comparison = compare(&setup);
   bool varied = false;
   for (const char *const *metric = hr_comparison_metrics(); *metric; metric++) {
     struct hr_estimate estimate = hr_comparison_estimate(comparison, 1, *metric);
+    bool is_of_fragments = strstr(*metric, "fragmentation") || strstr(*metric, "gang") || !strcmp(*metric, "stranded");
+    CU_ASSERT_EQUAL(isnan(estimate.value), is_of_fragments && !shares);
+    if (isnan(estimate.value)) continue;
     CU_ASSERT(estimate.difference == 0 && estimate.low == 0 && estimate.high == 0);
   }
   double cost = hr_comparison_estimate(comparison, 0, "cost_total_usd").value;
@@ -104,6 +107,11 @@ static void random_events_are_common(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(hr_comparison_notes(comparison)->text[0], "the same policy"));
   hr_comparison_destroy(comparison);
   setup_finish(&setup);
+}
+
+static void random_events_are_common(void) {
+  expect_common_events(SPOT, false);
+  expect_common_events(SHARED_SPOT, true);
 }
 
 static void one_random_run_has_no_interval(void) {

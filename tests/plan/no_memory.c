@@ -8,7 +8,6 @@
 
 #include <cjson/cJSON.h>
 
-static const char *const names[] = {"fifo", "easy", NULL};
 static struct setup setup;
 static struct hr_comparison *made;
 
@@ -46,7 +45,8 @@ static enum hr_status print_table(void) {
 }
 
 /* One thread, as memory is counted for one. */
-static void starve_all(const char *pool, const char *more) {
+static void starve_all(const char *pool, const char *more, const char *second) {
+  const char *const names[] = {"fifo", second, NULL};
   setup_make(&setup, pool, more, names, 2);
   setup.config.n_threads = 1;
   made = NULL;
@@ -62,11 +62,12 @@ static void starve_all(const char *pool, const char *more) {
 }
 
 static void nothing_random(void) {
-  starve_all(POOL, "");
+  starve_all(POOL, "", "easy");
 }
 
 static void drawn(void) {
-  starve_all(SPOT, DRAWN);
+  starve_all(SPOT, DRAWN, "easy");
+  starve_all(SHARED_SPOT, DRAWN, "sjf");
 }
 
 TEST_MAIN("plan: no memory", TEST(nothing_random), TEST(drawn))

@@ -7,8 +7,10 @@
 #include "headroom/headroom.h"
 
 #define POOL "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":8}"
-#define SPOT                                                                                                           \
-  "{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":8,\"market\":\"spot\",\"usd_per_gpu_hour\":1,"       \
+#define SPOT "{" SPOT_KEYS
+#define SHARED_SPOT "{\"sharing\":\"fraction\"," SPOT_KEYS
+#define SPOT_KEYS                                                                                                      \
+  "\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":8,\"market\":\"spot\",\"usd_per_gpu_hour\":1,"        \
   "\"on_demand_usd_per_gpu_hour\":3,\"boot_s\":5,"                                                                     \
   "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":20%s}}"
 #define DRAWN ",\"price\":{\"model\":\"ou\",\"volatility\":0.3,\"reversion_h\":1,\"interval_s\":3600}"

@@ -67,6 +67,7 @@ static void a_key_stands_on_each_line(void) {
   expect_within(text,
                 "\n  \"wait_s\": {\n    \"mean\": 0.75,\n    \"p50\": 0.75,\n    \"p90\": 1.35,\n    \"p95\": 1.425,\n"
                 "    \"p99\": 1.485,\n    \"max\": 1.5\n  },\n");
+  expect_within(text, "\n  \"fragmentation\": null,\n");
   expect_within(text, "\n  \"makespan_s\": 96.5,\n  \"submit_window_s\": 7,\n");
   expect_within(text, "\n  \"digest\": \"0123456789abcdef\",\n  \"notes\": [],\n  \"skipped\": [],\n");
   expect_within(text, "\n    \"team \\\"a\\\"\": {\n      \"jobs\": 1,\n");
@@ -217,6 +218,25 @@ static void expect_costs_fit(void) {
   free(text);
 }
 
+static void expect_fragments_fit(void) {
+  prepare(3, NEVER);
+  struct hr_run_label label = make_label();
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  summary->fragmentation = (struct hr_fragmentation_figures){true, 0.25, 0.125, 0.5, 0.0625, 2.5, 1};
+  CU_ASSERT_EQUAL_FATAL(hr_summary_write_json(files_path("summary.json"), summary, &label, &perf, NULL), HR_OK);
+  hr_summary_destroy(summary);
+  char *text = files_read(files_path("summary.json"));
+  expect_within(text,
+                "\n  \"fragmentation\": {\n    \"submit_window\": 0.25,\n    \"makespan\": 0.125,\n    \"max\": 0.5,\n"
+                "    \"stranded\": 0.0625,\n    \"largest_gang\": {\n      \"mean\": 2.5,\n      \"min\": 1\n");
+  cJSON *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "summary"));
+  cJSON_Delete(tree);
+  free(text);
+}
+
 static void every_key_is_in_the_schema(void) {
   char *text = files_read(PROJECT_DIR "/docs/summary.schema.json");
   cJSON *tree = cJSON_Parse(text);
@@ -227,6 +247,7 @@ static void every_key_is_in_the_schema(void) {
   expect_fit(NEVER, 1);
   expect_fit(6, 3);
   expect_costs_fit();
+  expect_fragments_fit();
   cJSON_Delete(tree);
   free(text);
 }

@@ -5,6 +5,7 @@
 #include "files.h"
 #include "harness.h"
 #include "priced.h"
+#include "queue_choice.h"
 #include "replayed.h"
 #include "scarce_memory.h"
 
@@ -55,6 +56,43 @@ static enum hr_status summarize(void) {
 static void summarizing(void) {
   prepare();
   CU_ASSERT(starve(summarize) > 10);
+}
+
+static struct hr_policy_choice choice;
+
+/* A run that tells GPUs apart: the fold makes its counts on the way. */
+static enum hr_status follow_fragments(void) {
+  struct hr_pool_spec pool = run.pool[0];
+  pool.sharing = HR_SHARING_FRACTION;
+  const struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_usage *usage = hr_usage_create(&run.trace);
+  if (!usage) return HR_NO_MEMORY;
+  const struct hr_fold fold = hr_usage_fold(usage);
+  const struct hr_run_config config = {.trace = &run.trace,
+                                       .cluster = &cluster,
+                                       .policy = choice.ops,
+                                       .params = choice.params,
+                                       .horizon_us = HR_NEVER_US,
+                                       .folds = &fold,
+                                       .n_folds = 1};
+  struct hr_result *result;
+  struct hr_error error;
+  struct hr_summary *fresh = NULL;
+  enum hr_status status = hr_sim_run(&config, &result, &error);
+  if (status == HR_OK) {
+    status = hr_summarize(&run.trace, &cluster, result, usage, NULL, &fresh, &error);
+    hr_result_destroy(result);
+  }
+  CU_ASSERT(status != HR_OK || fresh->fragmentation.known);
+  hr_summary_destroy(fresh);
+  hr_usage_destroy(usage);
+  return status;
+}
+
+static void following_fragments(void) {
+  prepare();
+  choice = queue_choice("skip", "best-fit");
+  CU_ASSERT(starve(follow_fragments) > 30);
 }
 
 static struct priced *priced;
@@ -114,7 +152,7 @@ static enum hr_status write_timeline(void) {
   struct hr_timeline *timeline = NULL;
   struct hr_error error;
   const char *path = files_path("timeline.csv");
-  enum hr_status status = hr_timeline_create(path, &run.trace, &timeline, &error);
+  enum hr_status status = hr_timeline_create(path, &run.trace, NULL, &timeline, &error);
   if (status != HR_OK) return status;
   struct hr_fold fold = hr_timeline_fold(timeline);
   replayed_tell(&run, &fold, 1, NULL);
@@ -187,5 +225,5 @@ static void printing(void) {
   hr_summary_destroy(summary);
 }
 
-TEST_MAIN("report: no memory", TEST(summarizing), TEST(writing_jobs), TEST(writing_a_timeline), TEST(writing_json),
-          TEST(printing), TEST(summing_costs))
+TEST_MAIN("report: no memory", TEST(summarizing), TEST(following_fragments), TEST(writing_jobs),
+          TEST(writing_a_timeline), TEST(writing_json), TEST(printing), TEST(summing_costs))

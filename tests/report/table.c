@@ -162,6 +162,32 @@ static struct hr_summary large_summary(void) {
                              .nodes = 4000000};
 }
 
+static void fragments_have_lines_where_gpus_are_told_apart(void) {
+  struct hr_summary summary = {.makespan_s = 60,
+                               .submit_window_s = 30,
+                               .fragmentation = {.known = true,
+                                                 .submit_window = 0.123,
+                                                 .makespan = 0.1,
+                                                 .max = 0.5,
+                                                 .stranded = 0.0312,
+                                                 .largest_gang_mean = 412.25,
+                                                 .largest_gang_min = 3}};
+  prepare();
+  char *text = printed(&summary, false);
+  CU_ASSERT(widest(text) <= 80);
+  expect_within(text, "\n  fragments  12.3 % of GPUs over the submit window, 10.0 % over the makespan\n"
+                      "             50.0 % at most; 3.1 % stranded; largest gang 412.3 GPUs, at least 3\n  GPU hours ");
+  free(text);
+  summary.submit_window_s = 0;
+  text = printed(&summary, false);
+  expect_within(text, "\n  fragments  10.0 % of GPUs over the makespan\n             50.0 % at most;");
+  free(text);
+  summary.fragmentation.known = false;
+  text = printed(&summary, false);
+  CU_ASSERT_PTR_NULL(strstr(text, "fragments"));
+  free(text);
+}
+
 static void large_figures_keep_their_columns(void) {
   enum { TENANTS = 1200 };
   static struct hr_group tenants[TENANTS];
@@ -246,5 +272,6 @@ static void a_stream_that_fails_is_said(void) {
 }
 
 TEST_MAIN("report: table", TEST(the_table_says_it_all), TEST(colour_is_only_added),
-          TEST(nothing_is_wider_than_80_columns), TEST(large_figures_keep_their_columns), TEST(costs_have_a_block),
-          TEST(of_nothing_there_are_dashes), TEST(a_stream_that_fails_is_said))
+          TEST(nothing_is_wider_than_80_columns), TEST(fragments_have_lines_where_gpus_are_told_apart),
+          TEST(large_figures_keep_their_columns), TEST(costs_have_a_block), TEST(of_nothing_there_are_dashes),
+          TEST(a_stream_that_fails_is_said))

@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-#define HEADER "time_s,waiting,running,gpus_allocated,gpus_total\n"
+#define HEADER "time_s,waiting,running,gpus_allocated,gpus_total,fragmented_gpus,stranded_gpus,largest_gang\n"
 
 static struct hr_timeline *told(struct replayed *run, const char *path) {
   struct hr_timeline *timeline = NULL;
-  CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &run->trace, &timeline, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &run->trace, NULL, &timeline, NULL), HR_OK);
   struct hr_fold fold = hr_timeline_fold(timeline);
   replayed_tell(run, &fold, 1, NULL);
   return timeline;
@@ -35,11 +35,11 @@ static void a_row_for_each_change(void) {
   };
   struct replayed run;
   replayed_make(&run, jobs, 3, NEVER);
-  expect_file(&run, HEADER "0,0,1,4,8\n5,1,1,4,8\n10.5,0,2,8,8\n20,0,1,4,8\n100.5,0,0,0,8\n");
+  expect_file(&run, HEADER "0,0,1,4,8,,,\n5,1,1,4,8,,,\n10.5,0,2,8,8,,,\n20,0,1,4,8,,,\n100.5,0,0,0,8,,,\n");
   run.trace.origin_us = 1000000;
-  expect_file(&run, HEADER "1,0,1,4,8\n6,1,1,4,8\n11.5,0,2,8,8\n21,0,1,4,8\n101.5,0,0,0,8\n");
+  expect_file(&run, HEADER "1,0,1,4,8,,,\n6,1,1,4,8,,,\n11.5,0,2,8,8,,,\n21,0,1,4,8,,,\n101.5,0,0,0,8,,,\n");
   run.trace.dated = true;
-  expect_file(&run, HEADER "0,0,1,4,8\n5,1,1,4,8\n10.5,0,2,8,8\n20,0,1,4,8\n100.5,0,0,0,8\n");
+  expect_file(&run, HEADER "0,0,1,4,8,,,\n5,1,1,4,8,,,\n10.5,0,2,8,8,,,\n20,0,1,4,8,,,\n100.5,0,0,0,8,,,\n");
 }
 
 /* A job without work starts and ends at 3: two passes, no news. */
@@ -49,7 +49,7 @@ static void an_instant_has_one_row(void) {
                                              {.submit_s = 6, .work_s = 0, .start_s = 8, .gpus = 1}};
   struct replayed run;
   replayed_make(&run, jobs, 3, NEVER);
-  expect_file(&run, HEADER "0,0,1,4,8\n6,1,1,4,8\n8,0,1,4,8\n20,0,0,0,8\n");
+  expect_file(&run, HEADER "0,0,1,4,8,,,\n6,1,1,4,8,,,\n8,0,1,4,8,,,\n20,0,0,0,8,,,\n");
 }
 
 static void only_a_finished_timeline_appears(void) {
@@ -72,7 +72,8 @@ static void what_cannot_be_written_is_said(void) {
   struct hr_error error = {0};
   struct hr_timeline *timeline = NULL;
   replayed_make(&run, &job, 1, NEVER);
-  CU_ASSERT_NOT_EQUAL(hr_timeline_create(files_path("no-such-folder/t.csv"), &run.trace, &timeline, &error), HR_OK);
+  CU_ASSERT_NOT_EQUAL(hr_timeline_create(files_path("no-such-folder/t.csv"), &run.trace, NULL, &timeline, &error),
+                      HR_OK);
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "no-such-folder/t.csv"));
   timeline = told(&run, "/dev/full");
   CU_ASSERT_EQUAL(hr_timeline_finish(timeline, &error), HR_IO_ERROR);
