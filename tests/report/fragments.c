@@ -44,9 +44,9 @@ static void make_trace(uint32_t n_jobs) {
                                   .gpu_mem_mib = world.gpu_mem_mib};
 }
 
-/* Runs the world under the folds, the first of which is that of `usage`. */
-static enum hr_status run_world(const char *rule, int64_t horizon_us, const struct hr_fold *folds, uint32_t n_folds,
-                                const struct hr_usage *usage, struct hr_summary **summary) {
+/* Runs the world under the folds, the first of which is that of `usage`. What cannot fail ends the program. */
+static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const struct hr_fold *folds, uint32_t n_folds,
+                                    const struct hr_usage *usage) {
   struct hr_policy_choice choice = queue_choice("skip", rule);
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
@@ -57,14 +57,17 @@ static enum hr_status run_world(const char *rule, int64_t horizon_us, const stru
                                  .folds = folds,
                                  .n_folds = n_folds};
   struct hr_result *result;
+  struct hr_summary *summary;
   struct hr_error error = {0};
   enum hr_status status = hr_sim_run(&config, &result, &error);
-  if (status == HR_OK) {
-    status = hr_summarize(&world.trace, &world.cluster, result, usage, NULL, summary, &error);
-    hr_result_destroy(result);
+  if (status == HR_OK) status = hr_summarize(&world.trace, &world.cluster, result, usage, NULL, &summary, &error);
+  if (status != HR_OK) {
+    fprintf(stderr, "%s\n", error.text);
+    abort();
   }
-  if (status != HR_OK) printf("%s\n", error.text);
-  return status;
+  hr_result_destroy(result);
+  hr_policy_choice_finish(&choice);
+  return summary;
 }
 
 /* ---- By hand ---------------------------------------------------------------------------------------- */
@@ -108,11 +111,10 @@ static void a_run_by_hand(void) {
   make_world_by_hand();
   struct hr_usage *usage = hr_usage_create(&world.trace);
   struct hr_timeline *timeline;
-  struct hr_summary *summary;
   const char *path = files_path("timeline.csv");
   CU_ASSERT_EQUAL_FATAL(hr_timeline_create(path, &world.trace, usage, &timeline, NULL), HR_OK);
   const struct hr_fold folds[] = {hr_usage_fold(usage), hr_timeline_fold(timeline)};
-  CU_ASSERT_EQUAL_FATAL(run_world("best-fit", HR_NEVER_US, folds, 2, usage, &summary), HR_OK);
+  struct hr_summary *summary = run_world("best-fit", HR_NEVER_US, folds, 2, usage);
   const struct hr_fragmentation_figures *figures = &summary->fragmentation;
   CU_ASSERT(figures->known);
   expect(summary->makespan_s, 30);
@@ -139,9 +141,8 @@ static void whole_gpus_have_no_fragments(void) {
   make_world_by_hand();
   world.pools[0].sharing = HR_SHARING_WHOLE;
   struct hr_usage *usage = hr_usage_create(&world.trace);
-  struct hr_summary *summary;
   const struct hr_fold fold = hr_usage_fold(usage);
-  CU_ASSERT_EQUAL_FATAL(run_world("best-fit", HR_NEVER_US, &fold, 1, usage, &summary), HR_OK);
+  struct hr_summary *summary = run_world("best-fit", HR_NEVER_US, &fold, 1, usage);
   CU_ASSERT(!summary->fragmentation.known);
   CU_ASSERT_PTR_NULL(usage->fragments);
   hr_summary_destroy(summary);
@@ -364,13 +365,12 @@ static void every_instant_agrees_with_a_recount(void) {
     draw_pools();
     draw_jobs();
     struct hr_usage *usage = hr_usage_create(&world.trace);
-    struct hr_summary *summary;
     memset(&recount, 0, sizeof recount);
     recount.usage = usage;
     const struct hr_fold folds[] = {hr_usage_fold(usage), {.on_instant = watch}};
     const char *rule = rules[seed % (sizeof rules / sizeof *rules)];
-    CU_ASSERT_EQUAL_FATAL(run_world(rule, world.submit_us[JOBS - 1] + 5 * HR_SECOND_US, folds, 2, usage, &summary),
-                          HR_OK);
+    int64_t horizon_us = world.submit_us[JOBS - 1] + 5 * HR_SECOND_US;
+    struct hr_summary *summary = run_world(rule, horizon_us, folds, 2, usage);
     const struct hr_fragmentation_figures *figures = &summary->fragmentation;
     near(figures->makespan, recount.fragment_us / recount.total_us);
     near(figures->stranded, recount.stranded_us / recount.total_us);

@@ -93,6 +93,7 @@ static void following_fragments(void) {
   prepare();
   choice = queue_choice("skip", "best-fit");
   CU_ASSERT(starve(follow_fragments) > 30);
+  hr_policy_choice_finish(&choice);
 }
 
 static struct priced *priced;
