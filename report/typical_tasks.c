@@ -105,13 +105,6 @@ struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena, const
 
 /* ---- A node ----------------------------------------------------------------------------------------- */
 
-static uint32_t idle_milli(const struct hr_stock *stock, hr_node node) {
-  const uint16_t *left = hr_stock_gpus(stock, node);
-  uint32_t sum_milli = 0;
-  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++) sum_milli += left[gpu];
-  return sum_milli;
-}
-
 uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node) {
   const struct hr__needs *needs = &tasks->needs[stock->pool[node.id]];
   uint32_t n_fitting = 0, for_milli = 0;
@@ -126,7 +119,7 @@ uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct 
     if (stock->cpu_milli[node.id] >= task->cpu_milli && stock->mem_mib[node.id] >= task->mem_mib) return 0;
     any = true;
   }
-  return any ? idle_milli(stock, node) : 0;
+  return any ? stock->left_milli[node.id] : 0;
 }
 
 uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node) {
