@@ -70,11 +70,11 @@ void hr__seat_set(struct hr__engine *engine, hr_job job, struct hr__kept_seat se
 struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one) {
   struct hr__seat seat = engine->seat[job.id];
   if (seat.n_slices == 0) return (struct hr_placement){.pool = {seat.first}};
-  const struct hr_slice *slices = engine->store.slices + seat.first;
-  if (seat.n_slices == 1) {
+  const struct hr_slice *slices = one;
+  if (seat.n_slices == 1)
     *one = one_slice(engine, job, (hr_node){seat.first});
-    slices = one;
-  }
+  else
+    slices = engine->store.slices + seat.first;
   return (struct hr_placement){hr__cluster_pool_of(&engine->cluster, slices[0].node), seat.n_slices, slices};
 }
 
