@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define HR_POLICY_ABI 1u
+#define HR_POLICY_ABI 2u
 
 /* What happens to a job or to capacity. The order is the order in which things at one instant are applied: all that
    frees capacity or takes it away comes before all that asks for it; moves come last. The last column is the event's

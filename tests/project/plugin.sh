@@ -70,7 +70,7 @@ builds none
 refused 2 "it has no 'headroom_policy'" --policy ./none.so
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI + 1, .size = sizeof(struct hr_policy_ops)/' patience.c >abi.c
 builds abi
-refused 2 'it was built for interface 2; this is interface 1' --policy ./abi.so
+refused 2 'it was built for interface 3; this is interface 2' --policy ./abi.so
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI, .size = 4096/' patience.c >later.c
 builds later
 refused 2 'as of a later Headroom' --policy ./later.so
