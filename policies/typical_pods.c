@@ -9,6 +9,7 @@
 static struct hr_request pod_of(const struct hr_request *request) {
   struct hr_request pod = *request;
   pod.tasks = 1;
+  pod.dedicated = false;
   pod.gpu_mem_mib = 0;
   pod.mem_mib = 0;
   return pod;

@@ -11,6 +11,9 @@ enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_clu
   size_t n_nodes = (size_t)stock->n_nodes + 1, n_gpus = n_nodes * stock->most_gpus + 1;
   use->cpu_milli = calloc(n_nodes, sizeof *use->cpu_milli);
   use->mem_mib = calloc(n_nodes, sizeof *use->mem_mib);
+  use->tasks = calloc(n_nodes, sizeof *use->tasks);
+  use->alone = calloc(n_nodes, sizeof *use->alone);
+  if (!use->tasks || !use->alone) return HR_NO_MEMORY;
   use->gpu_milli = calloc(n_gpus, sizeof *use->gpu_milli);
   use->gpu_mem_mib = calloc(n_gpus, sizeof *use->gpu_mem_mib);
   return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
@@ -18,6 +21,8 @@ enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_clu
 
 void hr__stock_use_finish(struct hr__stock_use *use) {
   free(use->cpu_milli);
+  free(use->tasks);
+  free(use->alone);
   free(use->mem_mib);
   free(use->gpu_milli);
   free(use->gpu_mem_mib);
@@ -30,6 +35,8 @@ void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *clust
   const struct hr_request *request = &cluster->requests->request[cluster->requests->of_job[job.id]];
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     struct hr_slice slice = placement->slices[i];
+    use->tasks[slice.node.id]++;
+    use->alone[slice.node.id] += request->dedicated;
     use->cpu_milli[slice.node.id] += request->cpu_milli;
     use->mem_mib[slice.node.id] += request->mem_mib;
     for (uint32_t gpu = 0; gpu < stock->most_gpus; gpu++) {
@@ -66,6 +73,9 @@ static const char *check_node(const struct hr_stock *stock, const struct hr__sto
     return "the free CPU differs";
   if (spec->mem_mib_per_node && use->mem_mib[node] + stock->mem_mib[node] != spec->mem_mib_per_node)
     return "the free memory differs";
+  if (use->tasks[node] != stock->tasks[node]) return "the number of its tasks differs";
+  if (use->alone[node] && use->tasks[node] > 1) return "a task does not have the node to itself";
+  if ((use->alone[node] > 0) != stock->alone[node]) return "whether a task has it to itself differs";
   const char *sums = check_sums(stock, node);
   if (sums) return sums;
   for (uint32_t i = 0; i < spec->gpus_per_node; i++) {

@@ -8,6 +8,7 @@
 
 struct hr__stock_use {
   uint64_t *cpu_milli, *mem_mib;     /* by node */
+  uint32_t *tasks, *alone;           /* likewise; those that are to have it to themselves */
   uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the stock */
 };
 

@@ -35,7 +35,8 @@ static struct hr_request request_of(const struct hr_trace *trace, hr_job job, co
                                .tasks = tasks,
                                .gpus = gpus / tasks + (gpus % tasks != 0),
                                .cpu_milli = trace->cpu_milli ? trace->cpu_milli[i] : 0,
-                               .mem_mib = trace->mem_mib ? trace->mem_mib[i] : 0};
+                               .mem_mib = trace->mem_mib ? trace->mem_mib[i] : 0,
+                               .dedicated = trace->flags && trace->flags[i] & HR_JOB_DEDICATED};
   if (gpus == 0) return request;
   request.gpu_milli = trace->gpu_milli ? trace->gpu_milli[i] : HR_WHOLE_GPU_MILLI;
   request.gpu_mem_mib = trace->gpu_mem_mib ? at_most(trace->gpu_mem_mib[i], HR_NONE - 1) : 0;
@@ -53,9 +54,9 @@ struct table {
 };
 
 static uint64_t hash_of(const struct hr_request *request) {
-  const uint64_t parts[] = {(uint64_t)request->accept_class << 32 | request->tasks,
-                            (uint64_t)request->gpus << 32 | request->gpu_milli,
-                            (uint64_t)request->gpu_mem_mib << 32 | request->cpu_milli, request->mem_mib};
+  const uint64_t parts[] = {
+      (uint64_t)request->accept_class << 32 | request->tasks, (uint64_t)request->gpus << 32 | request->gpu_milli,
+      (uint64_t)request->gpu_mem_mib << 32 | request->cpu_milli, request->mem_mib, request->dedicated};
   uint64_t hash = 0;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     hash = (hash ^ parts[i]) * UINT64_C(0x9E3779B97F4A7C15);
@@ -67,7 +68,7 @@ static uint64_t hash_of(const struct hr_request *request) {
 static bool same(const struct hr_request *a, const struct hr_request *b) {
   return a->accept_class == b->accept_class && a->tasks == b->tasks && a->gpus == b->gpus &&
          a->gpu_milli == b->gpu_milli && a->gpu_mem_mib == b->gpu_mem_mib && a->cpu_milli == b->cpu_milli &&
-         a->mem_mib == b->mem_mib;
+         a->mem_mib == b->mem_mib && a->dedicated == b->dedicated;
 }
 
 /* The slot that holds the request, or the empty one where it belongs. */

@@ -27,6 +27,9 @@ static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *aren
   stock->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->slot_mem_mib);
   stock->most_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->most_tasks);
   stock->closed = hr_arena_alloc(arena, n_nodes + 1);
+  stock->alone = hr_arena_alloc(arena, n_nodes + 1);
+  stock->tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->tasks);
+  if (!stock->alone || !stock->tasks) return HR_NO_MEMORY;
   if (!stock->left_milli || !stock->widest_milli) return HR_NO_MEMORY;
   if (!stock->gpu_tasks || !stock->slot_milli || !stock->slot_mem_mib || !stock->most_tasks || !stock->closed)
     return HR_NO_MEMORY;
@@ -111,7 +114,8 @@ static bool has_as_many(uint64_t set, uint32_t count) {
 }
 
 bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  if (stock->closed[node.id]) return false;
+  if (stock->closed[node.id] || stock->alone[node.id]) return false;
+  if (request->dedicated && stock->tasks[node.id] > 0) return false;
   if (stock->cpu_milli[node.id] < request->cpu_milli || stock->mem_mib[node.id] < request->mem_mib) return false;
   if (request->gpus == 0) return true;
   if (stock->widest_milli[node.id] < hr_stock_milli(stock, request, node)) return false;
@@ -154,6 +158,8 @@ static void change(struct hr_stock *stock, const struct hr_request *request, hr_
                    uint32_t taken) {
   if (stock->cpu_milli[node.id] != HR_NONE) stock->cpu_milli[node.id] -= taken * request->cpu_milli;
   if (stock->mem_mib[node.id] != UINT64_MAX) stock->mem_mib[node.id] -= (uint64_t)(int32_t)taken * request->mem_mib;
+  stock->tasks[node.id] += taken;
+  stock->alone[node.id] = request->dedicated && taken == 1;
   size_t first = (size_t)node.id * stock->most_gpus;
   uint32_t milli = hr_stock_milli(stock, request, node);
   for (; gpus; gpus &= gpus - 1) {
@@ -191,6 +197,7 @@ static uint64_t most_on_gpus(const struct hr_pool_spec *spec, const struct hr_re
 
 uint32_t hr_pool_most_tasks(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint64_t most = HR_NONE;
+  if (request->dedicated) most = 1;
   if (request->gpus > 0) most = least(most, most_on_gpus(spec, request));
   if (spec->cpu_milli_per_node && request->cpu_milli) most = least(most, spec->cpu_milli_per_node / request->cpu_milli);
   if (spec->mem_mib_per_node && request->mem_mib) most = least(most, spec->mem_mib_per_node / request->mem_mib);

@@ -28,6 +28,7 @@ struct hr_request {
   uint32_t gpu_mem_mib; /* likewise; 0: none is accounted */
   uint32_t cpu_milli;
   uint64_t mem_mib;
+  bool dedicated; /* each task has its node to itself */
 };
 
 /* Of all its tasks, as asked for. */
@@ -71,6 +72,8 @@ struct hr_stock {
   uint16_t *slot_milli;        /* [n_nodes]: what a task takes of each GPU, whatever it asks for; 0: what it asks for */
   uint32_t *slot_mem_mib;      /* [n_nodes]: the most memory of a GPU that a task may have; HR_NONE: any */
   uint16_t *most_tasks;        /* [n_nodes], on one GPU */
+  uint32_t *tasks;             /* [n_nodes], that are there */
+  uint8_t *alone;              /* [n_nodes]: its task has the node to itself */
   uint8_t *closed;             /* [n_nodes]: nothing more fits, whatever is free */
 };
 

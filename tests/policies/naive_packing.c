@@ -22,8 +22,10 @@ static bool gpu_fits(const struct naive_node *node, const struct hr_request *req
 }
 
 static bool fits(const struct naive *naive, const struct naive_node *node, const struct hr_request *request) {
-  int count = 0;
+  int count = 0, tasks = node->shares + node->no_gpu;
   if (!accepts(naive, node, request)) return false;
+  for (int i = 0; i <= NAIVE_MOST_GPUS; i++) tasks += node->whole[i];
+  if (node->alone || (request->dedicated && tasks > 0)) return false;
   if (node->cpu >= 0 && node->cpu < (long)request->cpu_milli) return false;
   if (node->mem >= 0 && node->mem < (long)request->mem_mib) return false;
   for (int gpu = 0; gpu < node->n_gpus; gpu++) count += gpu_fits(node, request, gpu);
@@ -37,6 +39,7 @@ static int left_on(const struct naive_node *node) {
 }
 
 void naive_change(struct naive_node *node, const struct hr_request *request, uint64_t gpus, int by) {
+  if (request->dedicated) node->alone += by;
   if (node->cpu >= 0) node->cpu -= by * (long)request->cpu_milli;
   if (node->mem >= 0) node->mem -= by * (long)request->mem_mib;
   for (int gpu = 0; gpu < node->n_gpus; gpu++) {

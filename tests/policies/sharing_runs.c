@@ -23,6 +23,7 @@ static struct {
   int64_t submit_us[JOBS], work_us[JOBS];
   uint32_t gpus[JOBS], tasks[JOBS], cpu_milli[JOBS];
   uint16_t gpu_milli[JOBS];
+  uint8_t flags[JOBS];
   uint64_t mem_mib[JOBS], gpu_mem_mib[JOBS];
   struct hr_trace trace;
   struct hr_pool_spec pools[POOLS];
@@ -59,6 +60,7 @@ static void draw_jobs(void) {
     world.tasks[i] = 1 + draw(4) / 3;
     world.gpus[i] = world.tasks[i] * (draw(8) ? 1 + draw(2) : 0);
     world.gpu_milli[i] = (uint16_t)(draw(2) ? 1000 : 50 * (1 + draw(19)));
+    world.flags[i] = draw(8) ? 0 : HR_JOB_DEDICATED;
     world.cpu_milli[i] = draw(2) * draw(8000);
     world.mem_mib[i] = draw(2) * draw(8000);
     world.gpu_mem_mib[i] = draw(2) * draw(16384);
@@ -72,6 +74,7 @@ static void draw_jobs(void) {
                                   .gpu_milli = world.gpu_milli,
                                   .cpu_milli = world.cpu_milli,
                                   .mem_mib = world.mem_mib,
+                                  .flags = world.flags,
                                   .gpu_mem_mib = world.gpu_mem_mib};
 }
 
@@ -121,7 +124,8 @@ static struct hr_request request_of(uint32_t job, uint32_t accept_class) {
                              .gpu_milli = has_gpus ? world.gpu_milli[job] : 0,
                              .gpu_mem_mib = has_gpus ? (uint32_t)world.gpu_mem_mib[job] : 0,
                              .cpu_milli = world.cpu_milli[job],
-                             .mem_mib = world.mem_mib[job]};
+                             .mem_mib = world.mem_mib[job],
+                             .dedicated = world.flags[job] != 0};
 }
 
 static void begin_naive(struct hr_arena *arena) {

@@ -233,6 +233,7 @@ struct random_trace {
   int64_t submit_us[MANY], work_us[MANY];
   uint32_t gpus[MANY], tasks[MANY], cpu_milli[MANY];
   uint16_t gpu_milli[MANY];
+  uint8_t flags[MANY];
   uint64_t mem_mib[MANY], gpu_mem_mib[MANY];
 };
 
@@ -244,6 +245,7 @@ static void draw_trace(struct chance *chance, struct random_trace *jobs) {
     jobs->gpus[i] = jobs->tasks[i] * below(chance, 4);
     jobs->gpu_milli[i] = (uint16_t)(below(chance, 2) ? 1000 : 1 + below(chance, 1000));
     jobs->cpu_milli[i] = below(chance, 2) * below(chance, 5000);
+    jobs->flags[i] = below(chance, 8) ? 0 : HR_JOB_DEDICATED;
     jobs->mem_mib[i] = below(chance, 2) * below(chance, 5000);
     jobs->gpu_mem_mib[i] = below(chance, 2) * below(chance, 12000);
   }
@@ -260,6 +262,7 @@ static void what_is_free_is_what_jobs_leave(void) {
                                    .submit_us = jobs.submit_us,
                                    .work_us = jobs.work_us,
                                    .gpus = jobs.gpus,
+                                   .flags = jobs.flags,
                                    .tasks = jobs.tasks,
                                    .gpu_milli = jobs.gpu_milli,
                                    .cpu_milli = jobs.cpu_milli,
