@@ -156,7 +156,7 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   hr__pool_source_finish(draft.source);
   free(draft.pool.market.prices);
   free(draft.pool.market.spot.levels);
-  free(draft.pool.interference);
+  hr_pool_sharing_finish(&draft.pool);
   return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static enum hr_sharing sharing_of(const cJSON *entry) {
 #define WORD(name, text) text,
@@ -21,8 +22,10 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry
     return hr__build_fail_at(builder, entry, "replicas", "only GPUs shared by 'mps' or 'time-slice' have replicas");
   if (hr__has(entry, "clients") && sharing != HR_SHARING_MPS)
     return hr__build_fail_at(builder, entry, "clients", "only GPUs shared by 'mps' have clients");
-  if (hr__has(entry, "interference") && sharing == HR_SHARING_WHOLE)
-    return hr__build_fail_at(builder, entry, "interference", "jobs do not meet on GPUs that are not shared");
+  static const char *const meetings[] = {"interference", "interference_pairs"};
+  for (size_t i = 0; i < sizeof meetings / sizeof *meetings && sharing == HR_SHARING_WHOLE; i++)
+    if (hr__has(entry, meetings[i]))
+      return hr__build_fail_at(builder, entry, meetings[i], "jobs do not meet on GPUs that are not shared");
   if (sharing == HR_SHARING_TIME_SLICE && !hr__has(entry, "replicas"))
     return hr__build_fail_at(builder, entry, "sharing", "'time-slice' wants 'replicas', the jobs that take turns");
   return HR_OK;
@@ -45,6 +48,26 @@ static enum hr_status build_interference(struct hr__builder *builder, struct hr_
   return HR_OK;
 }
 
+static enum hr_status build_pairs(struct hr__builder *builder, struct hr__draft *draft) {
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(draft->entry, "interference_pairs");
+  if (!list) return HR_OK;
+  struct hr_pool_spec *pool = &draft->pool;
+  pool->pairs = calloc((size_t)cJSON_GetArraySize(list), sizeof *pool->pairs);
+  if (!pool->pairs) return hr__build_no_memory(builder);
+  for (const cJSON *entry = list->child; entry; entry = entry->next) {
+    struct hr_pair_speed *pair = &pool->pairs[pool->n_pairs++];
+    pair->model = strdup(hr__text_of(entry, "model", ""));
+    pair->with = strdup(hr__text_of(entry, "with", ""));
+    pair->speed_ppm = (uint32_t)lround(hr__number_of(entry, "speed", 0) * 1e6);
+    if (!pair->model || !pair->with) return hr__build_no_memory(builder);
+    for (const struct hr_pair_speed *before = pool->pairs; before < pair; before++)
+      if (strcmp(before->model, pair->model) == 0 && strcmp(before->with, pair->with) == 0)
+        return hr__build_fail_at(builder, draft->entry, "interference_pairs", "'%.60s' with '%.60s' stands twice",
+                                 pair->model, pair->with);
+  }
+  return HR_OK;
+}
+
 enum hr_status hr__check_sharing(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   bool shares = false;
@@ -63,5 +86,6 @@ enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *
   pool->replicas = (uint32_t)hr__number_of(draft->entry, "replicas", 0);
   pool->clients = (uint32_t)hr__number_of(draft->entry, "clients", 0);
   enum hr_status status = check_keys(builder, draft->entry, pool->sharing);
-  return status == HR_OK ? build_interference(builder, draft) : status;
+  if (status == HR_OK) status = build_interference(builder, draft);
+  return status == HR_OK ? build_pairs(builder, draft) : status;
 }

@@ -486,6 +486,15 @@ enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr
   return HR_OK;
 }
 
+void hr_pool_sharing_finish(struct hr_pool_spec *pool) {
+  for (uint32_t i = 0; i < pool->n_pairs; i++) {
+    free(pool->pairs[i].model);
+    free(pool->pairs[i].with);
+  }
+  free(pool->pairs);
+  free(pool->interference);
+}
+
 void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     free(spec->pools[i].name);
@@ -493,7 +502,7 @@ void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
     free(spec->pools[i].region);
     free(spec->pools[i].market.prices);
     free(spec->pools[i].market.spot.levels);
-    free(spec->pools[i].interference);
+    hr_pool_sharing_finish(&spec->pools[i]);
   }
   free(spec->pools);
   free(spec->node_order);

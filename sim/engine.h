@@ -83,6 +83,15 @@ struct hr__attempt {
 /* Checkpoints that are being written to the storage of a pool. */
 struct hr__storage;
 
+/* How fast pairs of models are on one GPU, in order of (model, with). */
+struct hr__pair_table {
+  struct hr__pair_speed {
+    uint64_t models; /* << 32, and the other's, as the trace numbers them */
+    uint32_t speed_ppm;
+  } * of;
+  uint32_t count;
+};
+
 /* The moving part of a pool whose nodes come and go. */
 struct hr__market;
 
@@ -131,7 +140,8 @@ struct hr__engine {
   struct hr_pool_fate *pool_fate; /* by pool */
   struct hr__residents residents;
 
-  bool interferes; /* jobs slow down others that they share GPUs with */
+  bool interferes;              /* jobs slow down others that they share GPUs with */
+  struct hr__pair_table *pairs; /* by pool: what is known of pairs of models */
 
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   int64_t last_us;    /* the last instant at which something happened */

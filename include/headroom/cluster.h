@@ -34,6 +34,12 @@ struct hr_interference_step {
   uint32_t speed_ppm;   /* of each, against being alone; above 0 */
 };
 
+/* How fast a job of one model is beside one of another, when these two alone are on a GPU. */
+struct hr_pair_speed {
+  char *model, *with;
+  uint32_t speed_ppm; /* of `model`; above 0 */
+};
+
 struct hr_pool_spec {
   char *name;
   char *gpu;    /* GPU type, e.g. "A100-80"; what a job's acceptable types are compared with */
@@ -50,6 +56,8 @@ struct hr_pool_spec {
   uint32_t clients;                          /* of a GPU under MPS, at most; 0: HR_MPS_CLIENTS */
   struct hr_interference_step *interference; /* rising; beyond the last one, the last one's. From malloc */
   uint32_t n_interference;                   /* 0: jobs do not slow each other down */
+  struct hr_pair_speed *pairs; /* go before all else where they are known. From malloc, with their texts */
+  uint32_t n_pairs;
 };
 
 struct hr_cluster_spec {
@@ -67,10 +75,12 @@ struct hr_cluster_spec {
 #define HR_MAX_GPUS UINT32_C(4000000)
 #define HR_MAX_POOLS 1024u
 
-/* Appends a pool; strings are copied; prices and levels of its market and its interference, from malloc, are taken
-   over on success. */
+/* Appends a pool; strings are copied; prices and levels of its market, its interference and its pairs, from
+   malloc, are taken over on success. */
 HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr_pool_spec *pool,
                                           struct hr_error *error);
+/* Frees its interference and its pairs. */
+HR_API void hr_pool_sharing_finish(struct hr_pool_spec *pool);
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
 HR_API uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec);
 

@@ -366,6 +366,15 @@ case_sharing() {
   sharing_scenario '"sharing": "mps", "interference": [ { "up_to": 1, "speed": 0.5 }, { "up_to": 1, "speed": 0.4 } ]' >s.json
   try 2 run s.json --trace t.csv
   says stderr "'up_to' rises"
+  sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "y", "speed": 0.5 } ]' >s.json
+  printf 'job_id,submit_s,duration_s,gpus,gpu_milli,model\na,0,100,1,400,x\nb,0,100,1,400,y\n' >t.csv
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv --quiet
+  matches jobs.csv '^a,0,0,150,' # half as fast while b is there
+  matches jobs.csv '^b,0,0,100,'
+  sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "y", "speed": 0.5 },
+    { "model": "x", "with": "y", "speed": 1 } ]' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "'x' with 'y' stands twice"
   sharing_scenario '"sharing": "turns"' >s.json
   try 2 run s.json --trace t.csv
   says stderr "time-slice"

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { JOBS = 40, NODES = 3, GPUS = 2, CASES = 100, STEPS = 3, MOST_TASKS = 2 };
+enum { MODELS = 2, PAIRS = 3, JOBS = 40, NODES = 3, GPUS = 2, CASES = 100, STEPS = 3, MOST_TASKS = 2 };
 
 struct stay {
   int64_t start_us, end_us;
@@ -23,7 +23,8 @@ static struct {
   uint16_t gpu_milli[JOBS];
   struct hr_trace trace;
   struct hr_interference_step steps[STEPS];
-  uint32_t speed_ppm[2]; /* of models, by themselves */
+  uint32_t speed_ppm[2];             /* of models, by themselves */
+  struct hr_pair_speed pairs[PAIRS]; /* of the first two models, but for the second beside itself */
   struct stay stay[JOBS];
 } world;
 
@@ -34,17 +35,20 @@ static uint32_t draw(uint32_t below) {
 }
 
 static void draw_world(void) {
-  static const char *const models[] = {"a"};
+  static const char *const models[] = {"a", "b"};
+  static char names[MODELS][2] = {"a", "b"};
   for (uint32_t i = 0; i < JOBS; i++) {
     world.submit_us[i] = (i ? world.submit_us[i - 1] : 0) + draw(200);
     world.work_us[i] = draw(20) ? 1 + draw(1000) : 0;
     world.tasks[i] = 1 + draw(4) / 3;
     world.gpus[i] = world.tasks[i] * (1 + draw(2));
     world.gpu_milli[i] = (uint16_t)(draw(4) ? 100 * (1 + draw(6)) : 1000);
-    world.model[i] = draw(2) ? 0 : HR_NONE;
+    world.model[i] = draw(3) ? draw(MODELS) : HR_NONE;
   }
   for (uint32_t i = 0; i < STEPS; i++)
     world.steps[i] = (struct hr_interference_step){300 * (i + 1), 1000000 - (i + 1) * (1 + draw(300000))};
+  for (uint32_t i = 0; i < PAIRS; i++)
+    world.pairs[i] = (struct hr_pair_speed){names[i / 2], names[i % 2], 300000 + draw(700000)};
   world.speed_ppm[0] = 1 + draw(3000000);
   world.speed_ppm[1] = 1000000;
   world.trace = (struct hr_trace){.source = "test",
@@ -55,7 +59,7 @@ static void draw_world(void) {
                                   .tasks = world.tasks,
                                   .model = world.model,
                                   .gpu_milli = world.gpu_milli,
-                                  .models = {1, models}};
+                                  .models = {MODELS, models}};
 }
 
 static void remember(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -77,7 +81,9 @@ static void run(void) {
                               .gpus_per_node = GPUS,
                               .sharing = HR_SHARING_FRACTION,
                               .interference = world.steps,
-                              .n_interference = STEPS};
+                              .n_interference = STEPS,
+                              .pairs = world.pairs,
+                              .n_pairs = PAIRS};
   const struct hr_cluster_spec cluster = {&pool, 1};
   struct hr_speed_row row = {model, 1};
   const struct hr_speeds speeds = {.rows = &row, .n_rows = 1, .n_pools = 1, .ppm = world.speed_ppm};
@@ -108,15 +114,24 @@ static bool is_there(const struct stay *stay, const bool *ended, uint32_t job, i
   return stay->start_us <= now_us && !ended[job];
 }
 
-static uint64_t speed_on(uint32_t node, uint32_t gpu, const bool *ended, int64_t now_us) {
-  uint32_t tasks = 0, milli = 0;
+/* 0: it is not known. */
+static uint32_t pair_ppm(uint32_t job, uint32_t other) {
+  for (uint32_t i = 0; i < PAIRS; i++)
+    if (world.model[job] == i / 2 && world.model[other] == i % 2) return world.pairs[i].speed_ppm;
+  return 0;
+}
+
+static uint64_t speed_on(uint32_t self, uint32_t node, uint32_t gpu, const bool *ended, int64_t now_us) {
+  uint32_t tasks = 0, milli = 0, other = self;
   for (uint32_t job = 0; job < JOBS; job++)
     for (uint32_t i = 0; i < world.stay[job].n_slices && is_there(&world.stay[job], ended, job, now_us); i++)
       if (world.stay[job].slices[i].node.id == node && world.stay[job].slices[i].gpus >> gpu & 1) {
         tasks++;
+        if (job != self) other = job;
         milli += world.gpu_milli[job];
       }
   if (tasks < 2) return 1000000;
+  if (tasks == 2 && other != self && pair_ppm(self, other)) return pair_ppm(self, other);
   for (uint32_t i = 0; i < STEPS; i++)
     if (milli <= world.steps[i].up_to_milli) return world.steps[i].speed_ppm;
   return world.steps[STEPS - 1].speed_ppm;
@@ -127,7 +142,7 @@ static uint64_t speed_of(uint32_t job, const bool *ended, int64_t now_us) {
   for (uint32_t i = 0; i < world.stay[job].n_slices; i++)
     for (uint32_t gpu = 0; gpu < GPUS; gpu++) {
       if (!(world.stay[job].slices[i].gpus >> gpu & 1)) continue;
-      uint64_t speed = speed_on(world.stay[job].slices[i].node.id, gpu, ended, now_us);
+      uint64_t speed = speed_on(job, world.stay[job].slices[i].node.id, gpu, ended, now_us);
       if (speed < least) least = speed;
     }
   uint64_t both = alone * least / 1000000;
