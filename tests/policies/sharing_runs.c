@@ -109,6 +109,7 @@ static void run_engine(const char *backfill, const char *rule) {
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
   CU_ASSERT_EQUAL(result->n_completed, JOBS);
   hr_result_destroy(result);
+  hr_policy_choice_finish(&choice);
 }
 
 /* ---- The naive one ---------------------------------------------------------------------------------- */

@@ -106,6 +106,7 @@ static void run(void) {
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
   CU_ASSERT_EQUAL_FATAL(result->n_completed, JOBS);
   hr_result_destroy(result);
+  hr_policy_choice_finish(&choice);
 }
 
 /* ---- The slow clock --------------------------------------------------------------------------------- */
