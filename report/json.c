@@ -26,6 +26,7 @@ static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_summ
     hr__json_text(json, pool, "gpu", spec->pools[i].gpu);
     hr__json_count(json, pool, "nodes", spec->pools[i].nodes);
     hr__json_count(json, pool, "gpus_per_node", spec->pools[i].gpus_per_node);
+    hr__json_text(json, pool, "sharing", hr_sharing_name(spec->pools[i].sharing));
   }
 }
 

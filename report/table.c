@@ -49,6 +49,7 @@ static void put_cluster(struct hr__console *table, const struct hr_summary *summ
     char count[HR__NUMBER_BYTES];
     fprintf(pools, "%s%s x %" PRIu32 " %s", i ? ", " : "", hr__count_text(pool->nodes, count), pool->gpus_per_node,
             pool->gpu ? pool->gpu : "GPUs");
+    if (pool->sharing != HR_SHARING_WHOLE) fprintf(pools, " (%s)", hr_sharing_name(pool->sharing));
   }
   uint32_t more = cluster->n_pools > MOST_POOLS ? cluster->n_pools - MOST_POOLS : 0;
   if (more) fprintf(pools, " and %" PRIu32 " more pool%s", more, more == 1 ? "" : "s");

@@ -60,8 +60,10 @@ static void a_key_stands_on_each_line(void) {
   expect_within(
       text,
       "\n  \"scenario\": \"demo\",\n  \"trace\": {\n    \"file\": \"made.csv\",\n    \"format\": \"memory\"\n  },\n");
-  expect_within(text, "\n    \"pools\": [\n      {\n        \"name\": \"main\",\n        \"gpu\": \"A100-80\",\n"
-                      "        \"nodes\": 2,\n        \"gpus_per_node\": 4\n      }\n    ]\n  },\n");
+  expect_within(
+      text,
+      "\n    \"pools\": [\n      {\n        \"name\": \"main\",\n        \"gpu\": \"A100-80\",\n"
+      "        \"nodes\": 2,\n        \"gpus_per_node\": 4,\n        \"sharing\": \"whole\"\n      }\n    ]\n  },\n");
   expect_within(text, "\n  \"policy\": {\n    \"name\": \"made\",\n    \"order\": \"sjf\",\n    \"depth\": -3,\n"
                       "    \"share\": 0.5,\n    \"eager\": true\n  },\n  \"seed\": 1,\n");
   expect_within(text,
