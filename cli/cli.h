@@ -20,6 +20,8 @@ struct verb {
 
 extern const struct verb verb_run, verb_compare, verb_fill, verb_validate, verb_list, verb_trace;
 
+/* So many threads, or, 0 being asked for, as many as there are processors. */
+uint32_t count_threads(uint64_t asked);
 /* Seconds of a clock that only goes forward. */
 double clock_s(void);
 /* The most memory that the process held. */

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DEFAULT_REPLICATIONS = 10 };
 
@@ -94,10 +93,6 @@ struct compare {
   struct hr_comparison *comparison;
   struct hr_perf perf;
 };
-
-static bool is_stdout(const char *path) {
-  return path && strcmp(path, "-") == 0;
-}
 
 /* ---- The list of policies --------------------------------------------------------------------------- */
 
@@ -187,12 +182,6 @@ static enum hr_status load_items(struct compare *compare, struct hr_error *error
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
 
-static uint32_t count_threads(const struct compare_args *args) {
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  if (args->threads) return (uint32_t)args->threads;
-  return processors < 1 ? 1 : processors > HR_MAX_THREADS ? HR_MAX_THREADS : (uint32_t)processors;
-}
-
 /* Where nothing is random, more than one replication is only asked for by who gives a number. */
 static uint32_t count_replications(const struct compare *compare, const struct hr_compare_config *config) {
   if (compare->args->replications) return (uint32_t)compare->args->replications;
@@ -207,7 +196,7 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
                                      .trace = compare->input.trace,
                                      .contenders = compare->contenders,
                                      .n_contenders = compare->n_items,
-                                     .n_threads = count_threads(compare->args),
+                                     .n_threads = count_threads(compare->args->threads),
                                      .progress = progress_bar_start(&bar, !compare->args->quiet)};
   config.n_replications = count_replications(compare, &config);
   double begin_s = clock_s();

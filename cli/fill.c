@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DEFAULT_SEEDS = 10 };
 static const double default_to = 1.3;
@@ -92,10 +91,6 @@ struct fill {
   struct hr_perf perf;
 };
 
-static bool is_stdout(const char *path) {
-  return path && strcmp(path, "-") == 0;
-}
-
 /* ---- The list of rules ------------------------------------------------------------------------------ */
 
 static enum hr_status add_rule(struct fill *fill, const char *name, struct hr_error *error) {
@@ -131,12 +126,6 @@ static enum hr_status split_rules(struct fill *fill, struct hr_error *error) {
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
 
-static uint32_t count_threads(const struct fill_args *args) {
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  if (args->threads) return (uint32_t)args->threads;
-  return processors < 1 ? 1 : processors > HR_MAX_THREADS ? HR_MAX_THREADS : (uint32_t)processors;
-}
-
 static enum hr_status run_fill(struct fill *fill, struct hr_error *error) {
   struct progress_bar bar;
   struct hr_fill_config config = {.scenario = fill->input.scenario,
@@ -145,7 +134,7 @@ static enum hr_status run_fill(struct fill *fill, struct hr_error *error) {
                                   .n_rules = fill->n_rules,
                                   .n_seeds = fill->args->seeds ? (uint32_t)fill->args->seeds : DEFAULT_SEEDS,
                                   .to = fill->args->to > 0 ? fill->args->to : default_to,
-                                  .n_threads = count_threads(fill->args),
+                                  .n_threads = count_threads(fill->args->threads),
                                   .progress = progress_bar_start(&bar, !fill->args->quiet)};
   double begin_s = clock_s();
   enum hr_status status = hr_fill(&config, &fill->result, error);

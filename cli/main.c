@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/signals.h"
+#include "headroom/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +26,12 @@ static const struct verb verb_help = {.name = "help",
 static const struct verb *const verbs[] = {&verb_run,  &verb_compare, &verb_fill, &verb_validate,
                                            &verb_list, &verb_trace,   &verb_help};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+uint32_t count_threads(uint64_t asked) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  if (asked) return (uint32_t)asked;
+  return processors < 1 ? 1 : processors > HR_MAX_THREADS ? HR_MAX_THREADS : (uint32_t)processors;
+}
 
 double clock_s(void) {
   struct timespec now;

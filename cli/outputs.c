@@ -10,6 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+bool is_stdout(const char *path) {
+  return path && strcmp(path, "-") == 0;
+}
+
 static enum hr_status cannot_write(const char *option, const char *path, const char *why, struct hr_error *error) {
   return hr_fail(error, HR_BAD_INPUT, "--%s %s: cannot be written: %s", option, path, why);
 }
@@ -36,7 +40,7 @@ static enum hr_status check_folder(const char *option, const char *path, struct 
 
 static enum hr_status check_path(const char *option, const char *path, struct hr_error *error) {
   struct stat info;
-  if (strcmp(path, "-") == 0) return HR_OK;
+  if (is_stdout(path)) return HR_OK;
   if (!path[0]) return cannot_write(option, "''", "a file name is wanted", error);
   if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) return check_folder(option, path, error);
   if (S_ISDIR(info.st_mode)) return cannot_write(option, path, "it is a directory", error);
@@ -52,7 +56,7 @@ static bool is_same_file(const char *a, const char *b) {
 static enum hr_status check_clash(const struct output *a, const struct output *b, struct hr_error *error) {
   if (!a->path || (strcmp(a->path, b->path) != 0 && !is_same_file(a->path, b->path))) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "--%s and --%s both write to %s; two files are wanted", a->option, b->option,
-                 strcmp(b->path, "-") == 0 ? "standard output" : b->path);
+                 is_stdout(b->path) ? "standard output" : b->path);
 }
 
 enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,

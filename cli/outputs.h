@@ -9,6 +9,8 @@ struct output {
   const char *option, *path;
 };
 
+bool is_stdout(const char *path);
+
 /* Whether each output can be written, no two are the same, and none is one of the inputs: told before a long run, not
    after it. */
 enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,

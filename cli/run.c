@@ -7,7 +7,6 @@
 #include "cli/progress.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 struct run_args {
   struct input_args input;
@@ -72,10 +71,6 @@ struct run {
   struct hr_notes notes; /* on what came of it */
   struct hr_perf perf;
 };
-
-static bool is_stdout(const char *path) {
-  return path && strcmp(path, "-") == 0;
-}
 
 static bool wants_table(const struct run_args *args) {
   return !args->quiet && !is_stdout(args->json) && !is_stdout(args->jobs) && !is_stdout(args->timeline) &&

@@ -7,7 +7,7 @@
 
 #include "report/fragments.h"
 
-#include "headroom/packing.h"
+#include "headroom/fragmentation.h"
 #include "report/typical_tasks.h"
 #include "sim/arena.h"
 

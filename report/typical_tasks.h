@@ -7,7 +7,8 @@
  * whether any fits a node of a pool, and the one that gangs are measured in. Memory of GPUs has no say, as in F.
  */
 
-#include "headroom/packing.h"
+#include "headroom/fragmentation.h"
+#include "headroom/policy.h"
 
 /* Those are left out that ask for no less of anything than another one does: where one of them fits, that one does. */
 struct hr__needs {

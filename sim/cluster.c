@@ -14,8 +14,6 @@
 
 #include "sim/supply.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 enum { MILLI = 1000 };
 
@@ -130,7 +128,7 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
   return status == HR_OK ? tell_gpus_apart(cluster, arena, spec) : status;
 }
 
-/* ---- Taking and giving ------------------------------------------------------------------------------ */
+/* ---- Asking, for policies --------------------------------------------------------------------------- */
 
 hr_pool hr__cluster_pool_of(const struct hr_cluster *cluster, hr_node node) {
   uint32_t low = 0, high = cluster->n_pools - 1;
@@ -143,192 +141,6 @@ hr_pool hr__cluster_pool_of(const struct hr_cluster *cluster, hr_node node) {
   }
   return (hr_pool){low};
 }
-
-static bool is_up(const struct hr_cluster *cluster, hr_node node) {
-  return !cluster->nodes || cluster->nodes[node.id].state == HR_NODE_UP;
-}
-
-static uint32_t whole_gpus_free(const struct hr_cluster *cluster, hr_node node) {
-  return cluster->stock ? hr_stock_idle_gpus(cluster->stock, node) : cluster->node_free_milli[node.id] / MILLI;
-}
-
-static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_node node, uint32_t free_milli) {
-  cluster->node_free_milli[node.id] = free_milli;
-  if (!is_up(cluster, node)) return;
-  hr_free_index_set(pool->index, node.id - pool->first_node.id, whole_gpus_free(cluster, node));
-}
-
-/* `request` is NULL where GPUs are not told apart. */
-static void give_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
-                        const struct hr_slice *slices, uint32_t n_slices) {
-  for (uint32_t i = 0; i < n_slices; i++) {
-    if (request) hr_stock_give(cluster->stock, request, slices[i].node, slices[i].gpus);
-    change_node(cluster, pool, slices[i].node, cluster->node_free_milli[slices[i].node.id] + slices[i].gpu_milli);
-  }
-}
-
-/* A task sits on GPUs of one node that have room for it. */
-static const char *refuse_task(const struct hr_cluster *cluster, const struct hr_request *request,
-                               struct hr_slice slice) {
-  const struct hr_stock *stock = cluster->stock;
-  uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice.gpus);
-  if (n_gpus != request->gpus) return "a slice does not have as many GPUs as a task asks for";
-  if (slice.gpu_milli != n_gpus * hr_stock_milli(stock, request, slice.node))
-    return "a slice does not have as much of its GPUs as a task asks for";
-  if (n_gpus > 0 && slice.gpus & ~hr_stock_fitting_gpus(stock, request, slice.node)) return "a GPU has too little free";
-  return hr_stock_fits(stock, request, slice.node) ? NULL : "a node has too little CPU or memory free";
-}
-
-static const char *take_slice(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
-                              struct hr_slice slice) {
-  if (slice.node.id - pool->first_node.id >= pool->spec->nodes) return "a node is not of the placement's pool";
-  if (slice.gpu_milli == 0 && !(request && request->gpus == 0)) return "a slice is empty";
-  if (!is_up(cluster, slice.node)) return "a node is not up, or has notice";
-  const char *refusal = request ? refuse_task(cluster, request, slice) : NULL;
-  if (refusal) return refusal;
-  uint32_t free_milli = cluster->node_free_milli[slice.node.id];
-  if (slice.gpu_milli > free_milli) return "a node has too few GPUs free";
-  if (request) hr_stock_take(cluster->stock, request, slice.node, slice.gpus);
-  change_node(cluster, pool, slice.node, free_milli - slice.gpu_milli);
-  return NULL;
-}
-
-/* All slices or none. */
-static const char *take_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
-                               const struct hr_placement *placement) {
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    const char *refusal = take_slice(cluster, pool, request, placement->slices[i]);
-    if (!refusal) continue;
-    give_slices(cluster, pool, request, placement->slices, i);
-    return refusal;
-  }
-  return NULL;
-}
-
-/* What the job asks for of each node; NULL where GPUs are not told apart. */
-static const struct hr_request *request_of(const struct hr_cluster *cluster, hr_job job) {
-  return cluster->stock ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
-}
-
-static uint64_t asked_milli(const struct hr_cluster *cluster, hr_job job) {
-  return (uint64_t)cluster->trace->gpus[job.id] * MILLI;
-}
-
-static bool asks_for_a_node(const struct hr_cluster *cluster, hr_job job, const struct hr_request *request) {
-  return request ? hr_request_needs_node(request) : cluster->trace->gpus[job.id] > 0;
-}
-
-/* Before anything is taken. */
-static const char *refuse_placement(const struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
-                                    const struct hr_request *request) {
-  if (placement->pool.id >= cluster->n_pools) return "there is no such pool";
-  if (!hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), placement->pool))
-    return "the job does not accept the pool";
-  const struct hr__pool *pool = &cluster->pools[placement->pool.id];
-  uint64_t gpu_milli = request ? hr_placement_milli(placement, cluster->trace, job) : asked_milli(cluster, job);
-  if (pool->free_milli < gpu_milli) return "the pool has too few GPUs free";
-  if (request) return placement->n_slices == request->tasks ? NULL : "a job has a slice for each of its tasks";
-  bool is_counted = pool->comes_and_goes && placement->n_slices == 0;
-  return is_counted ? "where nodes come and go, jobs are placed on nodes" : NULL;
-}
-
-const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  const struct hr_request *request = request_of(cluster, job);
-  if (!asks_for_a_node(cluster, job, request))
-    return placement->n_slices ? "a job without GPUs takes no slice of a node" : NULL;
-  const char *refusal = refuse_placement(cluster, placement, job, request);
-  if (refusal) return refusal;
-  struct hr__pool *pool = &cluster->pools[placement->pool.id];
-  refusal = take_slices(cluster, pool, request, placement);
-  if (refusal) return refusal;
-  uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
-  if (!request && gpu_milli != asked_milli(cluster, job)) {
-    give_slices(cluster, pool, request, placement->slices, placement->n_slices);
-    return "the slices do not add up to what the job asks for";
-  }
-  pool->free_milli -= gpu_milli;
-  cluster->free_milli -= gpu_milli;
-  return NULL;
-}
-
-/* What of it lies on nodes that jobs may start on. */
-static uint64_t usable_milli(const struct hr_cluster *cluster, const struct hr_placement *placement) {
-  uint64_t sum_milli = 0;
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    if (is_up(cluster, placement->slices[i].node)) sum_milli += placement->slices[i].gpu_milli;
-  return sum_milli;
-}
-
-void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  const struct hr_request *request = request_of(cluster, job);
-  if (!asks_for_a_node(cluster, job, request)) return;
-  struct hr__pool *pool = &cluster->pools[placement->pool.id];
-  uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
-  give_slices(cluster, pool, request, placement->slices, placement->n_slices);
-  if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
-  pool->free_milli += gpu_milli;
-  cluster->free_milli += gpu_milli;
-}
-
-void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  const struct hr_request *request = request_of(cluster, job);
-  if (!asks_for_a_node(cluster, job, request)) return;
-  struct hr__pool *pool = &cluster->pools[placement->pool.id];
-  uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
-  for (uint32_t i = 0; i < placement->n_slices; i++) {
-    struct hr_slice slice = placement->slices[i];
-    if (request) hr_stock_take(cluster->stock, request, slice.node, slice.gpus);
-    change_node(cluster, pool, slice.node, cluster->node_free_milli[slice.node.id] - slice.gpu_milli);
-  }
-  if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
-  pool->free_milli -= gpu_milli;
-  cluster->free_milli -= gpu_milli;
-}
-
-/* How near a reason comes to a place on the cluster. */
-static int nearness(enum hr_reason reason) {
-  switch (reason) {
-  case HR_REASON_NO_GPU_TYPE:
-    return 0;
-  case HR_REASON_GPU_MEMORY:
-    return 1;
-  case HR_REASON_NO_REGION:
-    return 2;
-  case HR_REASON_TOO_LARGE:
-  case HR_REASON_NODE_TOO_SMALL:
-    return 3;
-  case HR_REASON_NO_CLASS_POOL:
-    return 4;
-  default:
-    return 5;
-  }
-}
-
-/* Whether the pool, all of its nodes there and empty, would have room for the job. */
-static enum hr_reason refuse_empty(const struct hr_cluster *cluster, const struct hr__pool *pool, hr_job job,
-                                   const struct hr_request *request) {
-  if (!request) return pool->size_milli >= asked_milli(cluster, job) ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
-  uint64_t on_each = hr_pool_most_tasks(pool->spec, request);
-  if (on_each == 0) return HR_REASON_NODE_TOO_SMALL;
-  return on_each * pool->spec->nodes >= request->tasks ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
-}
-
-enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job job) {
-  const struct hr_request *request = request_of(cluster, job);
-  if (!asks_for_a_node(cluster, job, request)) return HR_REASON_NONE;
-  uint32_t accept_class = hr_cluster_accept_class(cluster, job);
-  enum hr_reason nearest = HR_REASON_NO_GPU_TYPE;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    enum hr_reason reason = hr__accepts_refusal(&cluster->accepts, cluster->trace, job, accept_class, i);
-    enum hr_reason refusal = refuse_empty(cluster, &cluster->pools[i], job, request);
-    if (reason == HR_REASON_NONE && refusal == HR_REASON_NONE) return HR_REASON_NONE;
-    if (nearness(reason) > nearness(HR_REASON_TOO_LARGE) && refusal != HR_REASON_NONE) reason = refusal;
-    if (nearness(reason) > nearness(nearest)) nearest = reason;
-  }
-  return nearest;
-}
-
-/* ---- Asking, for policies --------------------------------------------------------------------------- */
 
 const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluster) {
   return cluster->spec;
@@ -421,7 +233,7 @@ static void add_free(struct hr_cluster *cluster, struct hr__pool *pool, hr_node 
   uint64_t free_milli = cluster->node_free_milli[node.id];
   pool->free_milli += more ? free_milli : -free_milli;
   cluster->free_milli += more ? free_milli : -free_milli;
-  hr_free_index_set(pool->index, node.id - pool->first_node.id, more ? whole_gpus_free(cluster, node) : 0);
+  hr_free_index_set(pool->index, node.id - pool->first_node.id, more ? hr__cluster_whole_gpus(cluster, node) : 0);
   if (cluster->stock) cluster->stock->closed[node.id] = !more;
 }
 
@@ -463,54 +275,4 @@ void hr__cluster_set_obtainable(struct hr_cluster *cluster, hr_pool pool, uint32
     between++;
   self->n_offered += obtainable > self->obtainable ? between : -between;
   self->obtainable = obtainable;
-}
-
-/* ---- The specification ------------------------------------------------------------------------------ */
-
-enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr_pool_spec *pool,
-                                   struct hr_error *error) {
-  struct hr_pool_spec *pools = realloc(spec->pools, (spec->n_pools + 1) * sizeof *pools);
-  if (!pools) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  spec->pools = pools;
-  struct hr_pool_spec copy = *pool;
-  copy.name = strdup(pool->name);
-  copy.gpu = strdup(pool->gpu);
-  copy.region = pool->region ? strdup(pool->region) : NULL;
-  if (!copy.name || !copy.gpu || (pool->region && !copy.region)) {
-    free(copy.name);
-    free(copy.gpu);
-    free(copy.region);
-    return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  }
-  pools[spec->n_pools++] = copy;
-  return HR_OK;
-}
-
-void hr_pool_sharing_finish(struct hr_pool_spec *pool) {
-  for (uint32_t i = 0; i < pool->n_pairs; i++) {
-    free(pool->pairs[i].model);
-    free(pool->pairs[i].with);
-  }
-  free(pool->pairs);
-  free(pool->interference);
-}
-
-void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {
-  for (uint32_t i = 0; i < spec->n_pools; i++) {
-    free(spec->pools[i].name);
-    free(spec->pools[i].gpu);
-    free(spec->pools[i].region);
-    free(spec->pools[i].market.prices);
-    free(spec->pools[i].market.spot.levels);
-    hr_pool_sharing_finish(&spec->pools[i]);
-  }
-  free(spec->pools);
-  free(spec->node_order);
-  *spec = (struct hr_cluster_spec){0};
-}
-
-uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) {
-  uint64_t gpus = 0;
-  for (uint32_t i = 0; i < spec->n_pools; i++) gpus += (uint64_t)spec->pools[i].nodes * spec->pools[i].gpus_per_node;
-  return gpus;
 }

@@ -50,6 +50,11 @@ struct hr_cluster {
   struct hr_requests *requests; /* likewise */
 };
 
+/* Of a node: those that a job may have to itself. */
+static inline uint32_t hr__cluster_whole_gpus(const struct hr_cluster *cluster, hr_node node) {
+  return cluster->stock ? hr_stock_idle_gpus(cluster->stock, node) : cluster->node_free_milli[node.id] / 1000;
+}
+
 /* Whether nodes of the pool come and go: elastic, or reserved for a time. */
 bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec);
 

@@ -34,7 +34,7 @@ struct hr_fill_config {
 /* What there is when pods have asked for a whole per cent of the cluster's GPUs, or just more. */
 struct hr_fill_row {
   double alloc_pct; /* GPUs taken */
-  double frag_pct;  /* the sum of F (headroom/packing.h) over nodes; both in per cent of the cluster's GPUs */
+  double frag_pct;  /* the sum of F (headroom/fragmentation.h) over nodes; both in per cent of the cluster's GPUs */
   uint64_t failed;  /* pods so far */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which of a trace's requests stand for all of them. */
 
-#include "headroom/packing.h"
+#include "headroom/fragmentation.h"
+#include "headroom/policy.h"
 
 #include <stdlib.h>
 

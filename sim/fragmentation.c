@@ -7,7 +7,8 @@
  * counted in pods x thousandths: whole numbers, so that equal fragments are equal whatever the order of sums.
  */
 
-#include "headroom/packing.h"
+#include "headroom/fragmentation.h"
+#include "headroom/policy.h"
 
 #include <stdlib.h>
 #include <string.h>
