@@ -13,6 +13,10 @@ most=${MOST_WAITING:-1000000}
 most_times=8
 data=${BENCH_DATA:-$build/bench-data}
 mkdir -p "$data"
+if [ ! -x "$build/bench/measure" ]; then
+  echo "$build/bench/measure is not there: the target bench_policies builds it and runs this" >&2
+  exit 2
+fi
 
 orders='fifo sjf srtf las gittins edf f1 wfp3 qssf fair-share drf multifactor'
 
@@ -56,7 +60,8 @@ seconds() {
 # row ORDER POOL BEST-FIT BOUND
 row() {
   awk -v order="$1" -v pool="$2" -v fit="$3" -v bound="$4" 'BEGIN {
-    verdict = bound == "" ? "" : pool <= bound && fit <= bound ? "PASS" : "FAIL"
+    measured = pool > 0 && fit > 0
+    verdict = !measured ? "FAIL" : bound == "" ? "" : pool <= bound && fit <= bound ? "PASS" : "FAIL"
     printf "%-12s %8.2f s %8.2f s  %8s  %s\n", order, pool, fit, bound == "" ? "" : "<= " bound " s", verdict
     exit verdict == "FAIL" }'
 }

@@ -276,19 +276,10 @@ static enum hr_status note_all(struct hr_comparison *comparison, struct hr_error
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
-/* A placement at random draws. */
-static bool draws(const struct hr_policy_choice *choice) {
-  char buffer[32];
-  for (size_t i = 0; i < choice->n_params; i++)
-    if (strcmp(choice->ops->params[i].key, "placement") == 0 &&
-        strcmp(hr_policy_choice_text(choice, i, buffer), "random") == 0)
-      return true;
-  return false;
-}
-
 bool hr_compare_is_random(const struct hr_compare_config *config) {
   bool random = hr_scenario_is_random(config->scenario);
-  for (uint32_t i = 0; i < config->n_contenders; i++) random = random || draws(config->contenders[i].policy);
+  for (uint32_t i = 0; i < config->n_contenders; i++)
+    random = random || hr_policy_choice_draws(config->contenders[i].policy);
   return random;
 }
 

@@ -16,9 +16,7 @@ struct hr__quota {
 };
 
 static uint64_t milli_of(const struct hr__queue *queue, hr_job job) {
-  const struct hr_requests *requests = hr_cluster_requests(queue->cluster);
-  if (requests) return hr_request_milli(&requests->request[requests->of_job[job.id]]);
-  return (uint64_t)hr__gpus(queue, job) * 1000;
+  return hr_cluster_asked_milli(queue->cluster, job);
 }
 
 uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {

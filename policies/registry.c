@@ -208,6 +208,15 @@ const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t 
   return "";
 }
 
+bool hr_policy_choice_draws(const struct hr_policy_choice *choice) {
+  for (size_t i = 0; i < choice->n_params && !choice->library; i++) {
+    const struct hr_param *param = &choice->ops->params[i];
+    if (param->type != HR_PARAM_CHOICE || strcmp(param->key, "placement") != 0) continue;
+    return strcmp(param->choices[choice->params[i].integer], "random") == 0;
+  }
+  return false;
+}
+
 void hr_policy_choice_finish(struct hr_policy_choice *choice) {
   free(choice->params);
   hr__policy_unload(choice->library);

@@ -21,6 +21,7 @@ struct hr__sharer {
   struct hr_request *asked; /* the packer's: those of the trace, and those of gangs for each pool */
   uint32_t *first_variant;  /* by request: its variant for pool 0; HR_NONE: it has one task, or none */
   uint32_t n_asked, n_pools;
+  const struct hr_typical_pods *typical;
   struct hr_acceptance acceptance; /* of the cluster's classes, and of each pool alone */
   struct hr_slice *slices;         /* room for the largest gang */
 };
@@ -191,9 +192,9 @@ static bool make_yard(const struct hr__sharer *sharer, const struct hr_policy_en
                                     .acceptance = sharer->acceptance,
                                     .requests = sharer->asked,
                                     .n_requests = sharer->n_asked,
-                                    .typical = hr_typical_pods_create(env->arena, sharer->requests),
+                                    .typical = sharer->typical,
                                     .seed = env->seed};
-  yard->packer = yard->stock && config.typical ? hr_packer_create(env->arena, &config) : NULL;
+  yard->packer = yard->stock ? hr_packer_create(env->arena, &config) : NULL;
   return yard->packer != NULL;
 }
 
@@ -210,7 +211,8 @@ struct hr__sharer *hr__sharer_create(struct hr__queue *queue, const struct hr_po
   if (!sharer) return NULL;
   sharer->n_pools = hr_cluster_pools(env->cluster);
   sharer->requests = hr_cluster_requests(env->cluster);
-  if (!make_acceptance(sharer, env->arena, env->cluster) || !make_asked(sharer, env->arena) ||
+  sharer->typical = hr_typical_pods_create(env->arena, sharer->requests);
+  if (!sharer->typical || !make_acceptance(sharer, env->arena, env->cluster) || !make_asked(sharer, env->arena) ||
       !make_yard(sharer, env, rule, &sharer->now) || !make_empty(sharer, env, rule))
     return NULL;
   for (uint32_t node = 0; node < now->n_nodes; node++) sharer->now.stock->closed[node] = now->closed[node];

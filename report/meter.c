@@ -212,9 +212,7 @@ static bool may_go_to_spot(const struct hr_meter *meter, const struct hr_view *v
 
 static void change_waiting(struct hr_meter *meter, const struct hr_view *view, hr_job job, bool more) {
   if (!meter->prices_downtime || !may_go_to_spot(meter, view, job)) return;
-  const struct hr_requests *requests = hr_cluster_requests(view->cluster);
-  uint64_t milli = (uint64_t)meter->trace->gpus[job.id] * 1000;
-  if (requests) milli = hr_request_milli(&requests->request[requests->of_job[job.id]]);
+  uint64_t milli = hr_cluster_asked_milli(view->cluster, job);
   meter->waiting_milli += more ? milli : 0 - milli;
 }
 

@@ -14,7 +14,6 @@
 
 #include "sim/supply.h"
 
-
 enum { MILLI = 1000 };
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
@@ -152,6 +151,12 @@ const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster) {
 
 const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster) {
   return cluster->requests;
+}
+
+uint64_t hr_cluster_asked_milli(const struct hr_cluster *cluster, hr_job job) {
+  const struct hr_requests *requests = cluster->requests;
+  if (requests) return hr_request_milli(&requests->request[requests->of_job[job.id]]);
+  return (uint64_t)cluster->trace->gpus[job.id] * MILLI;
 }
 
 uint32_t hr_cluster_pools(const struct hr_cluster *cluster) {

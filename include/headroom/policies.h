@@ -46,6 +46,9 @@ HR_API enum hr_status hr_policy_choice_set(struct hr_policy_choice *choice, cons
                                            struct hr_error *error);
 /* The value as text, for printing; `buffer` of at least 32 bytes is used for numbers. */
 HR_API const char *hr_policy_choice_text(const struct hr_policy_choice *choice, size_t index, char *buffer);
+/* Whether it draws: what a built-in policy does then depends on the seed, even where nothing else is random. Of a
+   shared object it is not known. */
+HR_API bool hr_policy_choice_draws(const struct hr_policy_choice *choice);
 HR_API void hr_policy_choice_finish(struct hr_policy_choice *choice);
 
 #ifdef __cplusplus

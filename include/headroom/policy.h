@@ -158,6 +158,8 @@ HR_API const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster 
 HR_API const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster);
 /* Likewise: what jobs ask for. */
 HR_API const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster);
+/* Thousandths of GPUs that a job asks for: of whole ones where GPUs are not told apart. */
+HR_API uint64_t hr_cluster_asked_milli(const struct hr_cluster *cluster, hr_job job);
 HR_API uint32_t hr_cluster_pools(const struct hr_cluster *cluster);
 HR_API const struct hr_pool_spec *hr_cluster_pool_spec(const struct hr_cluster *cluster, hr_pool pool);
 /* The id of the pool's first node; its nodes follow without a gap. */
