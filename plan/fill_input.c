@@ -62,7 +62,7 @@ static bool find_requests(struct hr__fill_input *input) {
   for (uint32_t i = 0; i < trace->n_jobs; i++)
     class_[i] = hr__accepts_class(accepts, trace, (hr_job){i}, is_barred_from_spot(input, i));
   input->acceptance = (struct hr_acceptance){accepts->classes.row, accepts->classes.count, accepts->classes.n_pools};
-  input->requests = hr_requests_create(arena, trace, class_, NULL);
+  input->requests = hr_requests_create(arena, trace, class_, NULL, &scenario->cluster);
   if (input->requests) input->typical = hr_typical_pods_create(arena, input->requests);
   return input->requests && input->typical;
 }

@@ -6,19 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct spot {
-  hr_node node;
-  uint64_t gpus;
-};
-
 struct run {
   const struct hr__fill_input *input;
   struct hr_arena arena;
   struct hr_stock *stock;
   struct hr_packer *packer;
   struct hr_fragmentation *fragmentation;
-  struct spot *spots; /* of one job's tasks */
-  uint64_t f;         /* sum over nodes, in pods x thousandths */
+  struct hr_slice *slices; /* of one job's tasks */
+  uint64_t f;              /* sum over nodes, in pods x thousandths */
   uint64_t allocated_milli, arrived_milli, failed;
 };
 
@@ -32,11 +27,11 @@ static uint32_t most_tasks(const struct hr_requests *requests) {
 static bool run_make(struct run *run, const struct hr_packing_rule *rule, uint64_t seed) {
   const struct hr__fill_input *input = run->input;
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
-  run->stock = hr_stock_create(&run->arena, cluster);
+  run->stock = hr_stock_create(&run->arena, cluster, input->requests);
   if (run->stock) /* pods get what they ask for, whatever the pools say */
     memset(run->stock->slot_milli, 0, run->stock->n_nodes * sizeof *run->stock->slot_milli);
-  run->spots = hr_arena_alloc(&run->arena, most_tasks(input->requests) * sizeof *run->spots);
-  if (!run->stock || !run->spots) return false;
+  run->slices = hr_arena_alloc(&run->arena, most_tasks(input->requests) * sizeof *run->slices);
+  if (!run->stock || !run->slices) return false;
   const struct hr_packer_config config = {.rule = rule,
                                           .stock = run->stock,
                                           .cluster = cluster,
@@ -55,32 +50,33 @@ static bool run_make(struct run *run, const struct hr_packing_rule *rule, uint64
 
 /* ---- One pod ---------------------------------------------------------------------------------------- */
 
-static void take(struct run *run, uint32_t number, struct spot spot) {
-  run->f -= hr_fragmentation_of(run->fragmentation, spot.node);
-  hr_stock_take(run->stock, &run->input->requests->request[number], spot.node, spot.gpus);
-  run->f += hr_fragmentation_of(run->fragmentation, spot.node);
-  hr_packer_taken(run->packer, number, spot.node);
+typedef void change(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice);
+
+static void change_stock(struct run *run, uint32_t number, const struct hr_slice *slice, change *each) {
+  run->f -= hr_fragmentation_of(run->fragmentation, slice->node);
+  each(run->stock, &run->input->requests->request[number], slice);
+  run->f += hr_fragmentation_of(run->fragmentation, slice->node);
 }
 
-static void give(struct run *run, uint32_t number, struct spot spot) {
-  run->f -= hr_fragmentation_of(run->fragmentation, spot.node);
-  hr_stock_give(run->stock, &run->input->requests->request[number], spot.node, spot.gpus);
-  run->f += hr_fragmentation_of(run->fragmentation, spot.node);
-  hr_packer_given(run->packer, number, spot.node);
+static bool place_task(struct run *run, uint32_t number, struct hr_slice *slice) {
+  hr_node node;
+  uint64_t gpus;
+  if (!hr_packer_find(run->packer, number, &node, &gpus)) return false;
+  *slice = hr_stock_slice(run->stock, &run->input->requests->request[number], node, gpus);
+  change_stock(run, number, slice, hr_stock_take);
+  hr_packer_taken(run->packer, number, node);
+  return true;
 }
 
 static bool place(struct run *run, uint32_t number) {
-  uint32_t tasks = run->input->requests->request[number].tasks;
-  for (uint32_t i = 0; i < tasks; i++) {
-    struct spot *spot = &run->spots[i];
-    if (hr_packer_find(run->packer, number, &spot->node, &spot->gpus)) {
-      take(run, number, *spot);
-      continue;
-    }
-    while (i-- > 0) give(run, number, run->spots[i]);
-    return false;
+  uint32_t tasks = run->input->requests->request[number].tasks, placed = 0;
+  while (placed < tasks && place_task(run, number, &run->slices[placed])) placed++;
+  if (placed == tasks) return true;
+  while (placed-- > 0) {
+    change_stock(run, number, &run->slices[placed], hr_stock_undo);
+    hr_packer_given(run->packer, number, run->slices[placed].node);
   }
-  return true;
+  return false;
 }
 
 static void come(struct run *run, uint32_t number) {

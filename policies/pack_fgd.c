@@ -2,7 +2,7 @@
 /*
  * Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", ATC'23): where F grows the least.
  * 100 x sigmoid((F before - F after) / 1000), truncated. A share tries each GPU that has it and keeps the first of the
- * best; GPUs with the same left are tried once.
+ * best; GPUs with the same left are tried once, unless MIG splits them.
  */
 
 #include "policies/pack.h"
@@ -26,6 +26,8 @@ static uint64_t pick_share(const struct hr_packing *packing, const struct hr_req
     int32_t found = score_of(packing, before, hr_fragmentation_after(packing->fragmentation, request, node, one));
     if (found > *score) picked = one;
     if (found > *score) *score = found;
+    rest &= rest - 1;
+    if (hr_stock_mig(packing->stock, node)) continue;
     for (uint64_t others = rest; others; others &= others - 1)
       if (left[__builtin_ctzll(others)] == left[gpu]) rest &= ~(others & -others);
   }

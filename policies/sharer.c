@@ -31,8 +31,10 @@ struct hr__sharer {
 static bool find_task(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
                       struct hr_slice *slice) {
   const struct hr_request *asked = &sharer->asked[request];
-  if (!hr_packer_find(yard->packer, request, &slice->node, &slice->gpus)) return false;
-  slice->gpu_milli = asked->gpus * hr_stock_milli(yard->stock, asked, slice->node);
+  hr_node node;
+  uint64_t gpus;
+  if (!hr_packer_find(yard->packer, request, &node, &gpus)) return false;
+  *slice = hr_stock_slice(yard->stock, asked, node, gpus);
   return true;
 }
 
@@ -41,13 +43,19 @@ typedef void change(const struct hr__sharer *sharer, const struct yard *yard, ui
 
 static void take(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
                  const struct hr_slice *slice) {
-  hr_stock_take(yard->stock, &sharer->asked[request], slice->node, slice->gpus);
+  hr_stock_take(yard->stock, &sharer->asked[request], slice);
   hr_packer_taken(yard->packer, request, slice->node);
 }
 
 static void give(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
                  const struct hr_slice *slice) {
-  hr_stock_give(yard->stock, &sharer->asked[request], slice->node, slice->gpus);
+  hr_stock_give(yard->stock, &sharer->asked[request], slice);
+  hr_packer_given(yard->packer, request, slice->node);
+}
+
+static void undo(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+                 const struct hr_slice *slice) {
+  hr_stock_undo(yard->stock, &sharer->asked[request], slice);
   hr_packer_given(yard->packer, request, slice->node);
 }
 
@@ -56,7 +64,7 @@ static bool find_gang(const struct hr__sharer *sharer, const struct yard *yard, 
   uint32_t tasks = sharer->asked[variant].tasks, placed = 0;
   while (placed < tasks && find_task(sharer, yard, variant, &sharer->slices[placed]))
     take(sharer, yard, variant, &sharer->slices[placed++]);
-  for (uint32_t i = placed; i-- > 0;) give(sharer, yard, variant, &sharer->slices[i]);
+  for (uint32_t i = placed; i-- > 0;) undo(sharer, yard, variant, &sharer->slices[i]);
   return placed == tasks;
 }
 
@@ -124,6 +132,7 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   if (event->node.id == HR_NONE) return HR_OK;
   struct hr__sharer *sharer = queue->sharer;
+  if (event->kind == HR_EVENT_NODE_UP) hr_stock_renew(sharer->now.stock, event->node);
   sharer->now.stock->closed[event->node.id] = hr_cluster_node_state(view->cluster, event->node) != HR_NODE_UP;
   hr_packer_changed(sharer->now.packer, event->node);
   return HR_OK;
@@ -185,7 +194,7 @@ static bool make_asked(struct hr__sharer *sharer, struct hr_arena *arena) {
 static bool make_yard(const struct hr__sharer *sharer, const struct hr_policy_env *env,
                       const struct hr_packing_rule *rule, struct yard *yard) {
   const struct hr_cluster_spec *cluster = hr_cluster_spec_of(env->cluster);
-  yard->stock = hr_stock_create(env->arena, cluster);
+  yard->stock = hr_stock_create(env->arena, cluster, sharer->requests);
   struct hr_packer_config config = {.rule = rule,
                                     .stock = yard->stock,
                                     .cluster = cluster,

@@ -105,6 +105,11 @@ void hr__csv_milli(struct hr__csv_out *out, uint64_t milli) {
   used_up_to(out, hr__put_thousandths(room_for(out, HR__NUMBER_BYTES), (int64_t)milli));
 }
 
+void hr__csv_part(struct hr__csv_out *out, const char *text) {
+  size_t length = strlen(text);
+  used_up_to(out, (char *)memcpy(room_for(out, length), text, length) + length);
+}
+
 void hr__csv_slice(struct hr__csv_out *out, bool first, uint32_t node, uint32_t gpu_milli) {
   char *at = room_for(out, 2 * HR__NUMBER_BYTES);
   if (!first) *at++ = '|';

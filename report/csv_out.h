@@ -37,6 +37,8 @@ void hr__csv_milli(struct hr__csv_out *out, uint64_t milli);
 void hr__csv_text(struct hr__csv_out *out, const char *text);
 /* The field of a gang that spans nodes may be of any length: it is begun, and its parts appended without a comma. */
 void hr__csv_begin_field(struct hr__csv_out *out);
+/* A short text that needs no quotes. */
+void hr__csv_part(struct hr__csv_out *out, const char *text);
 void hr__csv_slice(struct hr__csv_out *out, bool first, uint32_t node, uint32_t gpu_milli);
 void hr__csv_end_row(struct hr__csv_out *out);
 

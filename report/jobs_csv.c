@@ -9,13 +9,14 @@
 #include "report/placements.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define COLUMNS                                                                                                        \
   "job_id,submit_s,start_s,end_s,wait_s,gpus,nodes,state,reason,tenant,user,class,outcome,"                            \
   "pool,placement,limit_s,duration_s"
-static const char header[] = COLUMNS;
-static const char header_of_attempts[] = COLUMNS ",attempts,lost_s,checkpoint_s,restart_s,requeue_wait_s,cost_usd";
+#define COLUMNS_OF_ATTEMPTS ",attempts,lost_s,checkpoint_s,restart_s,requeue_wait_s,cost_usd"
+#define COLUMNS_OF_MIG ",instances"
 
 struct jobs_out {
   struct hr__csv_out csv;
@@ -25,6 +26,7 @@ struct jobs_out {
   const struct hr_placements *placements;
   const struct hr_ledger *ledger;
   int64_t clock_us; /* what is added to a time to show it on the input's own clock */
+  bool has_attempts, has_mig;
 };
 
 static void put_id(struct jobs_out *out, hr_job job) {
@@ -101,6 +103,20 @@ static void put_attempts(struct jobs_out *out, hr_job job) {
     hr__csv_empty(&out->csv);
 }
 
+/* Of each task, "node.gpu:profile@start"; nothing where GPUs are not split. */
+static void put_instances(struct jobs_out *out, const struct hr_placement *placement) {
+  const struct hr_mig_spec *mig = out->cluster->pools[placement->pool.id].mig;
+  hr__csv_begin_field(&out->csv);
+  for (uint32_t i = 0; mig && i < placement->n_slices; i++) {
+    struct hr_slice slice = placement->slices[i];
+    char text[HR_MIG_NAME_BYTES + 40];
+    if (!slice.gpus) continue;
+    snprintf(text, sizeof text, "%s%u.%u:%s@%u", i ? "|" : "", slice.node.id, (unsigned)__builtin_ctzll(slice.gpus),
+             mig->type.profiles[slice.instance.profile].name, (unsigned)slice.instance.start);
+    hr__csv_part(&out->csv, text);
+  }
+}
+
 static uint32_t count_nodes(const struct hr_placement *placement) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < placement->n_slices; i++)
@@ -130,7 +146,8 @@ static void put_row(struct jobs_out *out, hr_job job) {
   int64_t limit_us = trace->limit_us ? trace->limit_us[job.id] : HR_UNKNOWN_US;
   put_seconds_if(out, limit_us >= 0, limit_us);
   hr__csv_seconds(&out->csv, trace->work_us[job.id]);
-  if (out->ledger || out->result->fate) put_attempts(out, job);
+  if (out->has_attempts) put_attempts(out, job);
+  if (out->has_mig) put_instances(out, &placement);
   hr__csv_end_row(&out->csv);
 }
 
@@ -154,8 +171,13 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
                          .result = result,
                          .placements = placements,
                          .ledger = ledger,
-                         .clock_us = trace->dated ? 0 : trace->origin_us};
-  enum hr_status status = hr__csv_open(&out.csv, path, ledger || result->fate ? header_of_attempts : header, error);
+                         .clock_us = trace->dated ? 0 : trace->origin_us,
+                         .has_attempts = ledger || result->fate};
+  for (uint32_t i = 0; i < cluster->n_pools; i++) out.has_mig = out.has_mig || cluster->pools[i].mig;
+  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_MIG];
+  snprintf(header, sizeof header, "%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
+           out.has_mig ? COLUMNS_OF_MIG : "");
+  enum hr_status status = hr__csv_open(&out.csv, path, header, error);
   if (status == HR_OK) {
     for (uint32_t i = 0; i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});
     status = hr__csv_commit(&out.csv, error);

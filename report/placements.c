@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Where each job ran. Nearly all jobs sit on one node with all their GPUs: the node's number is then all there is to
- * keep. The slices of gangs that span nodes stand one after the other in a slab. 12 bytes a job, 8 more a slice.
+ * keep, unless GPUs are told apart. The slices of all others stand one after the other in a slab. 12 bytes a job, 24
+ * more a slice.
  */
 
 #include "report/placements.h"
@@ -55,13 +56,13 @@ static bool reserve(struct hr_placements *placements, size_t more) {
   return true;
 }
 
-/* A gang that starts again as large as it was takes the place in the slab that it has. */
 /* Of tasks on one node there is a slice for each. */
 static int by_node(const void *a, const void *b) {
   uint32_t x = ((const struct hr_slice *)a)->node.id, y = ((const struct hr_slice *)b)->node.id;
   return (x > y) - (x < y);
 }
 
+/* A gang that starts again as large as it was takes the place in the slab that it has. */
 static void keep_slices(struct hr_placements *placements, struct entry *entry, const struct hr_placement *placement) {
   uint32_t count = placement->n_slices;
   if (entry->count != count) {
@@ -86,7 +87,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   uint64_t whole_milli = (uint64_t)placements->trace->gpus[event->job.id] * 1000;
   if (placement->n_slices == 0)
     *entry = (struct entry){0, POOL_ONLY, placement->pool.id};
-  else if (placement->n_slices == 1 && placement->slices[0].gpu_milli == whole_milli)
+  else if (placement->n_slices == 1 && placement->slices[0].gpu_milli == whole_milli && !placement->slices[0].gpus)
     *entry = (struct entry){placement->slices[0].node.id, WHOLE_ON_NODE, placement->pool.id};
   else
     keep_slices(placements, entry, placement);
@@ -107,7 +108,7 @@ bool hr__placements_get(const struct hr_placements *placements, hr_job job, stru
   if (entry->count == NEVER_PLACED) return false;
   if (entry->count == POOL_ONLY) return true;
   if (entry->count == WHOLE_ON_NODE) {
-    *one = (struct hr_slice){{entry->place}, placements->trace->gpus[job.id] * 1000, 0};
+    *one = (struct hr_slice){{entry->place}, placements->trace->gpus[job.id] * 1000, 0, {0}};
     placement->n_slices = 1;
     placement->slices = one;
     return true;

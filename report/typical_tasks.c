@@ -14,6 +14,7 @@ static int by_pod(const void *a, const void *b) {
   BY(x, y, gpus);
   BY(x, y, gpu_milli);
   BY(x, y, cpu_milli);
+  BY(x, y, mig_need);
   return 0;
 }
 
@@ -23,6 +24,7 @@ static int by_demand(const void *a, const void *b) {
   BY(x, y, gpus);
   BY(x, y, cpu_milli);
   BY(x, y, mem_mib);
+  BY(x, y, mig_need);
   return 0;
 }
 
@@ -54,18 +56,21 @@ static bool find_tasks(struct tasks *tasks, struct hr_arena *arena, const struct
 
 /* ---- By pool ---------------------------------------------------------------------------------------- */
 
-static bool asks_no_less(const struct hr_request *task, const struct hr_request *than) {
+/* On a pool that is split, whoever does with whatever the task does with asks for no more. */
+static bool asks_no_less(const struct hr_request *task, const struct hr_request *than, hr_pool pool, bool is_split) {
+  bool less_of_node = task->cpu_milli < than->cpu_milli || task->mem_mib < than->mem_mib;
+  if (is_split) return !less_of_node && !(task->mig_profiles[pool.id] & ~than->mig_profiles[pool.id]);
   return task->gpu_milli >= than->gpu_milli && task->gpus >= than->gpus && task->cpu_milli >= than->cpu_milli &&
          task->mem_mib >= than->mem_mib;
 }
 
 /* What comes later in order can be left out, but nothing before it because of it. */
-static void keep_least(struct hr__needs *needs) {
+static void keep_least(struct hr__needs *needs, hr_pool pool, bool is_split) {
   uint32_t kept = 0;
   if (needs->count) qsort(needs->task, needs->count, sizeof *needs->task, by_demand);
   for (uint32_t i = 0; i < needs->count; i++) {
     uint32_t k = 0;
-    while (k < kept && !asks_no_less(&needs->task[i], &needs->task[k])) k++;
+    while (k < kept && !asks_no_less(&needs->task[i], &needs->task[k], pool, is_split)) k++;
     if (k == kept) needs->task[kept++] = needs->task[i];
   }
   needs->count = kept;
@@ -81,7 +86,7 @@ static bool make_needs(struct hr__needs *needs, struct hr_arena *arena, const st
     *task = tasks->task[i];
     task->gpu_mem_mib = 0;
   }
-  keep_least(needs);
+  keep_least(needs, pool, hr_cluster_pool_spec(cluster, pool)->mig != NULL);
   needs->task = hr_arena_alloc(arena, ((size_t)needs->count + 1) * sizeof *needs->task);
   for (uint32_t i = 0; needs->task && i < needs->count; i++) needs->task[i] = scratch[i];
   return needs->task != NULL;
@@ -105,10 +110,22 @@ struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena, const
 
 /* ---- A node ----------------------------------------------------------------------------------------- */
 
+static uint32_t stranded_instances_milli(const struct hr__needs *needs, const struct hr_stock *stock, hr_node node) {
+  bool any = false;
+  for (uint32_t i = 0; i < needs->count; i++) {
+    const struct hr_request *task = &needs->task[i];
+    if (task->gpus != 1 || !hr_stock_fitting_gpus(stock, task, node)) continue;
+    if (stock->cpu_milli[node.id] >= task->cpu_milli && stock->mem_mib[node.id] >= task->mem_mib) return 0;
+    any = true;
+  }
+  return any ? stock->left_milli[node.id] : 0;
+}
+
 uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node) {
   const struct hr__needs *needs = &tasks->needs[stock->pool[node.id]];
   uint32_t n_fitting = 0, for_milli = 0;
   bool any = false;
+  if (hr_stock_mig(stock, node)) return stranded_instances_milli(needs, stock, node);
   for (uint32_t i = 0; i < needs->count; i++) {
     const struct hr_request *task = &needs->task[i];
     if (task->gpu_milli != for_milli)
@@ -124,7 +141,9 @@ uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct 
 
 uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node) {
   const struct hr_request *gang = &tasks->gang;
-  uint64_t most = hr_stock_idle_gpus(stock, node);
+  bool is_split = hr_stock_mig(stock, node) != NULL;
+  uint64_t most = is_split ? (uint64_t)__builtin_popcountll(hr_stock_fitting_gpus(stock, gang, node))
+                           : hr_stock_idle_gpus(stock, node);
   uint64_t cpu_milli = stock->cpu_milli[node.id], mem_mib = stock->mem_mib[node.id];
   if (cpu_milli != HR_NONE && most * gang->cpu_milli > cpu_milli) most = cpu_milli / gang->cpu_milli;
   if (mem_mib != UINT64_MAX && gang->mem_mib && most > mem_mib / gang->mem_mib) most = mem_mib / gang->mem_mib;

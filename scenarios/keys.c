@@ -30,6 +30,7 @@
 static const char *const every_market[] = {HR_MARKET_TABLE(WORD) NULL};
 static const char *const spot_models[] = {HR_SPOT_MODEL_TABLE(WORD) NULL};
 static const char *const sharings[] = {HR_SHARING_TABLE(WORD) NULL};
+static const char *const mig_modes[] = {HR_MIG_MODE_TABLE(WORD) NULL};
 static const char *const terms[] = {"1y", "3y", NULL};
 static const char *const upfronts[] = {"none", "partial", "all", NULL};
 static const char *const spot_price_models[] = {"fixed", "trace", "ou", NULL};
@@ -113,6 +114,15 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       CHOICE(POOL(".sharing"), sharings),
                                       WHOLE(POOL(".replicas"), 1, HR_MPS_CLIENTS),
                                       WHOLE(POOL(".clients"), 1, HR_MPS_CLIENTS),
+                                      OBJECT(POOL(".mig")),
+                                      CHOICE(POOL(".mig.mode"), mig_modes),
+                                      TEXT(POOL(".mig.layout"), 1, MAX_NAME),
+                                      LIST(POOL(".mig.layout_of_gpus"), 1, HR_MAX_STOCK_GPUS),
+                                      TEXT(POOL(".mig.layout_of_gpus.*"), 1, MAX_NAME),
+                                      LIST(POOL(".mig.layouts"), 1, 100),
+                                      TEXT(POOL(".mig.layouts.*"), 1, MAX_NAME),
+                                      REAL(POOL(".mig.repartition_s"), 0, MAX_SECONDS),
+                                      REAL(POOL(".mig.create_s"), 0, MAX_SECONDS),
                                       LIST(POOL(".interference"), 1, 100),
                                       OBJECT(POOL(".interference.*")),
                                       REQUIRED_REAL(POOL(".interference.*.up_to"), 0.001, 1),

@@ -45,7 +45,7 @@ void hr__key_wanted(const struct hr__key *key, char *text, size_t size);
 /* "unknown key 'policy.ordr'; did you mean 'policy.order'? (known keys: ...)". `path` is the parent's. */
 void hr__key_unknown(const char *path, const char *name, const char *const *known, char *text, size_t size);
 /* The names of a key's children for hr__key_unknown, ended by NULL. */
-enum { HR__MOST_CHILDREN = 40 };
+enum { HR__MOST_CHILDREN = 60 };
 void hr__key_children(const struct hr__key *parent, const char *names[HR__MOST_CHILDREN + 1]);
 
 #endif

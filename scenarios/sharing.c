@@ -87,5 +87,6 @@ enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *
   pool->clients = (uint32_t)hr__number_of(draft->entry, "clients", 0);
   enum hr_status status = check_keys(builder, draft->entry, pool->sharing);
   if (status == HR_OK) status = build_interference(builder, draft);
-  return status == HR_OK ? build_pairs(builder, draft) : status;
+  if (status == HR_OK) status = build_pairs(builder, draft);
+  return status == HR_OK ? hr__build_mig(builder, draft) : status;
 }

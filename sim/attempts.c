@@ -196,7 +196,7 @@ static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase
 static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
   const struct hr__attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
-  if (attempt->phase == HR__PHASE_RESTARTING) from_us += class_of(engine, job)->restart_us;
+  if (attempt->phase == HR__PHASE_RESTARTING) from_us += attempt->restart_us;
   return hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) <= down_us - from_us;
 }
 
@@ -254,9 +254,11 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
   int64_t restart_us = engine->fate[job.id].attempts++ ? class_of(engine, job)->restart_us : 0;
   struct hr_slice one;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  restart_us += hr__splits_lead_us(engine, &placement);
   *attempt = (struct hr__attempt){.begun_us = engine->view.now_us,
                                   .phase_us = engine->view.now_us,
                                   .progress_us = engine->kept_us[job.id],
+                                  .restart_us = restart_us,
                                   .interval_us = interval_us(engine, job),
                                   .speed_ppm = hr__speed_now_ppm(engine, job, &placement),
                                   .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_cluster *cluster) {
   *use = (struct hr__stock_use){0};
@@ -16,7 +17,8 @@ enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_clu
   if (!use->tasks || !use->alone) return HR_NO_MEMORY;
   use->gpu_milli = calloc(n_gpus, sizeof *use->gpu_milli);
   use->gpu_mem_mib = calloc(n_gpus, sizeof *use->gpu_mem_mib);
-  return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
+  use->instances = calloc(n_gpus, sizeof *use->instances);
+  return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib && use->instances ? HR_OK : HR_NO_MEMORY;
 }
 
 void hr__stock_use_finish(struct hr__stock_use *use) {
@@ -26,6 +28,7 @@ void hr__stock_use_finish(struct hr__stock_use *use) {
   free(use->mem_mib);
   free(use->gpu_milli);
   free(use->gpu_mem_mib);
+  free(use->instances);
 }
 
 void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *cluster, hr_job job,
@@ -41,6 +44,10 @@ void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *clust
     use->mem_mib[slice.node.id] += request->mem_mib;
     for (uint32_t gpu = 0; gpu < stock->most_gpus; gpu++) {
       if (!(slice.gpus >> gpu & 1)) continue;
+      if (hr_stock_mig(stock, slice.node)) {
+        uint8_t *at = &use->instances[(size_t)slice.node.id * stock->most_gpus + gpu].at[slice.instance.start];
+        *at = *at ? UINT8_MAX : (uint8_t)(slice.instance.profile + 1);
+      }
       use->gpu_milli[(size_t)slice.node.id * stock->most_gpus + gpu] += slice.gpu_milli / request->gpus;
       use->gpu_mem_mib[(size_t)slice.node.id * stock->most_gpus + gpu] += request->gpu_mem_mib;
     }
@@ -50,9 +57,25 @@ void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *clust
 static const char *check_gpu(const struct hr_stock *stock, const struct hr__stock_use *use, size_t gpu,
                              const struct hr_pool_spec *spec) {
   if (use->gpu_milli[gpu] + stock->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "what is free of a GPU differs";
-  if (spec->gpu_mem_mib && use->gpu_mem_mib[gpu] + stock->gpu_mem_mib[gpu] != spec->gpu_mem_mib)
+  if (spec->gpu_mem_mib && !spec->mig && use->gpu_mem_mib[gpu] + stock->gpu_mem_mib[gpu] != spec->gpu_mem_mib)
     return "the free memory of a GPU differs";
   return NULL;
+}
+
+/* A GPU's instances that tasks have, against those that it has, and against each other. */
+static const char *check_instances(const struct hr_stock *stock, const struct hr__stock_use *use, size_t gpu,
+                                   const struct hr_mig_spec *mig) {
+  const struct hr_mig_gpu *used = &use->instances[gpu], *has = &stock->mig_gpu[gpu];
+  struct hr_mig_gpu alone = {0};
+  for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
+    if ((used->at[start] != 0) != (stock->mig_taken[gpu] >> start & 1)) return "the instances that are taken differ";
+    if (used->at[start] && used->at[start] != has->at[start]) return "an instance is not there, or two tasks have it";
+    if (used->at[start] && !hr_mig_create(&mig->type, &alone, used->at[start] - 1U, start))
+      return "instances are in each other's way";
+  }
+  if (mig->mode == HR_MIG_ON_DEMAND) return alone.occupied == has->occupied ? NULL : "an instance is nobody's";
+  const struct hr_mig_gpu *layout = &mig->layouts[stock->mig_layout[gpu]].gpu;
+  return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "a GPU is not split as its layout says";
 }
 
 /* The figures that sum a node's GPUs up. */
@@ -81,6 +104,7 @@ static const char *check_node(const struct hr_stock *stock, const struct hr__sto
   for (uint32_t i = 0; i < spec->gpus_per_node; i++) {
     size_t gpu = (size_t)node * stock->most_gpus + i;
     const char *fault = check_gpu(stock, use, gpu, spec);
+    if (!fault && spec->mig) fault = check_instances(stock, use, gpu, spec->mig);
     if (fault) return fault;
   }
   return NULL;

@@ -10,6 +10,7 @@ struct hr__stock_use {
   uint64_t *cpu_milli, *mem_mib;     /* by node */
   uint32_t *tasks, *alone;           /* likewise; those that are to have it to themselves */
   uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the stock */
+  struct hr_mig_gpu *instances;      /* likewise: `at` alone, those that tasks have; UINT8_MAX: two tasks do */
 };
 
 /* Nothing is used yet; of a cluster without a stock, nothing ever is. HR_NO_MEMORY is the only failure. */

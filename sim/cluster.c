@@ -99,7 +99,7 @@ static enum hr_status know_requests(struct hr_cluster *cluster, struct hr_arena 
       uint32_t gpus = cluster->pools[i].spec->gpus_per_node;
       if (hr_cluster_accepts(cluster, class_, (hr_pool){i}) && gpus > most_gpus[class_]) most_gpus[class_] = gpus;
     }
-  cluster->requests = hr_requests_create(arena, cluster->trace, accept_class, most_gpus);
+  cluster->requests = hr_requests_create(arena, cluster->trace, accept_class, most_gpus, cluster->spec);
   return cluster->requests ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -107,11 +107,12 @@ static enum hr_status know_requests(struct hr_cluster *cluster, struct hr_arena 
 static enum hr_status tell_gpus_apart(struct hr_cluster *cluster, struct hr_arena *arena,
                                       const struct hr_cluster_spec *spec) {
   if (!any_shares(spec)) return HR_OK;
-  cluster->stock = hr_stock_create(arena, spec);
+  if (know_requests(cluster, arena) != HR_OK) return HR_NO_MEMORY;
+  cluster->stock = hr_stock_create(arena, spec, cluster->requests);
   if (!cluster->stock) return HR_NO_MEMORY;
   for (uint32_t node = 0; node < cluster->n_nodes; node++)
     cluster->stock->closed[node] = cluster->nodes && cluster->nodes[node].state != HR_NODE_UP;
-  return know_requests(cluster, arena);
+  return HR_OK;
 }
 
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
@@ -268,6 +269,7 @@ void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_nod
     add_total(cluster, pool, is_there(state));
     cluster->node_free_milli[node.id] = is_there(state) ? pool->spec->gpus_per_node * MILLI : 0;
   }
+  if (before == HR_NODE_BOOTING && state == HR_NODE_UP && cluster->stock) hr_stock_renew(cluster->stock, node);
   if (state == HR_NODE_UP) add_free(cluster, pool, node, true);
 }
 

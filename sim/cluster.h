@@ -66,8 +66,9 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
 
 /* Takes a placement for a job, or takes nothing and returns the rule that it breaks. */
 const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
-/* Gives back what was taken. */
+/* Gives back what was taken; takes the taking back, in the same instant. */
 void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
+void hr__cluster_undo(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
 
 /* Takes again what was given in the same instant: a preempted job's place, even on a node that has notice. */
 void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);

@@ -18,25 +18,15 @@ static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_no
   hr_free_index_set(pool->index, node.id - pool->first_node.id, hr__cluster_whole_gpus(cluster, node));
 }
 
-/* `request` is NULL where GPUs are not told apart. */
+typedef void give(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice);
+
+/* `request` is NULL where GPUs are not told apart. `back`: hr_stock_give or hr_stock_undo. */
 static void give_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
-                        const struct hr_slice *slices, uint32_t n_slices) {
+                        const struct hr_slice *slices, uint32_t n_slices, give *back) {
   for (uint32_t i = 0; i < n_slices; i++) {
-    if (request) hr_stock_give(cluster->stock, request, slices[i].node, slices[i].gpus);
+    if (request) back(cluster->stock, request, &slices[i]);
     change_node(cluster, pool, slices[i].node, cluster->node_free_milli[slices[i].node.id] + slices[i].gpu_milli);
   }
-}
-
-/* A task sits on GPUs of one node that have room for it. */
-static const char *refuse_task(const struct hr_cluster *cluster, const struct hr_request *request,
-                               struct hr_slice slice) {
-  const struct hr_stock *stock = cluster->stock;
-  uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice.gpus);
-  if (n_gpus != request->gpus) return "a slice does not have as many GPUs as a task asks for";
-  if (slice.gpu_milli != n_gpus * hr_stock_milli(stock, request, slice.node))
-    return "a slice does not have as much of its GPUs as a task asks for";
-  if (n_gpus > 0 && slice.gpus & ~hr_stock_fitting_gpus(stock, request, slice.node)) return "a GPU has too little free";
-  return hr_stock_fits(stock, request, slice.node) ? NULL : "a node has too little CPU or memory free";
 }
 
 static const char *take_slice(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
@@ -44,11 +34,11 @@ static const char *take_slice(struct hr_cluster *cluster, struct hr__pool *pool,
   if (slice.node.id - pool->first_node.id >= pool->spec->nodes) return "a node is not of the placement's pool";
   if (slice.gpu_milli == 0 && !(request && request->gpus == 0)) return "a slice is empty";
   if (!is_up(cluster, slice.node)) return "a node is not up, or has notice";
-  const char *refusal = request ? refuse_task(cluster, request, slice) : NULL;
+  const char *refusal = request ? hr_stock_refuse(cluster->stock, request, &slice) : NULL;
   if (refusal) return refusal;
   uint32_t free_milli = cluster->node_free_milli[slice.node.id];
   if (slice.gpu_milli > free_milli) return "a node has too few GPUs free";
-  if (request) hr_stock_take(cluster->stock, request, slice.node, slice.gpus);
+  if (request) hr_stock_take(cluster->stock, request, &slice);
   change_node(cluster, pool, slice.node, free_milli - slice.gpu_milli);
   return NULL;
 }
@@ -59,7 +49,7 @@ static const char *take_slices(struct hr_cluster *cluster, struct hr__pool *pool
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     const char *refusal = take_slice(cluster, pool, request, placement->slices[i]);
     if (!refusal) continue;
-    give_slices(cluster, pool, request, placement->slices, i);
+    give_slices(cluster, pool, request, placement->slices, i, hr_stock_undo);
     return refusal;
   }
   return NULL;
@@ -81,7 +71,6 @@ static bool asks_for_a_node(const struct hr_cluster *cluster, hr_job job, const 
 /* Before anything is taken. */
 static const char *refuse_placement(const struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job,
                                     const struct hr_request *request) {
-  if (placement->pool.id >= cluster->n_pools) return "there is no such pool";
   if (!hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), placement->pool))
     return "the job does not accept the pool";
   const struct hr__pool *pool = &cluster->pools[placement->pool.id];
@@ -94,6 +83,7 @@ static const char *refuse_placement(const struct hr_cluster *cluster, const stru
 
 const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
   const struct hr_request *request = request_of(cluster, job);
+  if (placement->pool.id >= cluster->n_pools) return "there is no such pool";
   if (!asks_for_a_node(cluster, job, request))
     return placement->n_slices ? "a job without GPUs takes no slice of a node" : NULL;
   const char *refusal = refuse_placement(cluster, placement, job, request);
@@ -103,7 +93,7 @@ const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placeme
   if (refusal) return refusal;
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
   if (!request && gpu_milli != asked_milli(cluster, job)) {
-    give_slices(cluster, pool, request, placement->slices, placement->n_slices);
+    give_slices(cluster, pool, request, placement->slices, placement->n_slices, hr_stock_undo);
     return "the slices do not add up to what the job asks for";
   }
   pool->free_milli -= gpu_milli;
@@ -119,15 +109,23 @@ static uint64_t usable_milli(const struct hr_cluster *cluster, const struct hr_p
   return sum_milli;
 }
 
-void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+static void give_back(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job, give *back) {
   const struct hr_request *request = request_of(cluster, job);
   if (!asks_for_a_node(cluster, job, request)) return;
   struct hr__pool *pool = &cluster->pools[placement->pool.id];
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
-  give_slices(cluster, pool, request, placement->slices, placement->n_slices);
+  give_slices(cluster, pool, request, placement->slices, placement->n_slices, back);
   if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
   pool->free_milli += gpu_milli;
   cluster->free_milli += gpu_milli;
+}
+
+void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+  give_back(cluster, placement, job, hr_stock_give);
+}
+
+void hr__cluster_undo(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
+  give_back(cluster, placement, job, hr_stock_undo);
 }
 
 void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
@@ -137,7 +135,7 @@ void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *p
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     struct hr_slice slice = placement->slices[i];
-    if (request) hr_stock_take(cluster->stock, request, slice.node, slice.gpus);
+    if (request) hr_stock_take(cluster->stock, request, &slice);
     change_node(cluster, pool, slice.node, cluster->node_free_milli[slice.node.id] - slice.gpu_milli);
   }
   if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
@@ -158,6 +156,7 @@ static int nearness(enum hr_reason reason) {
     return 2;
   case HR_REASON_TOO_LARGE:
   case HR_REASON_NODE_TOO_SMALL:
+  case HR_REASON_MIG_PROFILE:
     return 3;
   case HR_REASON_NO_CLASS_POOL:
     return 4;
@@ -166,11 +165,21 @@ static int nearness(enum hr_reason reason) {
   }
 }
 
+/* Whether it is for want of instances of MIG that no task fits a node. */
+static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, const struct hr_request *request) {
+  struct hr_request gpus_alone = *request;
+  gpus_alone.cpu_milli = 0;
+  gpus_alone.mem_mib = 0;
+  return cluster->pools[pool.id].spec->mig && hr_pool_most_tasks(cluster->spec, pool, &gpus_alone) == 0;
+}
+
 /* Whether the pool, all of its nodes there and empty, would have room for the job. */
-static enum hr_reason refuse_empty(const struct hr_cluster *cluster, const struct hr__pool *pool, hr_job job,
+static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                    const struct hr_request *request) {
+  const struct hr__pool *pool = &cluster->pools[number.id];
   if (!request) return pool->size_milli >= asked_milli(cluster, job) ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
-  uint64_t on_each = hr_pool_most_tasks(pool->spec, request);
+  uint64_t on_each = hr_pool_most_tasks(cluster->spec, number, request);
+  if (on_each == 0 && lacks_instances(cluster, number, request)) return HR_REASON_MIG_PROFILE;
   if (on_each == 0) return HR_REASON_NODE_TOO_SMALL;
   return on_each * pool->spec->nodes >= request->tasks ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
 }
@@ -182,7 +191,7 @@ enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job j
   enum hr_reason nearest = HR_REASON_NO_GPU_TYPE;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     enum hr_reason reason = hr__accepts_refusal(&cluster->accepts, cluster->trace, job, accept_class, i);
-    enum hr_reason refusal = refuse_empty(cluster, &cluster->pools[i], job, request);
+    enum hr_reason refusal = refuse_empty(cluster, (hr_pool){i}, job, request);
     if (reason == HR_REASON_NONE && refusal == HR_REASON_NONE) return HR_REASON_NONE;
     if (nearness(reason) > nearness(HR_REASON_TOO_LARGE) && refusal != HR_REASON_NONE) reason = refusal;
     if (nearness(reason) > nearness(nearest)) nearest = reason;

@@ -32,6 +32,7 @@ void hr_pool_sharing_finish(struct hr_pool_spec *pool) {
   }
   free(pool->pairs);
   free(pool->interference);
+  hr_mig_spec_destroy(pool->mig);
 }
 
 void hr_cluster_spec_finish(struct hr_cluster_spec *spec) {

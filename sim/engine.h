@@ -22,6 +22,7 @@ struct hr__kept_seat {
   struct hr__seat seat;
   uint64_t gpus;      /* where GPUs are told apart: of its one slice */
   uint32_t gpu_milli; /* likewise */
+  struct hr_instance instance;
 };
 
 /* Blocks of slices of gangs that span nodes, by size class: a block of class k holds 2^k slices. */
@@ -71,6 +72,7 @@ struct hr__attempt {
   int64_t phase_us;    /* when its phase began */
   int64_t progress_us; /* work done when its phase began, in all attempts together, but for what was lost */
   uint32_t part;       /* and of the next microsecond of it, in millionths */
+  int64_t restart_us;  /* before it works */
   int64_t interval_us; /* work between two checkpoints; HR_NEVER_US: none is made */
   int64_t down_us;     /* of a job that leaves: when its node goes */
   int64_t evict_us;    /* when its policy has it stopped; 0: not */
@@ -120,11 +122,12 @@ struct hr__engine {
   uint32_t abilities; /* of the policy */
   struct hr_error *error;
 
-  uint8_t *state, *reason; /* by job: enum hr_job_state, enum hr_reason */
-  int64_t *start_us;       /* by job */
-  struct hr__seat *seat;   /* by job, while it runs */
-  uint64_t *seat_gpus;     /* likewise: of its one slice, where GPUs are told apart; else NULL */
-  uint32_t *gpu_milli;     /* by job, of its last attempt; likewise */
+  uint8_t *state, *reason;           /* by job: enum hr_job_state, enum hr_reason */
+  int64_t *start_us;                 /* by job */
+  struct hr__seat *seat;             /* by job, while it runs */
+  uint64_t *seat_gpus;               /* likewise: of its one slice, where GPUs are told apart; else NULL */
+  struct hr_instance *seat_instance; /* likewise */
+  uint32_t *gpu_milli;               /* by job, of its last attempt; likewise */
   struct hr__slice_store store;
   struct hr__speeds speeds;
   int64_t *ended_us; /* by job, in runs with speeds where no job may be stopped */
@@ -142,6 +145,7 @@ struct hr__engine {
 
   bool interferes;              /* jobs slow down others that they share GPUs with */
   struct hr__pair_table *pairs; /* by pool: what is known of pairs of models */
+  int64_t *split_us;            /* by GPU: until when MIG splits it anew; NULL where that takes no time */
 
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   int64_t last_us;    /* the last instant at which something happened */
@@ -238,6 +242,11 @@ uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const st
 enum hr_status hr__neighbours_change(struct hr__engine *engine, const struct hr_placement *placement);
 /* The least speed that neighbours leave to a job. */
 uint32_t hr__least_interference_ppm(const struct hr__engine *engine);
+
+/* splits.c: GPUs that MIG splits anew. */
+enum hr_status hr__splits_init(struct hr__engine *engine);
+/* How long a job that starts at the placement waits until its instances are there. Called once for each start. */
+int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_placement *placement);
 
 /* residents.c */
 enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);

@@ -9,6 +9,7 @@
 
 #include "headroom/fragmentation.h"
 #include "headroom/policy.h"
+#include "sim/fragmentation_mig.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -239,12 +240,19 @@ static uint64_t f_of(struct hr_fragmentation *f, const struct state *state) {
 }
 
 uint64_t hr_fragmentation_of(struct hr_fragmentation *fragmentation, hr_node node) {
+  if (hr_stock_mig(fragmentation->stock, node))
+    return hr__mig_fragment(fragmentation->typical, fragmentation->acceptance, fragmentation->stock, node, NULL, 0);
   struct state state = state_of(fragmentation, node, fragmentation->stock->cpu_milli[node.id], 0, 0);
   return f_of(fragmentation, &state);
 }
 
 uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const struct hr_request *request, hr_node node,
                                 uint64_t gpus) {
+  if (hr_stock_mig(fragmentation->stock, node)) {
+    struct hr_slice slice = hr_stock_slice(fragmentation->stock, request, node, gpus);
+    return hr__mig_fragment(fragmentation->typical, fragmentation->acceptance, fragmentation->stock, node, &slice,
+                            request->cpu_milli);
+  }
   uint32_t cpu_milli = fragmentation->stock->cpu_milli[node.id];
   if (cpu_milli != HR_NONE) cpu_milli -= request->cpu_milli;
   uint32_t gpu_milli = hr_stock_milli(fragmentation->stock, request, node);

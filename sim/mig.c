@@ -97,6 +97,11 @@ uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu 
   return outlook;
 }
 
+uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start) {
+  uint32_t slices = type->compute_slices, end = start + type->profiles[profile].compute_slices;
+  return end * 1000 / slices - start * 1000 / slices;
+}
+
 static void put(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t profile, uint32_t start) {
   const struct hr_mig_profile *instance = &type->profiles[profile];
   gpu->at[start] = (uint8_t)(profile + 1);

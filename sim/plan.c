@@ -56,7 +56,7 @@ enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_p
   const char *rule = hr__cluster_take(&engine->cluster, placement, job);
   if (rule) return refuse(plan, job, "start", rule);
   if (hr__seat_keep(engine, job, placement) != HR_OK) {
-    hr__cluster_give(&engine->cluster, placement, job);
+    hr__cluster_undo(&engine->cluster, placement, job);
     return no_memory(plan);
   }
   uint64_t gpu_milli = hr_placement_milli(placement, engine->trace, job);
@@ -192,7 +192,7 @@ static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
   hr_job job = move->job;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
-  hr__cluster_give(&engine->cluster, &placement, job);
+  hr__cluster_undo(&engine->cluster, &placement, job);
   hr__seat_drop(engine, job);
   engine->view.allocated_milli -= gpu_milli;
   if (engine->attempt) engine->attempt_us[job.id] = move->attempt_us;

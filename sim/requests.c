@@ -2,6 +2,7 @@
 /* The distinct requests of a trace, through a hash table that doubles when half full. */
 
 #include "headroom/policy.h"
+#include "sim/mig_needs.h"
 
 /* ---- One job ---------------------------------------------------------------------------------------- */
 
@@ -28,10 +29,17 @@ static void split(struct hr_request *request, uint32_t most_gpus) {
   request->mem_mib = (request->mem_mib + parts - 1) / parts;
 }
 
-static struct hr_request request_of(const struct hr_trace *trace, hr_job job, const uint32_t *accept_class,
-                                    const uint32_t *most_gpus) {
+/* What jobs are looked at with; `accept_class`, `most_gpus`: as they were given. */
+struct reader {
+  const struct hr_trace *trace;
+  const uint32_t *accept_class, *most_gpus;
+  struct hr__mig_needs mig;
+};
+
+static struct hr_request request_of(const struct reader *reader, hr_job job) {
+  const struct hr_trace *trace = reader->trace;
   uint32_t i = job.id, tasks = trace->tasks && trace->tasks[i] ? trace->tasks[i] : 1, gpus = trace->gpus[i];
-  struct hr_request request = {.accept_class = accept_class ? accept_class[i] : 0,
+  struct hr_request request = {.accept_class = reader->accept_class ? reader->accept_class[i] : 0,
                                .tasks = tasks,
                                .gpus = gpus / tasks + (gpus % tasks != 0),
                                .cpu_milli = trace->cpu_milli ? trace->cpu_milli[i] : 0,
@@ -40,7 +48,7 @@ static struct hr_request request_of(const struct hr_trace *trace, hr_job job, co
   if (gpus == 0) return request;
   request.gpu_milli = trace->gpu_milli ? trace->gpu_milli[i] : HR_WHOLE_GPU_MILLI;
   request.gpu_mem_mib = trace->gpu_mem_mib ? at_most(trace->gpu_mem_mib[i], HR_NONE - 1) : 0;
-  if (most_gpus) split(&request, most_gpus[request.accept_class]);
+  if (reader->most_gpus) split(&request, reader->most_gpus[request.accept_class]);
   return request;
 }
 
@@ -54,9 +62,10 @@ struct table {
 };
 
 static uint64_t hash_of(const struct hr_request *request) {
-  const uint64_t parts[] = {
-      (uint64_t)request->accept_class << 32 | request->tasks, (uint64_t)request->gpus << 32 | request->gpu_milli,
-      (uint64_t)request->gpu_mem_mib << 32 | request->cpu_milli, request->mem_mib, request->dedicated};
+  const uint64_t parts[] = {(uint64_t)request->accept_class << 32 | request->tasks,
+                            (uint64_t)request->gpus << 32 | request->gpu_milli,
+                            (uint64_t)request->gpu_mem_mib << 32 | request->cpu_milli, request->mem_mib,
+                            (uint64_t)request->mig_need << 32 | request->dedicated};
   uint64_t hash = 0;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     hash = (hash ^ parts[i]) * UINT64_C(0x9E3779B97F4A7C15);
@@ -68,7 +77,7 @@ static uint64_t hash_of(const struct hr_request *request) {
 static bool same(const struct hr_request *a, const struct hr_request *b) {
   return a->accept_class == b->accept_class && a->tasks == b->tasks && a->gpus == b->gpus &&
          a->gpu_milli == b->gpu_milli && a->gpu_mem_mib == b->gpu_mem_mib && a->cpu_milli == b->cpu_milli &&
-         a->mem_mib == b->mem_mib && a->dedicated == b->dedicated;
+         a->mem_mib == b->mem_mib && a->dedicated == b->dedicated && a->mig_need == b->mig_need;
 }
 
 /* The slot that holds the request, or the empty one where it belongs. */
@@ -105,19 +114,28 @@ static uint32_t number_of(struct table *table, const struct hr_request *request)
   return *slot - 1;
 }
 
-struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
-                                       const uint32_t *accept_class, const uint32_t *most_gpus) {
-  struct hr_requests *requests = hr_arena_alloc(arena, sizeof *requests);
-  if (!requests) return NULL;
-  struct table table = {.arena = arena, .requests = requests};
-  requests->of_job = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *requests->of_job);
-  if (!requests->of_job) return NULL;
-  for (uint32_t job = 0; job < trace->n_jobs; job++) {
-    struct hr_request request = request_of(trace, (hr_job){job}, accept_class, most_gpus);
-    uint32_t number = number_of(&table, &request);
-    if (number == HR_NONE) return NULL;
+static bool count_jobs(struct table *table, struct reader *reader) {
+  struct hr_requests *requests = table->requests;
+  for (uint32_t job = 0; job < reader->trace->n_jobs; job++) {
+    struct hr_request request = request_of(reader, (hr_job){job});
+    if (!hr__mig_needs_add(&reader->mig, reader->trace, (hr_job){job}, &request)) return false;
+    uint32_t number = number_of(table, &request);
+    if (number == HR_NONE) return false;
     requests->of_job[job] = number;
     requests->jobs[number]++;
   }
-  return requests;
+  requests->mig_needs = reader->mig.count;
+  return true;
+}
+
+struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
+                                       const uint32_t *accept_class, const uint32_t *most_gpus,
+                                       const struct hr_cluster_spec *cluster) {
+  struct hr_requests *requests = hr_arena_alloc(arena, sizeof *requests);
+  if (!requests) return NULL;
+  struct table table = {.arena = arena, .requests = requests};
+  struct reader reader = {.trace = trace, .accept_class = accept_class, .most_gpus = most_gpus};
+  requests->of_job = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *requests->of_job);
+  if (!requests->of_job || hr__mig_needs_init(&reader.mig, arena, cluster, trace) != HR_OK) return NULL;
+  return count_jobs(&table, &reader) ? requests : NULL;
 }

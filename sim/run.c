@@ -256,6 +256,7 @@ static bool is_over(const struct hr__engine *engine, int64_t at_us) {
 /* A run that has a horizon goes on to it, whatever comes of it: what it costs until then is asked for. */
 static bool stands_still(const struct hr__engine *engine, int64_t at_us) {
   if (!engine->attempt || !all_have_come(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
+  if (engine->view.n_waiting + engine->view.n_running == 0) return false;
   return at_us - engine->stirred_us - engine->longest_us > STANDSTILL_US;
 }
 
@@ -323,7 +324,7 @@ static enum hr_status create_policy(struct hr__engine *engine) {
 /* What only runs have in which jobs may be stopped. */
 static enum hr_status begin_attempts(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
-  if (engine->markets || engine->interferes || engine->abilities & HR_POLICY_PREEMPTS)
+  if (engine->markets || engine->interferes || engine->split_us || engine->abilities & HR_POLICY_PREEMPTS)
     status = hr__attempts_init(engine);
   if (engine->attempt) {
     engine->view.attempt_us = engine->attempt_us;
@@ -350,8 +351,10 @@ static enum hr_status bind_speeds(struct hr__engine *engine) {
 static enum hr_status tell_seats_apart(struct hr__engine *engine) {
   size_t n_jobs = (size_t)engine->trace->n_jobs + 1;
   engine->seat_gpus = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->seat_gpus);
+  engine->seat_instance = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->seat_instance);
   engine->gpu_milli = calloc(n_jobs, sizeof *engine->gpu_milli);
-  return engine->seat_gpus && engine->gpu_milli ? HR_OK : hr__out_of_memory(engine);
+  bool made = engine->seat_gpus && engine->seat_instance && engine->gpu_milli;
+  return made ? HR_OK : hr__out_of_memory(engine);
 }
 
 static enum hr_status begin(struct hr__engine *engine) {
@@ -374,6 +377,7 @@ static enum hr_status begin(struct hr__engine *engine) {
   if (status == HR_OK) status = hr__neighbours_init(engine);
   if (status == HR_OK) status = create_policy(engine);
   engine->longest_us = hr__time_for_us(engine->longest_us, hr__least_interference_ppm(engine));
+  if (status == HR_OK) status = hr__splits_init(engine);
   return status == HR_OK ? begin_attempts(engine) : status;
 }
 

@@ -37,7 +37,10 @@ static enum hr_status take_block(struct hr__slice_store *store, uint32_t n_slice
 enum hr_status hr__seat_keep(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   struct hr__seat seat = {placement->pool.id, placement->n_slices};
   if (seat.n_slices == 1) seat.first = placement->slices[0].node.id;
-  if (seat.n_slices == 1 && engine->seat_gpus) engine->seat_gpus[job.id] = placement->slices[0].gpus;
+  if (seat.n_slices == 1 && engine->seat_gpus) {
+    engine->seat_gpus[job.id] = placement->slices[0].gpus;
+    engine->seat_instance[job.id] = placement->slices[0].instance;
+  }
   if (seat.n_slices > 1) {
     if (take_block(&engine->store, seat.n_slices, &seat.first) != HR_OK) return HR_NO_MEMORY;
     memcpy(engine->store.slices + seat.first, placement->slices, seat.n_slices * sizeof *placement->slices);
@@ -48,8 +51,8 @@ enum hr_status hr__seat_keep(struct hr__engine *engine, hr_job job, const struct
 }
 
 static struct hr_slice one_slice(const struct hr__engine *engine, hr_job job, hr_node node) {
-  if (!engine->seat_gpus) return (struct hr_slice){node, (uint32_t)hr__job_gpu_milli(engine->trace, job), 0};
-  return (struct hr_slice){node, engine->gpu_milli[job.id], engine->seat_gpus[job.id]};
+  if (!engine->seat_gpus) return (struct hr_slice){node, (uint32_t)hr__job_gpu_milli(engine->trace, job), 0, {0}};
+  return (struct hr_slice){node, engine->gpu_milli[job.id], engine->seat_gpus[job.id], engine->seat_instance[job.id]};
 }
 
 struct hr__kept_seat hr__seat_get(const struct hr__engine *engine, hr_job job) {
@@ -57,6 +60,7 @@ struct hr__kept_seat hr__seat_get(const struct hr__engine *engine, hr_job job) {
   if (!engine->seat_gpus) return kept;
   kept.gpus = engine->seat_gpus[job.id];
   kept.gpu_milli = engine->gpu_milli[job.id];
+  kept.instance = engine->seat_instance[job.id];
   return kept;
 }
 
@@ -65,6 +69,7 @@ void hr__seat_set(struct hr__engine *engine, hr_job job, struct hr__kept_seat se
   if (!engine->seat_gpus) return;
   engine->seat_gpus[job.id] = seat.gpus;
   engine->gpu_milli[job.id] = seat.gpu_milli;
+  engine->seat_instance[job.id] = seat.instance;
 }
 
 struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one) {

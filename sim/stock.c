@@ -2,6 +2,7 @@
 #include "headroom/stock.h"
 
 #include "headroom/policy.h"
+#include "sim/stock_mig.h"
 
 const char *hr_sharing_name(enum hr_sharing sharing) {
   static const char *const names[] = {
@@ -66,11 +67,13 @@ static void fill_node(struct hr_stock *stock, uint32_t node, uint32_t pool, cons
   stock->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
   for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
     stock->gpu_milli[(size_t)node * stock->most_gpus + gpu] = HR_WHOLE_GPU_MILLI;
-    stock->gpu_mem_mib[(size_t)node * stock->most_gpus + gpu] = spec->gpu_mem_mib ? spec->gpu_mem_mib : HR_NONE;
+    bool is_told = spec->gpu_mem_mib > 0 && !spec->mig; /* instances have memory of their own */
+    stock->gpu_mem_mib[(size_t)node * stock->most_gpus + gpu] = is_told ? spec->gpu_mem_mib : HR_NONE;
   }
 }
 
-struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster_spec *spec) {
+struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
+                                 const struct hr_requests *requests) {
   struct hr_stock *stock = hr_arena_alloc(arena, sizeof *stock);
   if (!stock) return NULL;
   for (uint32_t i = 0; i < spec->n_pools; i++) {
@@ -80,7 +83,7 @@ struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster
   if (stock->most_gpus > HR_MAX_STOCK_GPUS || make_columns(stock, arena) != HR_OK) return NULL;
   for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
     for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(stock, node, i, &spec->pools[i]);
-  return stock;
+  return hr__stock_mig_init(stock, arena, spec, requests) == HR_OK ? stock : NULL;
 }
 
 uint32_t hr_stock_idle_gpus(const struct hr_stock *stock, hr_node node) {
@@ -91,6 +94,7 @@ uint32_t hr_stock_idle_gpus(const struct hr_stock *stock, hr_node node) {
 }
 
 uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+  if (hr_stock_mig(stock, node)) return hr__stock_mig_fitting(stock, request, node);
   const uint16_t *milli = hr_stock_gpus(stock, node);
   uint32_t asked_milli = hr_stock_milli(stock, request, node);
   size_t first = (size_t)node.id * stock->most_gpus;
@@ -118,6 +122,7 @@ bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *reques
   if (request->dedicated && stock->tasks[node.id] > 0) return false;
   if (stock->cpu_milli[node.id] < request->cpu_milli || stock->mem_mib[node.id] < request->mem_mib) return false;
   if (request->gpus == 0) return true;
+  if (hr_stock_mig(stock, node)) return request->gpus == 1 && hr__stock_mig_fitting(stock, request, node) != 0;
   if (stock->widest_milli[node.id] < hr_stock_milli(stock, request, node)) return false;
   bool by_share_alone = request->gpus == 1 && request->gpu_mem_mib == 0;
   if (by_share_alone && stock->most_tasks[node.id] == HR_WHOLE_GPU_MILLI) return true;
@@ -136,6 +141,7 @@ static uint32_t least_left(const uint16_t *milli, uint64_t gpus) {
 
 /* GPUs of a task's own have nothing taken of them, so they all have the same left. */
 uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+  if (request->gpus > 0 && hr_stock_mig(stock, node)) return hr__stock_mig_pick(stock, request, node);
   const uint16_t *milli = hr_stock_gpus(stock, node);
   uint64_t fitting = hr_stock_fitting_gpus(stock, request, node), picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
@@ -153,37 +159,78 @@ static void find_widest(struct hr_stock *stock, hr_node node) {
   stock->widest_milli[node.id] = widest;
 }
 
+struct hr_slice hr_stock_slice(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
+                               uint64_t gpus) {
+  if (gpus && hr_stock_mig(stock, node)) return hr__stock_mig_slice(stock, request, node, gpus);
+  return (struct hr_slice){
+      .node = node, .gpu_milli = request->gpus * hr_stock_milli(stock, request, node), .gpus = gpus};
+}
+
+const char *hr_stock_refuse(const struct hr_stock *stock, const struct hr_request *request,
+                            const struct hr_slice *slice) {
+  uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
+  bool is_split = n_gpus > 0 && hr_stock_mig(stock, slice->node);
+  if (n_gpus != request->gpus) return "a slice does not have as many GPUs as a task asks for";
+  if (!is_split && slice->gpu_milli != n_gpus * hr_stock_milli(stock, request, slice->node))
+    return "a slice does not have as much of its GPUs as a task asks for";
+  if (n_gpus > 0 && slice->gpus & ~hr_stock_fitting_gpus(stock, request, slice->node))
+    return "a GPU has too little free";
+  if (!hr_stock_fits(stock, request, slice->node)) return "a node has too little CPU or memory free";
+  return is_split ? hr__stock_mig_refuse(stock, request, slice) : NULL;
+}
+
 /* `taken`: 1 to take, -1 to give back; in arithmetic without a sign. */
-static void change(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus,
+static void change(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice,
                    uint32_t taken) {
-  if (stock->cpu_milli[node.id] != HR_NONE) stock->cpu_milli[node.id] -= taken * request->cpu_milli;
-  if (stock->mem_mib[node.id] != UINT64_MAX) stock->mem_mib[node.id] -= (uint64_t)(int32_t)taken * request->mem_mib;
-  stock->tasks[node.id] += taken;
-  stock->alone[node.id] = request->dedicated && taken == 1;
-  size_t first = (size_t)node.id * stock->most_gpus;
-  uint32_t milli = hr_stock_milli(stock, request, node);
-  for (; gpus; gpus &= gpus - 1) {
+  uint32_t node = slice->node.id;
+  if (stock->cpu_milli[node] != HR_NONE) stock->cpu_milli[node] -= taken * request->cpu_milli;
+  if (stock->mem_mib[node] != UINT64_MAX) stock->mem_mib[node] -= (uint64_t)(int32_t)taken * request->mem_mib;
+  stock->tasks[node] += taken;
+  stock->alone[node] = request->dedicated && taken == 1;
+  if (!slice->gpus) return;
+  bool is_split = hr_stock_mig(stock, slice->node) != NULL;
+  if (is_split) hr__stock_mig_change(stock, slice, taken == 1);
+  size_t first = (size_t)node * stock->most_gpus;
+  uint32_t milli = is_split ? slice->gpu_milli : hr_stock_milli(stock, request, slice->node);
+  for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
     size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
     stock->gpu_milli[gpu] = (uint16_t)(stock->gpu_milli[gpu] - taken * milli);
-    stock->left_milli[node.id] -= taken * milli;
+    stock->left_milli[node] -= taken * milli;
     stock->gpu_tasks[gpu] = (uint16_t)(stock->gpu_tasks[gpu] + taken);
     if (stock->gpu_mem_mib[gpu] != HR_NONE) stock->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
   }
-  find_widest(stock, node);
+  find_widest(stock, slice->node);
 }
 
-void hr_stock_take(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus) {
-  change(stock, request, node, gpus, 1);
+void hr_stock_take(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice) {
+  change(stock, request, slice, 1);
 }
 
-void hr_stock_give(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus) {
-  change(stock, request, node, gpus, UINT32_MAX);
+void hr_stock_give(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice) {
+  change(stock, request, slice, UINT32_MAX);
+}
+
+void hr_stock_undo(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice) {
+  hr_stock_give(stock, request, slice);
+  if (slice->gpus && hr_stock_mig(stock, slice->node)) hr__stock_mig_undo(stock, slice);
+}
+
+void hr_stock_renew(struct hr_stock *stock, hr_node node) {
+  if (hr_stock_mig(stock, node)) hr__stock_mig_renew(stock, node);
 }
 
 /* ---- An empty node ---------------------------------------------------------------------------------- */
 
 static uint64_t least(uint64_t a, uint64_t b) {
   return a < b ? a : b;
+}
+
+/* Tasks that the node's instances of MIG have room for, of those that will do. */
+static uint64_t most_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
+  uint64_t most = 0;
+  for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
+    most += hr__mig_most_tasks(spec->mig, wanted, gpu);
+  return most;
 }
 
 /* Tasks that the node's GPUs have room for. */
@@ -195,10 +242,13 @@ static uint64_t most_on_gpus(const struct hr_pool_spec *spec, const struct hr_re
   return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
 }
 
-uint32_t hr_pool_most_tasks(const struct hr_pool_spec *spec, const struct hr_request *request) {
+uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool, const struct hr_request *request) {
+  const struct hr_pool_spec *spec = &cluster->pools[pool.id];
+  uint32_t wanted = request->mig_profiles ? request->mig_profiles[pool.id] : 0;
   uint64_t most = HR_NONE;
   if (request->dedicated) most = 1;
-  if (request->gpus > 0) most = least(most, most_on_gpus(spec, request));
+  if (request->gpus > 0)
+    most = least(most, spec->mig ? most_on_instances(spec, request, wanted) : most_on_gpus(spec, request));
   if (spec->cpu_milli_per_node && request->cpu_milli) most = least(most, spec->cpu_milli_per_node / request->cpu_milli);
   if (spec->mem_mib_per_node && request->mem_mib) most = least(most, spec->mem_mib_per_node / request->mem_mib);
   return (uint32_t)most;

@@ -31,13 +31,14 @@ static int by_pod(const void *a, const void *b) {
   BY(x, y, pod.gpus);
   BY(x, y, pod.gpu_milli);
   BY(x, y, pod.cpu_milli);
+  BY(x, y, pod.mig_need);
   BY(x, y, number);
   return 0;
 }
 
 static bool are_same(const struct hr_request *a, const struct hr_request *b) {
   return a->accept_class == b->accept_class && a->gpus == b->gpus && a->gpu_milli == b->gpu_milli &&
-         a->cpu_milli == b->cpu_milli;
+         a->cpu_milli == b->cpu_milli && a->mig_need == b->mig_need;
 }
 
 static int by_frequency(const void *a, const void *b) {

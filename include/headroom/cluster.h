@@ -6,6 +6,7 @@
 
 #include "headroom/base.h"
 #include "headroom/market.h"
+#include "headroom/mig.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,7 +17,8 @@ extern "C" {
   X(HR_SHARING_WHOLE, "whole")       /* not at all: each has GPUs of its own */                                        \
   X(HR_SHARING_FRACTION, "fraction") /* a job that asks for thousandths of a GPU gets these, and others the rest */    \
   X(HR_SHARING_MPS, "mps")           /* likewise, or one of `replicas` equal parts; at most `clients` on a GPU */      \
-  X(HR_SHARING_TIME_SLICE, "time-slice") /* `replicas` jobs on a GPU take turns */
+  X(HR_SHARING_TIME_SLICE, "time-slice") /* `replicas` jobs on a GPU take turns */                                     \
+  X(HR_SHARING_MIG, "mig")               /* each has an instance of a GPU that is split, struct hr_mig_spec */
 
 enum hr_sharing {
 #define HR_SHARING_NAME(name, text) name,
@@ -40,6 +42,42 @@ struct hr_pair_speed {
   uint32_t speed_ppm; /* of `model`; above 0 */
 };
 
+/* When the instances of a pool's GPUs are made. */
+#define HR_MIG_MODE_TABLE(X)                                                                                           \
+  X(HR_MIG_STATIC, "static")       /* before the run: each GPU has its layout for good */                              \
+  X(HR_MIG_DYNAMIC, "dynamic")     /* a GPU without jobs may be given another layout, which takes a time */            \
+  X(HR_MIG_ON_DEMAND, "on-demand") /* each for one job, where there is room on a GPU, and gone with the job */
+
+enum hr_mig_mode {
+#define HR_MIG_MODE_NAME(name, text) name,
+  HR_MIG_MODE_TABLE(HR_MIG_MODE_NAME)
+#undef HR_MIG_MODE_NAME
+      HR_N_MIG_MODES
+};
+HR_API const char *hr_mig_mode_name(enum hr_mig_mode mode);
+
+struct hr_mig_layout {
+  char *name;
+  struct hr_mig_gpu gpu;
+  uint8_t starts[HR_MIG_PROFILES]; /* of its instances of each profile: a set, bit s for memory slice s */
+};
+
+/* How a pool's GPUs are split. It all comes from malloc. */
+struct hr_mig_spec {
+  struct hr_mig_type type; /* with profiles and names of its own */
+  enum hr_mig_mode mode;
+  struct hr_mig_layout *layouts; /* under HR_MIG_DYNAMIC, a GPU may be given any of them */
+  uint32_t n_layouts;
+  uint8_t *layout_of_gpu; /* [gpus_per_node], at first; NULL under HR_MIG_ON_DEMAND */
+  int64_t lead_us;        /* to give a GPU another layout; to make an instance on demand */
+};
+/* A copy of the type, no layout yet; NULL when out of memory. */
+HR_API struct hr_mig_spec *hr_mig_spec_create(const struct hr_mig_type *type, enum hr_mig_mode mode);
+/* Adds a layout, its name copied, or finds it; `number`: its place. */
+HR_API enum hr_status hr_mig_spec_add(struct hr_mig_spec *spec, const char *name, const struct hr_mig_gpu *gpu,
+                                      uint32_t *number);
+HR_API void hr_mig_spec_destroy(struct hr_mig_spec *spec);
+
 struct hr_pool_spec {
   char *name;
   char *gpu;    /* GPU type, e.g. "A100-80"; what a job's acceptable types are compared with */
@@ -58,6 +96,7 @@ struct hr_pool_spec {
   uint32_t n_interference;                   /* 0: jobs do not slow each other down */
   struct hr_pair_speed *pairs; /* go before all else where they are known. From malloc, with their texts */
   uint32_t n_pairs;
+  struct hr_mig_spec *mig; /* NULL unless its GPUs are split by MIG */
 };
 
 struct hr_cluster_spec {
@@ -75,11 +114,11 @@ struct hr_cluster_spec {
 #define HR_MAX_GPUS UINT32_C(4000000)
 #define HR_MAX_POOLS 1024u
 
-/* Appends a pool; strings are copied; prices and levels of its market, its interference and its pairs, from
-   malloc, are taken over on success. */
+/* Appends a pool; strings are copied; prices and levels of its market, its interference, its pairs and how it is split,
+   from malloc, are taken over on success. */
 HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const struct hr_pool_spec *pool,
                                           struct hr_error *error);
-/* Frees its interference and its pairs. */
+/* Frees its interference, its pairs and how it is split. */
 HR_API void hr_pool_sharing_finish(struct hr_pool_spec *pool);
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
 HR_API uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec);

@@ -22,8 +22,8 @@ struct hr_acceptance {
   uint32_t n_classes, n_pools;
 };
 
-/* Pods (tasks of jobs, those without GPUs, too) that stand for all of a trace: grouped by CPU, GPUs, share of each and
-   accept class, most frequent first, until 95 % of all are there. */
+/* Pods (tasks of jobs, those without GPUs, too) that stand for all of a trace: grouped by CPU, GPUs, share of each,
+   profiles of MIG that will do and accept class, most frequent first, until 95 % of all are there. */
 struct hr_typical_pods {
   uint32_t count;
   struct hr_request *request; /* [count]; memory is 0 */
@@ -37,7 +37,8 @@ HR_API struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, co
 /*
  * A node's fragment for a typical pod is what the pod cannot use of the node's idle GPUs: all of it where the pod asks
  * for no GPU, does not accept the pool, or does not fit by its CPU or its GPUs; else what is left of GPUs with less
- * left than it asks for of each. F(node) is the mean over typical pods, in thousandths of a GPU.
+ * left than it asks for of each, or, where MIG splits them, without an instance for it. F(node) is the mean over
+ * typical pods, in thousandths of a GPU.
  */
 struct hr_fragmentation;
 HR_API struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const struct hr_typical_pods *typical,

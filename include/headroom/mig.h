@@ -69,6 +69,10 @@ HR_API uint32_t hr_mig_smallest(const struct hr_mig_type *type, uint64_t mem_mib
 /* Where an instance of the profile may begin now: a set of bits, 0 when there is no room. */
 HR_API uint32_t hr_mig_starts(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 
+/* Thousandths of a GPU that an instance has: those of its compute slices, which are counted from its start on, so that
+   all seven together are the whole GPU (142 or 143 each). */
+HR_API uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start);
+
 /* How many instances of the profile could be created now, if nothing else were. */
 HR_API uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile);
 

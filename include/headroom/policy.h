@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-#define HR_POLICY_ABI 2u
+#define HR_POLICY_ABI 3u
 
 /* What happens to a job or to capacity. The order is the order in which things at one instant are applied: all that
    frees capacity or takes it away comes before all that asks for it; moves come last. The last column is the event's
@@ -69,7 +69,9 @@ enum hr_event_kind {
   X(HR_REASON_NO_CLASS_POOL, "no-pool-for-class") /* such pools are for jobs of other classes */                       \
   X(HR_REASON_OVER_QUOTA, "over-quota")           /* more GPUs than its tenant may ever use */                         \
   X(HR_REASON_GPU_MEMORY, "gpu-memory")           /* more memory of a GPU than such GPUs have */                       \
-  X(HR_REASON_NODE_TOO_SMALL, "node-too-small")   /* a task asks for more than any acceptable node has */
+  X(HR_REASON_NODE_TOO_SMALL, "node-too-small")   /* a task asks for more than any acceptable node has */              \
+  X(HR_REASON_MIG_PROFILE, "no-such-mig-profile") /* no acceptable pool's GPUs are split into instances that will do   \
+                                                   */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,
@@ -85,13 +87,6 @@ enum hr_job_state {
   HR_JOB_RUNNING,
   HR_JOB_COMPLETED,
   HR_JOB_REJECTED
-};
-
-/* GPUs of one node, in thousandths of a GPU. */
-struct hr_slice {
-  hr_node node;
-  uint32_t gpu_milli;
-  uint64_t gpus; /* the set of the node's GPUs, bit by bit; 0 where they are not told apart */
 };
 
 /* Where a job sits: slices on nodes of one pool, or, with no slice, only a count of the pool's GPUs. Where GPUs are

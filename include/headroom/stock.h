@@ -19,6 +19,21 @@ extern "C" {
 /* A node of a stock has at most so many GPUs: a set of them is one word. */
 #define HR_MAX_STOCK_GPUS 64u
 
+/* The instance of a GPU that is split by MIG; all zero elsewhere. Profiles and layouts are numbered as the pool's
+   struct hr_mig_spec has them. */
+struct hr_instance {
+  uint8_t start, profile;
+  uint8_t layout, layout_before; /* of the GPU once it is taken, and until then */
+};
+
+/* GPUs of one node, in thousandths of a GPU. */
+struct hr_slice {
+  hr_node node;
+  uint32_t gpu_milli;
+  uint64_t gpus; /* the set of the node's GPUs, bit by bit; 0 where they are not told apart */
+  struct hr_instance instance;
+};
+
 /* What each task of a job asks for. All tasks of one number ask for the same. */
 struct hr_request {
   uint32_t accept_class; /* the pools that it accepts, hr_cluster_accepts */
@@ -29,6 +44,10 @@ struct hr_request {
   uint32_t cpu_milli;
   uint64_t mem_mib;
   bool dedicated; /* each task has its node to itself */
+  /* Where some pool's GPUs are split by MIG, the profiles that will do in each pool, a set by number, bit p for profile
+     p: [n_pools], and the number of this table among all such tables. Else NULL and 0. */
+  const uint16_t *mig_profiles;
+  uint32_t mig_need;
 };
 
 /* Of all its tasks, as asked for. */
@@ -44,12 +63,15 @@ struct hr_requests {
   struct hr_request *request; /* [count] */
   uint64_t *jobs;             /* [count], that ask for it */
   uint32_t *of_job;           /* [n_jobs] */
+  uint32_t mig_needs;         /* tables of profiles that will do; 0: no GPU is split */
 };
 /* `accept_class`: by job (hr_cluster_accept_class); NULL: 0 for all. A job's GPUs are spread evenly over its tasks.
    `most_gpus`: by accept class, of a node; a task that asks for more, as where a trace does not tell tasks, is taken as
-   several. NULL: not so. In the arena; NULL when out of memory. */
+   several. NULL: not so. `cluster` may be NULL where no GPU is split. Who names a profile of MIG and no share or memory
+   asks for those that it has in the first pool that knows it. In the arena; NULL when out of memory. */
 HR_API struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
-                                              const uint32_t *accept_class, const uint32_t *most_gpus);
+                                              const uint32_t *accept_class, const uint32_t *most_gpus,
+                                              const struct hr_cluster_spec *cluster);
 
 /* Whether the job needs a place on a node at all. */
 static inline bool hr_request_needs_node(const struct hr_request *request) {
@@ -75,23 +97,37 @@ struct hr_stock {
   uint32_t *tasks;             /* [n_nodes], that are there */
   uint8_t *alone;              /* [n_nodes]: its task has the node to itself */
   uint8_t *closed;             /* [n_nodes]: nothing more fits, whatever is free */
+  /* Where some pool's GPUs are split by MIG; else NULL. */
+  const struct hr_mig_spec **mig; /* [n_pools], NULL for those that are not split */
+  struct hr_mig_gpu *mig_gpu;     /* [n_nodes][most_gpus], the instances of each GPU */
+  uint8_t *mig_taken;             /* likewise: the starts of those that a task has, a set */
+  uint8_t *mig_layout;            /* likewise: the layout that it has */
+  uint16_t *mig_profiles;         /* likewise: the profiles of which a task may have an instance now, a set */
+  uint16_t *mig_asked;            /* [n_pools], the profiles that some request may have, a set */
 };
 
-/* All of it free, in the arena. NULL when out of memory, or when a node has more than HR_MAX_STOCK_GPUS GPUs. */
-HR_API struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster_spec *spec);
+/* All of it free, in the arena. NULL when out of memory, or when a node has more than HR_MAX_STOCK_GPUS GPUs.
+   `requests` may be NULL: those to come, for which instances of MIG keep room. */
+HR_API struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
+                                        const struct hr_requests *requests);
 
 static inline const uint16_t *hr_stock_gpus(const struct hr_stock *stock, hr_node node) {
   return stock->gpu_milli + (size_t)node.id * stock->most_gpus;
 }
 
 /* How many tasks an empty node of the pool has room for, at most. HR_NONE: any number. */
-HR_API uint32_t hr_pool_most_tasks(const struct hr_pool_spec *spec, const struct hr_request *request);
+HR_API uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *spec, hr_pool pool, const struct hr_request *request);
 
 /* What a task takes of each GPU of such a pool, whatever it asks for: all of it where GPUs are not shared, an equal
-   part where there are such; 0: what it asks for. */
+   part where there are such; 0: what it asks for, or the share of its instance of MIG. */
 HR_API uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec);
 
-/* What a task takes of each GPU there. */
+/* How the node's GPUs are split by MIG; NULL: they are not. */
+static inline const struct hr_mig_spec *hr_stock_mig(const struct hr_stock *stock, hr_node node) {
+  return stock->mig ? stock->mig[stock->pool[node.id]] : NULL;
+}
+
+/* What a task takes of each GPU there; of one that is split, what it asks for, which its instance comes near to. */
 static inline uint32_t hr_stock_milli(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   uint32_t slot_milli = stock->slot_milli[node.id];
   return slot_milli == 0 || request->gpus == 0 ? request->gpu_milli : slot_milli;
@@ -104,11 +140,28 @@ HR_API uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct
 /* Whether one task fits the node, and it is not closed; which pools the job accepts is not looked at. */
 HR_API bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
 /* The GPUs of a node that one task would take unless told otherwise, the node fitting it: its own are the idle ones of
-   the lowest numbers; shares are of those with the least left that fit, the lowest numbers first among equals. */
+   the lowest numbers; shares are of those with the least left that fit, the lowest numbers first among equals.
+   Instances of MIG are of a GPU that keeps its layout if there is one, of those of the smallest profile, and of those
+   of a GPU with the least left. */
 HR_API uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
-/* Takes what one task asks for, on as many GPUs as it asks for, which must have it; gives it back. */
-HR_API void hr_stock_take(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus);
-HR_API void hr_stock_give(struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus);
+/* The place of a task on GPUs of a node that fit it: with what it takes of them and, on one that is split by MIG, the
+   instance that it gets. That is one of the smallest profile that will do, an idle one, or on demand a new one whose
+   start leaves the most room for the profiles that are asked for (hr_mig_best_start). A GPU without tasks may be given
+   another layout if its present one has no such profile, the first one of those with the smallest; and for a job of
+   several tasks if another one has more such instances, the first one of those with the most. */
+HR_API struct hr_slice hr_stock_slice(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
+                                      uint64_t gpus);
+/* What is wrong with a task's place, or NULL. */
+HR_API const char *hr_stock_refuse(const struct hr_stock *stock, const struct hr_request *request,
+                                   const struct hr_slice *slice);
+/* Takes what one task asks for at a place that is not refused; gives it back. */
+HR_API void hr_stock_take(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice);
+HR_API void hr_stock_give(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice);
+/* Gives back what was taken last on these GPUs, as if it had not been taken: they have the layout again that they had.
+ */
+HR_API void hr_stock_undo(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice);
+/* A node without tasks is new: its GPUs are split as at first. */
+HR_API void hr_stock_renew(struct hr_stock *stock, hr_node node);
 
 #ifdef __cplusplus
 }

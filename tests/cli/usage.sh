@@ -380,6 +380,67 @@ case_sharing() {
   says stderr "time-slice"
 }
 
+# One node of one GPU that is split in this way.
+split_scenario() {
+  echo "{ \"policy\": { \"name\": \"queue\", \"backfill\": \"skip\" }, \"cluster\": { \"pools\": [
+    { \"name\": \"p\", \"gpu\": \"$1\", \"nodes\": 1, \"gpus_per_node\": 1, \"sharing\": \"mig\", \"mig\": { $2 } } ] } }"
+}
+
+case_mig() {
+  # 3g and 3g take all memory: no 1g beside them. 2g, 2g, 2g leave the last slice to one.
+  printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,3g.40gb\nb,0,100,1,3g.40gb\nc,0,100,1,1g.10gb\n' >t.csv
+  split_scenario A100-80 '"mode": "on-demand"' >s.json
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv
+  matches jobs.csv '^a,0,0,100,.*,0.0:3g.40gb@4$'
+  matches jobs.csv '^b,0,0,100,.*,0.0:3g.40gb@0$'
+  matches jobs.csv '^c,0,100,200,'
+  printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,2g\nb,0,100,1,2g\nc,0,100,1,2g\nd,0,100,1,1g\n' >t.csv
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv
+  matches jobs.csv '^d,0,0,100,.*,0.0:1g.10gb@6$'
+  # Layouts that stay; shares and memory choose the smallest instance that has as much.
+  printf 'job_id,submit_s,duration_s,gpus,gpu_milli,gpu_mem_gb\na,0,100,1,100,5\nb,0,100,1,100,15\nc,0,100,1,400,5\nd,0,100,1,1000,5\n' >t.csv
+  split_scenario A100-80 '"layout": "all-balanced"' >s.json
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv
+  matches jobs.csv '^a,0,0,100,.*:1g.10gb@'
+  matches jobs.csv '^b,0,0,100,.*:2g.20gb@'
+  matches jobs.csv '^c,0,0,100,.*:3g.40gb@'
+  matches jobs.csv '^d,0,,,,1,,rejected,no-such-mig-profile,'
+  says stderr 'rejected: d (no-such-mig-profile: no GPU they accept is split into instances that will do)'
+  # A GPU without jobs is split anew, which takes its time, also for those that come meanwhile.
+  printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,2g\nb,5,10,1,2g\nc,6,10,1,7g\n' >t.csv
+  split_scenario A100-80 '"mode": "dynamic", "repartition_s": 30' >s.json
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv
+  matches jobs.csv '^a,0,0,130,'
+  matches jobs.csv '^b,5,5,40,'
+  matches jobs.csv '^c,6,130,170,.*:7g.80gb@0$'
+  if grep -q 'given up' stderr; then fail "a run that is over was given up"; fi
+}
+
+case_mig_mistakes() {
+  printf 'job_id,submit_s,duration_s,gpus\na,0,100,1\n' >t.csv
+  split_scenario T4 '"layout": "all-balanced"' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "MIG does not split GPUs of type 'T4'; it splits: A30"
+  split_scenario A100-40 '"layout": "all-1g.11gb"' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "did you mean 'all-1g.10gb'"
+  split_scenario A100-40 '"layout": "4g,4g"' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "s.json:2:"
+  split_scenario A100-40 '' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "want 'layout'"
+  split_scenario A100-40 '"mode": "dynamic", "create_s": 1' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "only in mode 'on-demand'"
+  split_scenario A100-40 '"layout_of_gpus": [ "7g", "7g" ]' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr "a node has 1 GPUs"
+  sed 's|"sharing": "mig"|"sharing": "fraction"|' s.json >t.json
+  try 2 run t.json --trace t.csv
+  says stderr "only GPUs whose 'sharing' is 'mig' are split"
+}
+
 # A gang whose tasks sit on one node is told of a reclaim once.
 case_shared_spot() {
   cat >s.json <<'END'

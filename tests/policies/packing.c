@@ -109,7 +109,7 @@ static void lab_make(struct lab *lab, uint64_t seed) {
   lab->naive.typical = &lab->typical;
   lab->naive.seed = seed;
   make_nodes(lab);
-  lab->stock = hr_stock_create(&lab->arena, &lab->cluster);
+  lab->stock = hr_stock_create(&lab->arena, &lab->cluster, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(lab->stock);
 }
 
@@ -129,7 +129,8 @@ static struct hr_packer *make_packer(struct lab *lab, const struct hr_packing_ru
 
 static void take(struct lab *lab, struct hr_packer *packer, struct held task) {
   struct naive_node *node = &lab->naive.node[task.place];
-  hr_stock_take(lab->stock, &lab->requests[task.request], (hr_node){node->id}, task.gpus);
+  const struct hr_slice slice = {.node = {node->id}, .gpus = task.gpus};
+  hr_stock_take(lab->stock, &lab->requests[task.request], &slice);
   hr_packer_taken(packer, task.request, (hr_node){node->id});
   naive_change(node, &lab->requests[task.request], task.gpus, 1);
   lab->held[lab->n_held++] = task;
@@ -140,7 +141,8 @@ static void give_one(struct lab *lab, struct hr_packer *packer) {
   struct held task = lab->held[which];
   struct naive_node *node = &lab->naive.node[task.place];
   lab->held[which] = lab->held[--lab->n_held];
-  hr_stock_give(lab->stock, &lab->requests[task.request], (hr_node){node->id}, task.gpus);
+  const struct hr_slice slice = {.node = {node->id}, .gpus = task.gpus};
+  hr_stock_give(lab->stock, &lab->requests[task.request], &slice);
   hr_packer_given(packer, task.request, (hr_node){node->id});
   naive_change(node, &lab->requests[task.request], task.gpus, -1);
 }
@@ -223,7 +225,7 @@ static void typical_pods_cover_95_per_cent(void) {
   }
   struct hr_trace trace = {.n_jobs = JOBS, .gpus = gpus, .cpu_milli = cpu_milli, .mem_mib = mem_mib};
   struct hr_arena arena = {0};
-  struct hr_requests *requests = hr_requests_create(&arena, &trace, NULL, NULL);
+  struct hr_requests *requests = hr_requests_create(&arena, &trace, NULL, NULL, NULL);
   struct hr_typical_pods *typical = requests ? hr_typical_pods_create(&arena, requests) : NULL;
   CU_ASSERT_PTR_NOT_NULL_FATAL(typical);
   CU_ASSERT_EQUAL(requests->count, JOBS);
@@ -244,7 +246,7 @@ static void requests_are_of_one_task(void) {
   const uint16_t gpu_milli[] = {1000, 1000, 500};
   struct hr_trace trace = {.n_jobs = 3, .gpus = gpus, .tasks = tasks, .gpu_milli = gpu_milli};
   struct hr_arena arena = {0};
-  struct hr_requests *requests = hr_requests_create(&arena, &trace, NULL, NULL);
+  struct hr_requests *requests = hr_requests_create(&arena, &trace, NULL, NULL, NULL);
   struct hr_typical_pods *typical = requests ? hr_typical_pods_create(&arena, requests) : NULL;
   CU_ASSERT_PTR_NOT_NULL_FATAL(typical);
   CU_ASSERT_EQUAL_FATAL(requests->count, 3);
@@ -273,13 +275,13 @@ static void a_fragment_by_hand(void) {
   const uint8_t accepted = 1;
   struct hr_acceptance acceptance = {&accepted, 1, 1};
   struct hr_arena arena = {0};
-  struct hr_stock *stock = hr_stock_create(&arena, &cluster);
+  struct hr_stock *stock = hr_stock_create(&arena, &cluster, NULL);
   struct hr_fragmentation *f = stock ? hr_fragmentation_create(&arena, &typical, &acceptance, stock) : NULL;
   CU_ASSERT_PTR_NOT_NULL_FATAL(f);
   uint64_t wanted = 1 * 1500 + 2 * 500 + 4 * 1500 + 5 * 1500;
   CU_ASSERT_EQUAL(hr_fragmentation_of(f, (hr_node){0}), 1 * 2000);
   CU_ASSERT_EQUAL(hr_fragmentation_after(f, &taken, (hr_node){0}, 1), wanted);
-  hr_stock_take(stock, &taken, (hr_node){0}, 2);
+  hr_stock_take(stock, &taken, &(struct hr_slice){.gpus = 2});
   CU_ASSERT_EQUAL(hr_fragmentation_of(f, (hr_node){0}), wanted);
   hr__arena_finish(&arena);
 }
@@ -301,12 +303,12 @@ static void fragments_of_many_states(void) {
   const uint8_t accepted = 1;
   struct hr_acceptance acceptance = {&accepted, 1, 1};
   struct hr_arena arena = {0};
-  struct hr_stock *stock = hr_stock_create(&arena, &cluster);
+  struct hr_stock *stock = hr_stock_create(&arena, &cluster, NULL);
   struct hr_fragmentation *f = stock ? hr_fragmentation_create(&arena, &typical, &acceptance, stock) : NULL;
   CU_ASSERT_PTR_NOT_NULL_FATAL(f);
   for (uint32_t taken = 0; taken < PODS; taken++) {
     CU_ASSERT_EQUAL(hr_fragmentation_of(f, (hr_node){0}), taken * 1000);
-    hr_stock_take(stock, &one, (hr_node){0}, 0);
+    hr_stock_take(stock, &one, &(struct hr_slice){.gpus = 0});
   }
   hr__arena_finish(&arena);
 }
@@ -319,7 +321,7 @@ static void random_rule_reaches_every_node_and_gpu(void) {
   const uint8_t accepted = 1;
   struct hr_arena arena = {0};
   const struct hr_packer_config config = {.rule = hr_packing_rule_find("random", NULL),
-                                          .stock = hr_stock_create(&arena, &cluster),
+                                          .stock = hr_stock_create(&arena, &cluster, NULL),
                                           .cluster = &cluster,
                                           .acceptance = {&accepted, 1, 1},
                                           .requests = &share,

@@ -130,7 +130,7 @@ static struct hr_request request_of(uint32_t job, uint32_t accept_class) {
 }
 
 static void begin_naive(struct hr_arena *arena) {
-  const struct hr_requests *requests = hr_requests_create(arena, &world.trace, NULL, NULL);
+  const struct hr_requests *requests = hr_requests_create(arena, &world.trace, NULL, NULL, NULL);
   naive = (struct naive){.acceptance = {accepted, 3, POOLS}, .typical = hr_typical_pods_create(arena, requests)};
   for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
     const struct hr_pool_spec *spec = &world.pools[pool];
@@ -158,7 +158,7 @@ static bool try_class(const char *rule, uint32_t number, uint32_t accept_class, 
     if (at[placed] < 0) break;
     struct naive_node *node = &naive.node[at[placed]];
     naive_change(node, &request, gpus, 1);
-    job->slices[placed] = (struct hr_slice){{node->id}, request.gpus * request.gpu_milli, gpus};
+    job->slices[placed] = (struct hr_slice){{node->id}, request.gpus * request.gpu_milli, gpus, {0}};
   }
   job->n_slices = placed;
   if (placed == request.tasks) return true;

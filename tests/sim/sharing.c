@@ -158,6 +158,7 @@ static bool place(struct chance *chance, const struct hr_view *view, hr_job job,
   const struct hr_request *request = &requests->request[requests->of_job[job.id]];
   uint32_t from = below(chance, stock->n_nodes);
   *placement = (struct hr_placement){{HR_NONE}, 0, slices};
+  if (!hr_request_needs_node(request)) placement->pool = (hr_pool){0};
   if (!hr_request_needs_node(request)) return true;
   for (uint32_t i = 0; i < stock->n_nodes && placement->n_slices < request->tasks; i++) {
     hr_node node = {(from + i) % stock->n_nodes};
@@ -165,9 +166,8 @@ static bool place(struct chance *chance, const struct hr_view *view, hr_job job,
     if (!hr_cluster_accepts(view->cluster, request->accept_class, pool)) continue;
     if (placement->pool.id != HR_NONE && pool.id != placement->pool.id) continue;
     if (!hr_stock_fits(stock, request, node)) continue;
-    uint64_t gpus = hr_stock_pick(stock, request, node);
     placement->pool = pool;
-    slices[placement->n_slices++] = (struct hr_slice){node, request->gpus * hr_stock_milli(stock, request, node), gpus};
+    slices[placement->n_slices++] = hr_stock_slice(stock, request, node, hr_stock_pick(stock, request, node));
   }
   return placement->n_slices == request->tasks;
 }
@@ -251,6 +251,29 @@ static void draw_trace(struct chance *chance, struct random_trace *jobs) {
   }
 }
 
+/* GPUs of four slices: 4g, 2g, 1g, one GPU in three with another layout at first. */
+static struct hr_mig_spec *make_split(enum hr_mig_mode mode, int64_t lead_us) {
+  static const struct hr_mig_profile profiles[] = {
+      {"4g", 24000, 0, 4, 4, 1, 1, false}, {"2g", 12000, 0, 2, 2, 5, 2, false}, {"1g", 6000, 0, 1, 1, 15, 4, false}};
+  static const char *const layouts[] = {"2g,2x1g", "4x1g", "4g"};
+  struct hr_mig_profile copy[3];
+  memcpy(copy, profiles, sizeof copy);
+  struct hr_mig_type type;
+  hr_mig_type_init(&type, "A30", copy, 3);
+  struct hr_mig_spec *spec = hr_mig_spec_create(&type, mode);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
+  spec->lead_us = lead_us;
+  for (uint32_t i = 0; mode != HR_MIG_ON_DEMAND && i < 3; i++) {
+    struct hr_mig_gpu gpu;
+    uint32_t number;
+    CU_ASSERT_EQUAL_FATAL(hr_mig_layout(&type, layouts[i], &gpu, NULL), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(hr_mig_spec_add(spec, layouts[i], &gpu, &number), HR_OK);
+  }
+  if (mode != HR_MIG_ON_DEMAND) spec->layout_of_gpu = calloc(3, 1);
+  if (spec->layout_of_gpu) spec->layout_of_gpu[1] = 2;
+  return spec;
+}
+
 static void what_is_free_is_what_jobs_leave(void) {
   uint64_t n_completed = 0, n_digests = 0;
   for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -278,6 +301,10 @@ static void what_is_free_is_what_jobs_leave(void) {
                                      .mem_mib_per_node = 6000,
                                      .sharing = HR_SHARING_FRACTION},
                                     {.name = name, .gpu = gpu, .nodes = 2, .gpus_per_node = 3}};
+    if (below(&chance, 3)) {
+      pools[1].sharing = HR_SHARING_MIG;
+      pools[1].mig = make_split((enum hr_mig_mode)below(&chance, HR_N_MIG_MODES), below(&chance, 2) * 3);
+    }
     const struct hr_cluster_spec cluster = {pools, 2};
     chance_now = &chance;
     struct told told = {0};
@@ -297,6 +324,7 @@ static void what_is_free_is_what_jobs_leave(void) {
     CU_ASSERT_FALSE(told.over);
     n_completed += result->n_completed;
     n_digests += result->digest != 0;
+    hr_mig_spec_destroy(pools[1].mig);
     hr_result_destroy(result);
   }
   CU_ASSERT(n_completed > 300 * MANY * 8 / 10);
