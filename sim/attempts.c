@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Jobs that may be stopped before their end. An attempt goes through phases: it restarts (not the first time), works,
- * and saves now and then; on notice it may save and leave. One entry of the heap stands for the end of a job's phase or
- * of its work; who writes to a shared storage has none, and is turned by the storage. Work is counted by the job's own
- * clock, which stands still while it saves or restarts. What a checkpoint holds is kept; the rest of what was done is
- * lost when the job is stopped.
+ * and saves now and then; on notice it may save and leave. Where it finds too little GPU memory it dies before all
+ * that, and tries again later (claims.c). One entry of the heap stands for the end of a job's phase or of its work; who
+ * writes to a shared storage has none, and is turned by the storage. Work is counted by the job's own clock, which
+ * stands still while it saves or restarts. What a checkpoint holds is kept; the rest of what was done is lost when the
+ * job is stopped.
  */
 
 #include "sim/engine.h"
@@ -145,9 +146,11 @@ static void close_phase(struct hr__engine *engine, hr_job job) {
   attempt->progress_us = progress_us(engine, job, &attempt->part);
   if (attempt->phase == HR__PHASE_WORKING) {
     attempt->unkept_us += passed_us;
-  } else if (attempt->phase == HR__PHASE_RESTARTING) {
+  } else if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF) {
     fate->restarting_us += passed_us;
     fate->milli_us.restarting += gpu_time(attempt, passed_us);
+    if (attempt->phase == HR__PHASE_BACKING_OFF)
+      engine->pool_fate[pool_of(engine, job).id].back_off_milli_us += gpu_time(attempt, passed_us);
   } else {
     fate->saving_us += passed_us;
     fate->milli_us.saving += gpu_time(attempt, passed_us);
@@ -192,10 +195,12 @@ static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase
   return hr__schedule(engine, engine->view.now_us + class_of(engine, job)->write_us, HR__PENDING_PHASE, job.id);
 }
 
-/* Whether a job that works or restarts is done by then without another checkpoint. */
+/* Whether a job that works or restarts is done by then without another checkpoint; one that has died, if it comes up
+   when it next tries. */
 static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
   const struct hr__attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
+  if (attempt->phase == HR__PHASE_BACKING_OFF) from_us = attempt->retry_us + attempt->restart_us;
   if (attempt->phase == HR__PHASE_RESTARTING) from_us += attempt->restart_us;
   return hr__time_left_us(left_us, attempt->part, attempt->speed_ppm) <= down_us - from_us;
 }
@@ -217,6 +222,23 @@ static enum hr_status saved(struct hr__engine *engine, hr_job job) {
   return work_on(engine, job);
 }
 
+/* A job that has its GPUs, and the memory that it wants of them, restarts or works. */
+static enum hr_status come_up(struct hr__engine *engine, hr_job job) {
+  int64_t restart_us = engine->attempt[job.id].restart_us;
+  enter(engine, job, restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING);
+  if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
+  return work_on(engine, job);
+}
+
+static enum hr_status try_again(struct hr__engine *engine, hr_job job) {
+  struct hr_slice one;
+  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  if (!hr__claims_take(engine, job, &placement)) return hr__claims_back_off(engine, job);
+  engine->attempt[job.id].speed_ppm = hr__speed_now_ppm(engine, job, &placement);
+  enum hr_status status = come_up(engine, job);
+  return status == HR_OK ? hr__neighbours_change(engine, &placement) : status;
+}
+
 enum hr_status hr__attempt_turn(struct hr__engine *engine, hr_job job) {
   switch (engine->attempt[job.id].phase) {
   case HR__PHASE_RESTARTING:
@@ -224,6 +246,8 @@ enum hr_status hr__attempt_turn(struct hr__engine *engine, hr_job job) {
     return work_on(engine, job);
   case HR__PHASE_WORKING:
     return save(engine, job, HR__PHASE_SAVING);
+  case HR__PHASE_BACKING_OFF:
+    return try_again(engine, job);
   case HR__PHASE_SAVING:
   case HR__PHASE_LEAVING:
     break;
@@ -255,6 +279,7 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   restart_us += hr__splits_lead_us(engine, &placement);
+  bool claimed = hr__claims_take(engine, job, &placement);
   *attempt = (struct hr__attempt){.begun_us = engine->view.now_us,
                                   .phase_us = engine->view.now_us,
                                   .progress_us = engine->kept_us[job.id],
@@ -262,10 +287,9 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
                                   .interval_us = interval_us(engine, job),
                                   .speed_ppm = hr__speed_now_ppm(engine, job, &placement),
                                   .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),
-                                  .phase = restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING};
+                                  .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
   if (hr__attempt_keeps_all(engine, job)) note_saved(engine, job);
-  if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
-  return work_on(engine, job);
+  return claimed ? come_up(engine, job) : hr__claims_back_off(engine, job);
 }
 
 static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
@@ -288,12 +312,14 @@ static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
 
 enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep) {
   enum hr_status status = leave_storage(engine, job);
+  hr__claims_give(engine, job);
   close_books(engine, job, keep);
   hr__event_heap_remove_job(&engine->heap, job.id);
   return status;
 }
 
 void hr__attempt_end(struct hr__engine *engine, hr_job job) {
+  hr__claims_give(engine, job);
   close_books(engine, job, true);
   engine->fate[job.id].end_us = engine->view.now_us;
 }
@@ -346,8 +372,8 @@ static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, in
   return HR_OK;
 }
 
-/* A job that will be done in time works on; one that restarts has nothing to save and leaves; one that works saves and
-   leaves if the write fits; all others work on to be cut off. */
+/* A job that will be done in time works on; one that restarts or has died has nothing to save and leaves; one that
+   works saves and leaves if the write fits; all others work on to be cut off. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
   if (!can_save(engine, job)) return HR_OK;
@@ -355,7 +381,7 @@ enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t
     return leave_when_saved(engine, job, down_us);
   bool done_in_time = ends_by(engine, job, down_us);
   if (done_in_time) attempt->interval_us = HR_NEVER_US;
-  if (attempt->phase == HR__PHASE_RESTARTING)
+  if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF)
     return done_in_time ? HR_OK : hr__attempt_interrupt(engine, job, HR_REASON_RECLAIMED);
   if (!done_in_time && !save_fits(engine, job, down_us)) return HR_OK;
   hr__event_heap_remove_job(&engine->heap, job.id);

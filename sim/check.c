@@ -5,6 +5,7 @@
  * from malloc: this is not the fast path.
  */
 
+#include "sim/check_claims.h"
 #include "sim/check_stock.h"
 #include "sim/engine.h"
 
@@ -28,6 +29,7 @@ struct usage {
   uint64_t *pool_milli; /* allocated, by pool */
   uint32_t *node_milli; /* allocated, by node */
   struct hr__stock_use stock;
+  struct hr__claims_use claims;
   uint32_t n_running;
   uint64_t all_milli;
 };
@@ -39,6 +41,7 @@ static void add_job(const struct hr__engine *engine, hr_job job, struct usage *u
   usage->n_running++;
   usage->all_milli += gpu_milli;
   hr__stock_use_add(&usage->stock, &engine->cluster, job, &placement);
+  hr__claims_use_add(&usage->claims, engine, job, &placement);
   if (gpu_milli == 0) return;
   usage->pool_milli[placement.pool.id] += gpu_milli;
   for (uint32_t i = 0; i < placement.n_slices; i++)
@@ -162,6 +165,7 @@ static enum hr_status check_capacity(const struct hr__engine *engine, const stru
 static enum hr_status check_stock(const struct hr__engine *engine, const struct usage *usage) {
   uint32_t node;
   const char *fault = hr__stock_use_check(&usage->stock, &engine->cluster, &node);
+  if (!fault) fault = hr__claims_use_check(&usage->claims, engine, &node);
   return fault ? broken(engine, "node %" PRIu32 ": %s", node, fault) : HR_OK;
 }
 
@@ -233,6 +237,7 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) 
                         .node_milli = calloc(engine->cluster.n_nodes, sizeof *usage.node_milli)};
   enum hr_status status = HR_NO_MEMORY;
   bool made = hr__stock_use_init(&usage.stock, &engine->cluster) == HR_OK;
+  made = hr__claims_use_init(&usage.claims, engine) == HR_OK && made;
   if (made && usage.pool_milli && usage.node_milli) {
     status = add_running(engine, &usage);
     if (status == HR_OK) status = check_capacity(engine, &usage);
@@ -243,6 +248,7 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) 
     hr_fail(engine->error, HR_NO_MEMORY, "out of memory");
   }
   hr__stock_use_finish(&usage.stock);
+  hr__claims_use_finish(&usage.claims);
   free(usage.pool_milli);
   free(usage.node_milli);
   return status;

@@ -57,7 +57,8 @@ void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *clust
 static const char *check_gpu(const struct hr_stock *stock, const struct hr__stock_use *use, size_t gpu,
                              const struct hr_pool_spec *spec) {
   if (use->gpu_milli[gpu] + stock->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "what is free of a GPU differs";
-  if (spec->gpu_mem_mib && !spec->mig && use->gpu_mem_mib[gpu] + stock->gpu_mem_mib[gpu] != spec->gpu_mem_mib)
+  uint32_t mem_mib = hr_pool_reserved_mem_mib(spec);
+  if (mem_mib != HR_NONE && use->gpu_mem_mib[gpu] + stock->gpu_mem_mib[gpu] != mem_mib)
     return "the free memory of a GPU differs";
   return NULL;
 }

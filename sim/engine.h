@@ -64,7 +64,13 @@ struct hr_plan {
 };
 
 /* What a running job is doing. */
-enum hr__phase { HR__PHASE_WORKING, HR__PHASE_RESTARTING, HR__PHASE_SAVING, HR__PHASE_LEAVING };
+enum hr__phase {
+  HR__PHASE_WORKING,
+  HR__PHASE_RESTARTING,
+  HR__PHASE_SAVING,
+  HR__PHASE_LEAVING,
+  HR__PHASE_BACKING_OFF /* died for want of GPU memory, and waits to try again */
+};
 
 /* A job in a run where it may be stopped: its fate is kept from its first start, the rest is of its present attempt. */
 struct hr__attempt {
@@ -78,6 +84,8 @@ struct hr__attempt {
   int64_t evict_us;    /* when its policy has it stopped; 0: not */
   bool evict_keeps;    /* all its work is then kept */
   int64_t unkept_us;   /* time of work since the attempt began or its work was last kept */
+  int64_t retry_us;    /* of a job that backs off: when it tries again */
+  uint32_t kills;      /* in a row, for want of GPU memory */
   uint32_t speed_ppm, gpu_milli;
   enum hr__phase phase;
 };
@@ -92,6 +100,17 @@ struct hr__pair_table {
     uint32_t speed_ppm;
   } * of;
   uint32_t count;
+};
+
+/* A GPU whose memory is first come, first served. */
+struct hr__claim {
+  uint32_t left_mib;
+  uint16_t tasks, milli; /* of those that are there and did not die */
+};
+
+struct hr__claims {
+  struct hr__claim *of_gpu; /* by node and GPU, as in the stock; of other pools not kept. NULL where no pool has such */
+  int64_t killed_us;        /* when a job last died */
 };
 
 /* The moving part of a pool whose nodes come and go. */
@@ -143,6 +162,7 @@ struct hr__engine {
   struct hr_pool_fate *pool_fate; /* by pool */
   struct hr__residents residents;
 
+  struct hr__claims claims;
   bool interferes;              /* jobs slow down others that they share GPUs with */
   struct hr__pair_table *pairs; /* by pool: what is known of pairs of models */
   int64_t *split_us;            /* by GPU: until when MIG splits it anew; NULL where that takes no time */
@@ -231,6 +251,18 @@ void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_
 void hr__market_touch(struct hr__engine *engine, hr_pool pool);
 /* At the end of the run. */
 void hr__markets_settle(struct hr__engine *engine);
+
+/* claims.c: memory of GPUs that is first come, first served. */
+enum hr_status hr__claims_init(struct hr__engine *engine);
+/* What the GPU's tasks claim; NULL where memory is not first come, first served. */
+const struct hr__claim *hr__claim_on(const struct hr__engine *engine, hr_pool pool, hr_node node, uint32_t gpu);
+/* A job that is about to come up claims what its tasks ask for, all of it or nothing; false: it dies. True where there
+   is nothing to claim. */
+bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+/* The job leaves its placement: what it claims is given back. */
+void hr__claims_give(struct hr__engine *engine, hr_job job);
+/* A job that got nothing is counted, and will try again. */
+enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job);
 
 /* neighbours.c: jobs that share GPUs. */
 bool hr__pool_interferes(const struct hr_pool_spec *spec);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jobs on one GPU slow each other down. A job is as fast as on the GPU where it is slowest, of those that it has. When
- * a task comes to a GPU or leaves it, the jobs there go on at another speed, what they have done so far kept exactly.
+ * Jobs on one GPU slow each other down, but for those that have died there. A job is as fast as on the GPU where it is
+ * slowest, of those that it has. When a task comes to a GPU or leaves it, the jobs there go on at another speed, what
+ * they have done so far kept exactly.
  */
 
 #include "sim/engine.h"
@@ -97,7 +98,8 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
     hr_job other = residents->links[link - 1].job;
     struct hr_slice one;
     struct hr_placement placement = hr__seat_placement(engine, other, &one);
-    if (other.id != job.id && has_gpu(&placement, node, gpu)) return other;
+    bool is_dead = engine->attempt[other.id].phase == HR__PHASE_BACKING_OFF;
+    if (other.id != job.id && !is_dead && has_gpu(&placement, node, gpu)) return other;
   }
   return (hr_job){HR_NONE};
 }
@@ -106,14 +108,16 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
 static uint32_t speed_on_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, hr_node node, uint32_t gpu) {
   const struct hr_stock *stock = engine->cluster.stock;
   size_t at = (size_t)node.id * stock->most_gpus + gpu;
-  if (stock->gpu_tasks[at] < 2) return HR__FULL_SPEED_PPM;
-  if (stock->gpu_tasks[at] == 2 && engine->pairs[pool.id].count > 0) {
+  const struct hr__claim *claim = hr__claim_on(engine, pool, node, gpu); /* who has died is no process there */
+  uint32_t tasks = claim ? claim->tasks : stock->gpu_tasks[at];
+  if (tasks < 2) return HR__FULL_SPEED_PPM;
+  if (tasks == 2 && engine->pairs[pool.id].count > 0) {
     hr_job other = other_on(engine, job, node, UINT64_C(1) << gpu);
     uint32_t ppm = other.id != HR_NONE ? pair_ppm(engine, pool, job, other) : 0;
     if (ppm > 0) return ppm;
   }
   const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
-  return speed_together_ppm(spec, HR_WHOLE_GPU_MILLI - stock->gpu_milli[at], stock->gpu_tasks[at]);
+  return speed_together_ppm(spec, claim ? claim->milli : HR_WHOLE_GPU_MILLI - stock->gpu_milli[at], tasks);
 }
 
 static uint32_t slowest_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, struct hr_slice slice) {

@@ -243,6 +243,13 @@ static void stop_at_horizon(struct hr__engine *engine) {
   tell_instant(engine);
 }
 
+/* Who dies again and again is no event, but the run goes on with it. */
+static void stop_standing(struct hr__engine *engine) {
+  if (engine->claims.killed_us <= engine->last_us) return;
+  engine->view.now_us = engine->last_us = engine->claims.killed_us;
+  tell_instant(engine);
+}
+
 static bool all_have_come(const struct hr__engine *engine) {
   return engine->cursor == engine->trace->n_jobs;
 }
@@ -264,6 +271,7 @@ static enum hr_status run_loop(struct hr__engine *engine) {
   for (;;) {
     int64_t at_us = next_instant(engine);
     engine->stood_still = stands_still(engine, at_us);
+    if (engine->stood_still) stop_standing(engine);
     if (engine->stood_still || is_over(engine, at_us)) return HR_OK;
     if (at_us > engine->config->horizon_us) {
       stop_at_horizon(engine);
@@ -324,7 +332,8 @@ static enum hr_status create_policy(struct hr__engine *engine) {
 /* What only runs have in which jobs may be stopped. */
 static enum hr_status begin_attempts(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
-  if (engine->markets || engine->interferes || engine->split_us || engine->abilities & HR_POLICY_PREEMPTS)
+  if (engine->markets || engine->interferes || engine->split_us || engine->claims.of_gpu ||
+      engine->abilities & HR_POLICY_PREEMPTS)
     status = hr__attempts_init(engine);
   if (engine->attempt) {
     engine->view.attempt_us = engine->attempt_us;
@@ -378,6 +387,7 @@ static enum hr_status begin(struct hr__engine *engine) {
   if (status == HR_OK) status = create_policy(engine);
   engine->longest_us = hr__time_for_us(engine->longest_us, hr__least_interference_ppm(engine));
   if (status == HR_OK) status = hr__splits_init(engine);
+  if (status == HR_OK) status = hr__claims_init(engine);
   return status == HR_OK ? begin_attempts(engine) : status;
 }
 

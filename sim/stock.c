@@ -13,6 +13,15 @@ const char *hr_sharing_name(enum hr_sharing sharing) {
   return names[sharing];
 }
 
+const char *hr_gpu_memory_name(enum hr_gpu_memory memory) {
+  static const char *const names[] = {
+#define MEMORY_TEXT(name, text) text,
+      HR_GPU_MEMORY_TABLE(MEMORY_TEXT)
+#undef MEMORY_TEXT
+  };
+  return names[memory];
+}
+
 static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *arena) {
   size_t n_nodes = stock->n_nodes, n_gpus = n_nodes * stock->most_gpus;
   stock->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->pool);
@@ -67,8 +76,7 @@ static void fill_node(struct hr_stock *stock, uint32_t node, uint32_t pool, cons
   stock->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
   for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
     stock->gpu_milli[(size_t)node * stock->most_gpus + gpu] = HR_WHOLE_GPU_MILLI;
-    bool is_told = spec->gpu_mem_mib > 0 && !spec->mig; /* instances have memory of their own */
-    stock->gpu_mem_mib[(size_t)node * stock->most_gpus + gpu] = is_told ? spec->gpu_mem_mib : HR_NONE;
+    stock->gpu_mem_mib[(size_t)node * stock->most_gpus + gpu] = hr_pool_reserved_mem_mib(spec);
   }
 }
 
@@ -237,7 +245,7 @@ static uint64_t most_on_instances(const struct hr_pool_spec *spec, const struct 
 static uint64_t most_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
   uint64_t on_each = least(HR_WHOLE_GPU_MILLI / milli, most_tasks(spec));
-  if (spec->gpu_mem_mib && request->gpu_mem_mib) on_each = least(on_each, spec->gpu_mem_mib / request->gpu_mem_mib);
+  if (request->gpu_mem_mib) on_each = least(on_each, hr_pool_reserved_mem_mib(spec) / request->gpu_mem_mib);
   if (request->gpu_mem_mib > slot_mem_mib(spec)) on_each = 0;
   return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
 }

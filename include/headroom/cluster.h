@@ -30,6 +30,23 @@ enum hr_sharing {
 /* "whole", "fraction", ... */
 HR_API const char *hr_sharing_name(enum hr_sharing sharing);
 
+/* Whose the memory of shared GPUs is. */
+#define HR_GPU_MEMORY_TABLE(X)                                                                                         \
+  X(HR_GPU_MEMORY_RESERVED, "reserved")     /* the task's that asks for it: others go where there is enough left */    \
+  X(HR_GPU_MEMORY_FIRST_COME, "first-come") /* his who takes it first; of time-slice alone. Who finds too little dies  \
+                                               and tries again: NVIDIA's device plugin neither reserves nor isolates   \
+                                               it (NVIDIA/k8s-device-plugin, README.md, "Shared Access to GPUs") */
+
+enum hr_gpu_memory {
+#define HR_GPU_MEMORY_NAME(name, text) name,
+  HR_GPU_MEMORY_TABLE(HR_GPU_MEMORY_NAME)
+#undef HR_GPU_MEMORY_NAME
+      HR_N_GPU_MEMORIES
+};
+
+/* "reserved", "first-come". */
+HR_API const char *hr_gpu_memory_name(enum hr_gpu_memory memory);
+
 /* How fast jobs are that share a GPU. */
 struct hr_interference_step {
   uint32_t up_to_milli; /* of the GPU, by all of them together */
@@ -90,6 +107,7 @@ struct hr_pool_spec {
   uint32_t classes;     /* only jobs of these may use it: bits 1 << enum hr_job_class; 0: any job */
   uint32_t gpu_mem_mib; /* memory of each GPU; 0: unknown */
   enum hr_sharing sharing;
+  enum hr_gpu_memory memory;
   uint32_t replicas;                         /* equal parts of each GPU; 0: there are none */
   uint32_t clients;                          /* of a GPU under MPS, at most; 0: HR_MPS_CLIENTS */
   struct hr_interference_step *interference; /* rising; beyond the last one, the last one's. From malloc */
@@ -98,6 +116,11 @@ struct hr_pool_spec {
   uint32_t n_pairs;
   struct hr_mig_spec *mig; /* NULL unless its GPUs are split by MIG */
 };
+
+/* Whether tasks that find too little memory on their GPUs die there, as it is kept for nobody. */
+static inline bool hr_pool_kills(const struct hr_pool_spec *spec) {
+  return spec->memory == HR_GPU_MEMORY_FIRST_COME && spec->gpu_mem_mib > 0;
+}
 
 struct hr_cluster_spec {
   struct hr_pool_spec *pools;

@@ -54,21 +54,24 @@ struct hr_gpu_times {
 /* What a job went through, in runs where one may be interrupted; times are per job, not per GPU. The time that a job
    held GPUs is kept + lost + saving + restarting. At speed 1 the time of its work is the work itself. */
 struct hr_job_fate {
-  uint32_t attempts; /* starts */
-  int64_t end_us;    /* HR_NEVER_US unless it completed */
-  int64_t kept_us;   /* time in which it did work that counts: all of it when completed */
-  int64_t saved_us;  /* when its first checkpoint was safe; HR_NEVER_US: it has none */
-  int64_t lost_us;   /* time in which it did work that was lost */
+  uint32_t attempts;  /* starts */
+  uint32_t oom_kills; /* times that it died for want of GPU memory; until it tries again counts as restarting */
+  int64_t end_us;     /* HR_NEVER_US unless it completed */
+  int64_t kept_us;    /* time in which it did work that counts: all of it when completed */
+  int64_t saved_us;   /* when its first checkpoint was safe; HR_NEVER_US: it has none */
+  int64_t lost_us;    /* time in which it did work that was lost */
   int64_t saving_us, restarting_us;
   int64_t held_us;              /* GPUs held, all attempts */
   struct hr_gpu_times milli_us; /* likewise, each attempt by the GPUs that it had */
 };
 
-/* What happened to a pool of nodes that come and go. */
+/* What happened to a pool: to its nodes that come and go, and to jobs that found too little memory on its GPUs. */
 struct hr_pool_fate {
   uint64_t launches, notices, reclaims, interruptions; /* nodes; jobs */
   hr_amount up_us;                                     /* nodes x microseconds, booting and closing included */
   hr_amount offered_us;                                /* nodes that could be had or were up x microseconds */
+  uint64_t oom_kills;
+  hr_amount back_off_milli_us; /* thousandths of GPUs x microseconds, held by jobs that had died and not yet come up */
 };
 
 struct hr_result {

@@ -79,7 +79,7 @@ static inline bool hr_request_needs_node(const struct hr_request *request) {
 }
 
 /* The columns are for reading; only the functions below change them. What a pool does not tell (CPU, memory, GPU
-   memory) is there in any amount. */
+   memory) is there in any amount, and so is GPU memory that is first come, first served. */
 struct hr_stock {
   uint32_t n_nodes, most_gpus; /* most_gpus: of any node */
   uint32_t *pool;              /* [n_nodes] */
@@ -87,7 +87,7 @@ struct hr_stock {
   uint32_t *cpu_milli;         /* [n_nodes], free; HR_NONE: not told */
   uint64_t *mem_mib;           /* [n_nodes], likewise; UINT64_MAX: not told */
   uint16_t *gpu_milli;         /* [n_nodes][most_gpus], free of each GPU; 0 beyond the node's last */
-  uint32_t *gpu_mem_mib;       /* likewise; HR_NONE: not told */
+  uint32_t *gpu_mem_mib;       /* likewise; HR_NONE: not told, or whoever comes first has it */
   uint16_t *gpu_tasks;         /* likewise: tasks that have some of it */
   uint32_t *left_milli;        /* [n_nodes], free of all of its GPUs */
   uint16_t *widest_milli;      /* [n_nodes], of the GPU that has the most free */
@@ -113,6 +113,13 @@ HR_API struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_
 
 static inline const uint16_t *hr_stock_gpus(const struct hr_stock *stock, hr_node node) {
   return stock->gpu_milli + (size_t)node.id * stock->most_gpus;
+}
+
+/* The memory of each GPU that is kept for those who ask for it; HR_NONE: none is accounted, as where instances of MIG
+   have memory of their own. */
+static inline uint32_t hr_pool_reserved_mem_mib(const struct hr_pool_spec *spec) {
+  bool kept = spec->memory == HR_GPU_MEMORY_RESERVED && spec->gpu_mem_mib > 0 && !spec->mig;
+  return kept ? spec->gpu_mem_mib : HR_NONE;
 }
 
 /* How many tasks an empty node of the pool has room for, at most. HR_NONE: any number. */

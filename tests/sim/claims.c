@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory of GPUs that is first come, first served, in small cases worked out by hand: who dies, when it tries again,
+   and what becomes of those around it. All in checked mode. */
+
+#include "harness.h"
+#include "headroom/sim.h"
+#include "queue_choice.h"
+
+#include <string.h>
+
+#define S HR_SECOND_US
+#define GIB 1024u
+#define YEAR_S INT64_C(31536000)
+
+enum { MOST_JOBS = 3 };
+
+/* Jobs that come at once, on nodes of one T4 of 16 GB; what a case does not say is none. */
+struct memory_case {
+  uint32_t n_jobs;
+  int64_t work_s[MOST_JOBS];
+  uint32_t tasks[MOST_JOBS]; /* 0: one */
+  uint64_t gib[MOST_JOBS];
+  uint32_t model[MOST_JOBS];
+  uint32_t replicas, mem_gib;
+  bool reserved;
+  struct hr_pair_speed pairs[2];
+  struct hr_level_step levels[3]; /* a spot pool's nodes; at_us in seconds here */
+  uint32_t n_levels;
+  int64_t notice_s, restart_s;
+  enum hr_checkpoint checkpoint;
+  int64_t horizon_s;
+};
+
+static const char *const models[] = {"x", "y", "z"};
+
+static struct hr_market_spec market_of(struct memory_case *memory) {
+  for (uint32_t i = 0; i < memory->n_levels; i++) memory->levels[i].at_us *= S;
+  if (memory->n_levels == 0) return (struct hr_market_spec){0};
+  return (struct hr_market_spec){.market = HR_MARKET_SPOT,
+                                 .to_us = HR_NEVER_US,
+                                 .boot = {HR_DURATION_FIXED, 0, 0},
+                                 .spot = {.model = HR_SPOT_TRACE,
+                                          .notice_us = memory->notice_s * S,
+                                          .levels = memory->levels,
+                                          .n_levels = memory->n_levels,
+                                          .period_us = 100000 * S}};
+}
+
+static struct hr_result *run_on(const struct hr_trace *trace, const struct hr_pool_spec *pool,
+                                const struct memory_case *memory) {
+  struct hr_pool_spec pools[] = {*pool};
+  const struct hr_cluster_spec cluster = {pools, 1};
+  struct hr_class_spec classes[HR_N_CLASSES];
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
+    classes[i] = (struct hr_class_spec){
+        .checkpoint = memory->checkpoint, .interval_us = 10000 * S, .write_us = S, .restart_us = memory->restart_s * S};
+  struct hr_policy_choice choice = queue_choice("skip", "best-fit");
+  struct hr_run_config config = {.trace = trace,
+                                 .cluster = &cluster,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
+                                 .seed = 1,
+                                 .horizon_us = memory->horizon_s ? memory->horizon_s * S : HR_NEVER_US,
+                                 .check = true,
+                                 .classes = classes};
+  struct hr_result *result;
+  struct hr_error error = {0};
+  enum hr_status status = hr_sim_run(&config, &result, &error);
+  if (status != HR_OK) printf("%s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  hr_policy_choice_finish(&choice);
+  return result;
+}
+
+/* The result keeps nothing of its trace but for a pointer that is not followed here. */
+static struct hr_result *run_case(struct memory_case memory) {
+  static char name[] = "p", gpu[] = "T4";
+  int64_t submit_us[MOST_JOBS] = {0}, work_us[MOST_JOBS];
+  uint32_t gpus[MOST_JOBS], tasks[MOST_JOBS];
+  uint64_t gpu_mem_mib[MOST_JOBS];
+  for (uint32_t i = 0; i < memory.n_jobs; i++) {
+    work_us[i] = memory.work_s[i] * S;
+    tasks[i] = gpus[i] = memory.tasks[i] ? memory.tasks[i] : 1;
+    gpu_mem_mib[i] = memory.gib[i] * GIB;
+  }
+  const struct hr_trace trace = {.source = "test",
+                                 .n_jobs = memory.n_jobs,
+                                 .submit_us = submit_us,
+                                 .work_us = work_us,
+                                 .gpus = gpus,
+                                 .tasks = tasks,
+                                 .model = memory.model,
+                                 .models = {3, models},
+                                 .gpu_mem_mib = gpu_mem_mib};
+  struct hr_pool_spec pool = {.name = name,
+                              .gpu = gpu,
+                              .nodes = 1,
+                              .gpus_per_node = 1,
+                              .gpu_mem_mib = memory.mem_gib * GIB,
+                              .sharing = HR_SHARING_TIME_SLICE,
+                              .memory = memory.reserved ? HR_GPU_MEMORY_RESERVED : HR_GPU_MEMORY_FIRST_COME,
+                              .replicas = memory.replicas,
+                              .pairs = memory.pairs,
+                              .n_pairs = memory.pairs[0].model ? 2 : 0,
+                              .market = market_of(&memory)};
+  return run_on(&trace, &pool, &memory);
+}
+
+/* Deaths, attempts, and in seconds: end, time of work that was kept, of work that was lost, restarting, held. */
+static bool fate_is(const struct hr_result *result, uint32_t job, uint32_t kills, const int64_t *figures) {
+  const struct hr_job_fate *fate = &result->fate[job];
+  const int64_t found[] = {fate->attempts,    fate->end_us / S,        fate->kept_us / S,
+                           fate->lost_us / S, fate->restarting_us / S, fate->held_us / S};
+  bool same = fate->oom_kills == kills && memcmp(found, figures, sizeof found) == 0;
+  if (!same) fprintf(stderr, "job %u: %u/%u kills;", job, fate->oom_kills, kills);
+  for (uint32_t i = 0; !same && i < 6; i++) fprintf(stderr, " %lld/%lld", (long long)found[i], (long long)figures[i]);
+  return same;
+}
+#define FATE_IS(result, job, kills, ...)                                                                               \
+  do {                                                                                                                 \
+    CU_ASSERT(fate_is(result, job, kills, (const int64_t[]){__VA_ARGS__}));                                            \
+  } while (0)
+
+#define TWO_OF_9_GIB .gib = {9, 9}, .replicas = 2, .mem_gib = 16
+
+/* ---- Dying and trying again ------------------------------------------------------------------------- */
+
+/* Dies at 0, 10, 30 and 70 s; the other works as if it were alone. */
+static void the_second_dies_until_the_first_has_left(void) {
+  struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, TWO_OF_9_GIB});
+  FATE_IS(result, 0, 0, 1, 100, 100, 0, 0, 100);
+  FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
+  CU_ASSERT_EQUAL(result->pools[0].oom_kills, 4);
+  CU_ASSERT(result->pools[0].back_off_milli_us == (hr_amount)500 * 150 * S);
+  CU_ASSERT_FALSE(result->stood_still);
+  hr_result_destroy(result);
+}
+
+/* Whoever ends at the instant of a try has given back what it had. */
+static void a_try_finds_what_was_given_back_at_its_instant(void) {
+  struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {70, 50}, TWO_OF_9_GIB});
+  FATE_IS(result, 1, 3, 1, 120, 50, 0, 70, 120);
+  hr_result_destroy(result);
+}
+
+/* At 0, 10, 30, 70, 150, 310, 610, 910, 1210, 1510, 1810 s, and up at 2110 s. */
+static void tries_are_at_most_five_minutes_apart(void) {
+  struct hr_result *result = run_case((struct memory_case){.n_jobs = 2, .work_s = {2000, 50}, TWO_OF_9_GIB});
+  FATE_IS(result, 0, 0, 1, 2000, 2000, 0, 0, 2000);
+  FATE_IS(result, 1, 11, 1, 2160, 50, 0, 2110, 2160);
+  hr_result_destroy(result);
+}
+
+/* The two that live take turns; it is three that sit there. */
+static void the_dead_take_no_turns(void) {
+  struct hr_result *result = run_case(
+      (struct memory_case){.n_jobs = 3, .work_s = {100, 50, 20}, .gib = {9, 9, 0}, .replicas = 3, .mem_gib = 16});
+  FATE_IS(result, 0, 0, 1, 120, 120, 0, 0, 120);
+  FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
+  FATE_IS(result, 2, 0, 1, 40, 40, 0, 0, 40);
+  hr_result_destroy(result);
+}
+
+/* Whom it is beside is asked of the living. */
+static void the_dead_are_beside_nobody(void) {
+  char x[] = "x", y[] = "y";
+  struct hr_result *result = run_case((struct memory_case){.n_jobs = 3,
+                                                           .work_s = {100, 50, 50},
+                                                           .gib = {9, 9, 0},
+                                                           .model = {0, 2, 1},
+                                                           .replicas = 3,
+                                                           .mem_gib = 16,
+                                                           .pairs = {{x, y, 800000}, {y, x, 400000}}});
+  FATE_IS(result, 0, 0, 1, 125, 125, 0, 0, 125);
+  FATE_IS(result, 2, 0, 1, 125, 125, 0, 0, 125);
+  FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
+  hr_result_destroy(result);
+}
+
+/* It gives up neither: a run that is cut counts what it held. */
+static void a_run_may_end_while_one_is_dead(void) {
+  struct hr_result *result =
+      run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .horizon_s = 60, TWO_OF_9_GIB});
+  CU_ASSERT_EQUAL(result->n_running, 2);
+  CU_ASSERT_EQUAL(result->fate[1].oom_kills, 3);
+  CU_ASSERT_EQUAL(result->fate[1].restarting_us, 60 * S);
+  CU_ASSERT_EQUAL(result->fate[1].held_us, 60 * S);
+  hr_result_destroy(result);
+}
+
+/* Two tasks of 9 GB never fit the GPU that they share. After the seventh death at 610 s, one each 300 s. */
+static void a_gang_that_is_in_its_own_way_dies_for_ever(void) {
+  struct hr_result *result = run_case(
+      (struct memory_case){.n_jobs = 1, .work_s = {50}, .tasks = {2}, .gib = {9}, .replicas = 2, .mem_gib = 16});
+  int64_t in_cap = (YEAR_S + 50 - 610) / 300;
+  CU_ASSERT_TRUE(result->stood_still);
+  CU_ASSERT_EQUAL(result->n_running, 1);
+  CU_ASSERT_EQUAL(result->fate[0].oom_kills, 7 + in_cap);
+  CU_ASSERT_EQUAL(result->end_us, (610 + 300 * in_cap) * S);
+  CU_ASSERT_EQUAL(result->fate[0].restarting_us, result->end_us);
+  hr_result_destroy(result);
+}
+
+/* ---- Who does not die ------------------------------------------------------------------------------- */
+
+static void nobody_dies_where_there_is_enough(void) {
+  struct memory_case cases[] = {{.gib = {9, 7}, .mem_gib = 16}, {.gib = {16, 0}, .mem_gib = 16}, {.gib = {9, 9}}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    cases[i].n_jobs = cases[i].replicas = 2;
+    cases[i].work_s[0] = cases[i].work_s[1] = 100;
+    struct hr_result *result = run_case(cases[i]);
+    FATE_IS(result, 0, 0, 1, 200, 200, 0, 0, 200);
+    FATE_IS(result, 1, 0, 1, 200, 200, 0, 0, 200);
+    hr_result_destroy(result);
+  }
+}
+
+static void what_is_reserved_is_waited_for(void) {
+  struct hr_result *result =
+      run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .reserved = true, TWO_OF_9_GIB});
+  FATE_IS(result, 1, 0, 1, 150, 50, 0, 0, 50);
+  CU_ASSERT_EQUAL(result->start_us[1], 100 * S);
+  hr_result_destroy(result);
+}
+
+static void what_no_gpu_has_is_rejected(void) {
+  struct hr_result *result =
+      run_case((struct memory_case){.n_jobs = 1, .work_s = {100}, .gib = {17}, .replicas = 2, .mem_gib = 16});
+  CU_ASSERT_EQUAL(result->state[0], HR_JOB_REJECTED);
+  CU_ASSERT_EQUAL(result->reason[0], HR_REASON_GPU_MEMORY);
+  hr_result_destroy(result);
+}
+
+/* ---- Nodes that go ---------------------------------------------------------------------------------- */
+
+/* The second dies at 0, 10, 30 and 70 s; after the gap, with a new attempt, at 200, 210, 230, 270 and 350 s, and is up
+   at 510 s, five seconds before it works. */
+static void a_node_goes_under_the_dead(void) {
+  struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
+                                                           .work_s = {150, 50},
+                                                           .levels = {{0, 1}, {100, 0}, {200, 1}},
+                                                           .n_levels = 3,
+                                                           .notice_s = 30,
+                                                           .restart_s = 5,
+                                                           TWO_OF_9_GIB});
+  FATE_IS(result, 0, 0, 2, 355, 150, 100, 5, 255);
+  FATE_IS(result, 1, 9, 2, 565, 50, 0, 415, 465);
+  hr_result_destroy(result);
+}
+
+/* With checkpoints, on notice at 70 s: the first saves and leaves, the second, just dead again, leaves at once. */
+static void the_dead_leave_on_notice(void) {
+  struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
+                                                           .work_s = {150, 50},
+                                                           .levels = {{0, 1}, {100, 0}, {200, 1}},
+                                                           .n_levels = 3,
+                                                           .notice_s = 30,
+                                                           .restart_s = 5,
+                                                           .checkpoint = HR_CHECKPOINT_INTERVAL,
+                                                           TWO_OF_9_GIB});
+  FATE_IS(result, 0, 0, 2, 285, 150, 0, 5, 156);
+  FATE_IS(result, 1, 8, 2, 405, 50, 0, 225, 275);
+  hr_result_destroy(result);
+}
+
+/* On notice at 100 s, when the first has just ended; the second tries next at 150 s. */
+static void the_dead_stay_if_they_can_be_done_in_time(void) {
+  for (int64_t late_s = 0; late_s < 2; late_s++) {
+    struct hr_result *result = run_case((struct memory_case){.n_jobs = 2,
+                                                             .work_s = {100, 50 + late_s},
+                                                             .levels = {{0, 1}, {200, 0}, {300, 1}},
+                                                             .n_levels = 3,
+                                                             .notice_s = 100,
+                                                             .restart_s = 5,
+                                                             .checkpoint = HR_CHECKPOINT_INTERVAL,
+                                                             TWO_OF_9_GIB});
+    if (late_s == 0) FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
+    if (late_s == 1) FATE_IS(result, 1, 4, 2, 356, 51, 0, 105, 156);
+    hr_result_destroy(result);
+  }
+}
+
+TEST_MAIN("claims", TEST(the_second_dies_until_the_first_has_left),
+          TEST(a_try_finds_what_was_given_back_at_its_instant), TEST(tries_are_at_most_five_minutes_apart),
+          TEST(the_dead_take_no_turns), TEST(the_dead_are_beside_nobody), TEST(a_run_may_end_while_one_is_dead),
+          TEST(a_gang_that_is_in_its_own_way_dies_for_ever), TEST(nobody_dies_where_there_is_enough),
+          TEST(what_is_reserved_is_waited_for), TEST(what_no_gpu_has_is_rejected), TEST(a_node_goes_under_the_dead),
+          TEST(the_dead_leave_on_notice), TEST(the_dead_stay_if_they_can_be_done_in_time))
