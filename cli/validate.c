@@ -144,6 +144,7 @@ static void print_cluster(const struct hr_scenario *scenario) {
     if (pool->cpu_milli_per_node || pool->mem_mib_per_node) printf(" a node");
     if (pool->sharing != HR_SHARING_WHOLE) printf(", shared: %s", hr_sharing_name(pool->sharing));
     if (pool->replicas) printf(" in %" PRIu32, pool->replicas);
+    if (pool->memory == HR_GPU_MEMORY_FIRST_COME) printf(", memory: %s", hr_gpu_memory_name(pool->memory));
     print_classes(pool->classes);
     putchar('\n');
     if (pool->market.market != HR_MARKET_NONE) print_market(&pool->market, &scenario->pool_sources[i]);

@@ -31,6 +31,7 @@ static const char *const every_market[] = {HR_MARKET_TABLE(WORD) NULL};
 static const char *const spot_models[] = {HR_SPOT_MODEL_TABLE(WORD) NULL};
 static const char *const sharings[] = {HR_SHARING_TABLE(WORD) NULL};
 static const char *const mig_modes[] = {HR_MIG_MODE_TABLE(WORD) NULL};
+static const char *const gpu_memories[] = {HR_GPU_MEMORY_TABLE(WORD) NULL};
 static const char *const terms[] = {"1y", "3y", NULL};
 static const char *const upfronts[] = {"none", "partial", "all", NULL};
 static const char *const spot_price_models[] = {"fixed", "trace", "ou", NULL};
@@ -112,6 +113,7 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REAL(POOL(".mem_gb_per_node"), 0, 1e9),
                                       REAL(POOL(".gpu_mem_gb"), 0, 4e6),
                                       CHOICE(POOL(".sharing"), sharings),
+                                      CHOICE(POOL(".memory"), gpu_memories),
                                       WHOLE(POOL(".replicas"), 1, HR_MPS_CLIENTS),
                                       WHOLE(POOL(".clients"), 1, HR_MPS_CLIENTS),
                                       OBJECT(POOL(".mig")),

@@ -8,12 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum hr_sharing sharing_of(const cJSON *entry) {
 #define WORD(name, text) text,
+static enum hr_sharing sharing_of(const cJSON *entry) {
   static const char *const sharings[] = {HR_SHARING_TABLE(WORD) NULL};
-#undef WORD
   return (enum hr_sharing)hr__choice_of(entry, "sharing", sharings, HR_SHARING_WHOLE);
 }
+
+/* Under time-slicing nobody keeps memory for anybody, unless the scenario says so. */
+static enum hr_gpu_memory memory_of(const cJSON *entry, enum hr_sharing sharing) {
+  static const char *const memories[] = {HR_GPU_MEMORY_TABLE(WORD) NULL};
+  enum hr_gpu_memory usual = sharing == HR_SHARING_TIME_SLICE ? HR_GPU_MEMORY_FIRST_COME : HR_GPU_MEMORY_RESERVED;
+  return (enum hr_gpu_memory)hr__choice_of(entry, "memory", memories, (size_t)usual);
+}
+#undef WORD
 
 /* Keys that say nothing for the way of sharing that is chosen are taken for mistakes. */
 static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry, enum hr_sharing sharing) {
@@ -26,6 +33,10 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry
   for (size_t i = 0; i < sizeof meetings / sizeof *meetings && sharing == HR_SHARING_WHOLE; i++)
     if (hr__has(entry, meetings[i]))
       return hr__build_fail_at(builder, entry, meetings[i], "jobs do not meet on GPUs that are not shared");
+  if (sharing != HR_SHARING_TIME_SLICE && memory_of(entry, sharing) == HR_GPU_MEMORY_FIRST_COME)
+    return hr__build_fail_at(builder, entry, "memory",
+                             "only memory of GPUs shared by 'time-slice' is 'first-come'; with '%s' it is 'reserved'",
+                             hr_sharing_name(sharing));
   if (sharing == HR_SHARING_TIME_SLICE && !hr__has(entry, "replicas"))
     return hr__build_fail_at(builder, entry, "sharing", "'time-slice' wants 'replicas', the jobs that take turns");
   return HR_OK;
@@ -83,6 +94,7 @@ enum hr_status hr__check_sharing(struct hr__builder *builder) {
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   pool->sharing = sharing_of(draft->entry);
+  pool->memory = memory_of(draft->entry, pool->sharing);
   pool->replicas = (uint32_t)hr__number_of(draft->entry, "replicas", 0);
   pool->clients = (uint32_t)hr__number_of(draft->entry, "clients", 0);
   enum hr_status status = check_keys(builder, draft->entry, pool->sharing);
