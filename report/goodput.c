@@ -48,6 +48,25 @@ struct hr_goodput hr__goodput_figures(const struct hr_gpu_times *times) {
                              .fraction = ratio(times->kept, held)};
 }
 
+bool hr__can_kill(const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (hr_pool_kills(&cluster->pools[i])) return true;
+  return false;
+}
+
+struct hr_oom_figures hr__oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  struct hr_oom_figures figures = {.known = result->fate && hr__can_kill(cluster)};
+  hr_amount back_off_milli_us = 0;
+  if (!figures.known) return figures;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) back_off_milli_us += result->pools[i].back_off_milli_us;
+  for (uint32_t job = 0; job < result->n_jobs; job++) {
+    figures.kills += result->fate[job].oom_kills;
+    figures.jobs += result->fate[job].oom_kills > 0;
+  }
+  figures.back_off_gpu_hours = hr__gpu_hours(back_off_milli_us);
+  return figures;
+}
+
 struct hr_spot_figures hr__spot_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
   struct hr_spot_figures figures = {0};
   hr_amount node_us = 0, gpu_us = 0, offered_us = 0, all_us = 0;

@@ -13,6 +13,10 @@ struct hr_gpu_times hr__gpu_times_of_all(const struct hr_result *result);
 struct hr_goodput hr__goodput_figures(const struct hr_gpu_times *times);
 double hr__gpu_hours(hr_amount milli_us);
 
+/* Whether jobs could find too little memory on a GPU. */
+bool hr__can_kill(const struct hr_cluster_spec *cluster);
+struct hr_oom_figures hr__oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result);
+
 struct hr_spot_figures hr__spot_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "report/apportion.h"
 #include "report/csv_out.h"
+#include "report/goodput.h"
 #include "report/placements.h"
 
 #include <inttypes.h>
@@ -16,6 +17,7 @@
   "job_id,submit_s,start_s,end_s,wait_s,gpus,nodes,state,reason,tenant,user,class,outcome,"                            \
   "pool,placement,limit_s,duration_s"
 #define COLUMNS_OF_ATTEMPTS ",attempts,lost_s,checkpoint_s,restart_s,requeue_wait_s,cost_usd"
+#define COLUMNS_OF_KILLS ",oom_kills"
 #define COLUMNS_OF_MIG ",instances"
 
 struct jobs_out {
@@ -26,7 +28,7 @@ struct jobs_out {
   const struct hr_placements *placements;
   const struct hr_ledger *ledger;
   int64_t clock_us; /* what is added to a time to show it on the input's own clock */
-  bool has_attempts, has_mig;
+  bool has_attempts, has_kills, has_mig;
 };
 
 static void put_id(struct jobs_out *out, hr_job job) {
@@ -147,6 +149,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   put_seconds_if(out, limit_us >= 0, limit_us);
   hr__csv_seconds(&out->csv, trace->work_us[job.id]);
   if (out->has_attempts) put_attempts(out, job);
+  if (out->has_kills) hr__csv_u64(&out->csv, out->result->fate[job.id].oom_kills);
   if (out->has_mig) put_instances(out, &placement);
   hr__csv_end_row(&out->csv);
 }
@@ -172,11 +175,12 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
                          .placements = placements,
                          .ledger = ledger,
                          .clock_us = trace->dated ? 0 : trace->origin_us,
-                         .has_attempts = ledger || result->fate};
+                         .has_attempts = ledger || result->fate,
+                         .has_kills = result->fate && hr__can_kill(cluster)};
   for (uint32_t i = 0; i < cluster->n_pools; i++) out.has_mig = out.has_mig || cluster->pools[i].mig;
-  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_MIG];
-  snprintf(header, sizeof header, "%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
-           out.has_mig ? COLUMNS_OF_MIG : "");
+  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_MIG];
+  snprintf(header, sizeof header, "%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
+           out.has_kills ? COLUMNS_OF_KILLS : "", out.has_mig ? COLUMNS_OF_MIG : "");
   enum hr_status status = hr__csv_open(&out.csv, path, header, error);
   if (status == HR_OK) {
     for (uint32_t i = 0; i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});

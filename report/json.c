@@ -271,7 +271,14 @@ static void put_spot(struct hr__json *json, cJSON *root, const struct hr_spot_fi
   hr__json_number_if(json, inner, "availability", spot->pools > 0, spot->availability);
 }
 
-/* Sections that only runs have in which something has a price, or nodes come and go. */
+static void put_oom(struct hr__json *json, cJSON *root, const struct hr_oom_figures *oom) {
+  cJSON *inner = hr__json_object(json, root, "oom_kills");
+  hr__json_count(json, inner, "count", oom->kills);
+  hr__json_count(json, inner, "jobs", oom->jobs);
+  hr__json_number(json, inner, "back_off_gpu_hours", oom->back_off_gpu_hours);
+}
+
+/* Sections that only runs have in which something has a price, or jobs may be stopped. */
 static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   if (summary->costs) {
     put_cost(json, root, summary->costs);
@@ -280,6 +287,7 @@ static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summ
   if (!summary->costs && !summary->stoppable) return;
   put_goodput(json, root, summary);
   put_spot(json, root, &summary->spot);
+  if (summary->oom.known) put_oom(json, root, &summary->oom);
 }
 
 static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {

@@ -16,6 +16,20 @@ static enum hr_status note_standstill(const struct hr_result *result, struct hr_
                       result->end_us / (86400 * HR_SECOND_US), left, left == 1 ? "" : "s");
 }
 
+/* Likewise of jobs that die for want of GPU memory: a gang, it may be, whose tasks sit on one GPU. */
+static enum hr_status note_kills(const struct hr_result *result, struct hr_notes *notes) {
+  uint64_t dead = 0;
+  if (!result->stood_still) return HR_OK;
+  for (uint32_t job = 0; job < result->n_jobs; job++)
+    dead += result->state[job] == HR_JOB_RUNNING && result->fate && result->fate[job].oom_kills > 0;
+  if (dead == 0) return HR_OK;
+  return hr_notes_add(notes,
+                      "warning: %" PRIu64
+                      " job%s found too little GPU memory to the end, beside others or with several "
+                      "tasks on one GPU; \"memory\": \"reserved\" keeps a pool's memory for who asks for it",
+                      dead, dead == 1 ? "" : "s");
+}
+
 static bool has_tenant(const struct hr_trace *trace, const char *name) {
   for (uint32_t i = 0; i < trace->tenants.count; i++)
     if (strcmp(trace->tenants.text[i], name) == 0) return true;
@@ -26,6 +40,7 @@ enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_s
                             const struct hr_quota_spec *quotas, const struct hr_result *result, struct hr_notes *notes,
                             struct hr_error *error) {
   enum hr_status status = note_standstill(result, notes);
+  if (status == HR_OK) status = note_kills(result, notes);
   for (size_t i = 0; i < costs->n_budgets && status == HR_OK; i++)
     if (!has_tenant(trace, costs->budgets[i].tenant))
       status =

@@ -104,6 +104,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->goodput = hr__goodput_figures(&times);
   summary->spot = hr__spot_figures(cluster, result);
   summary->stoppable = result->fate != NULL;
+  summary->oom = hr__oom_figures(cluster, result);
   return basis ? hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs) : HR_OK;
 }
 

@@ -270,6 +270,13 @@ static void put_goodput(struct hr__console *table, const struct hr_summary *summ
                   hr__fixed_text(100 * spot->availability, 1, text[4]));
 }
 
+static void put_oom(struct hr__console *table, const struct hr_oom_figures *oom) {
+  char text[3][HR__NUMBER_BYTES];
+  hr__put_field(table, "out of mem", "%s kill%s of %s job%s; %s GPU hours until they came up",
+                hr__count_text(oom->kills, text[0]), oom->kills == 1 ? "" : "s", hr__count_text(oom->jobs, text[1]),
+                oom->jobs == 1 ? "" : "s", hr__fixed_text(oom->back_off_gpu_hours, 1, text[2]));
+}
+
 static void put_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
@@ -278,6 +285,7 @@ static void put_costs(struct hr__console *table, const struct hr_summary *summar
     put_over_budget(table, costs);
   }
   if (summary->stoppable) put_goodput(table, summary);
+  if (summary->oom.known) put_oom(table, &summary->oom);
   if (!costs) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
   put_cost_lines(table, "cost by tenant", &costs->by_tenant, MOST_TENANTS, costs->total_uusd);

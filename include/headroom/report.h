@@ -79,6 +79,13 @@ struct hr_spot_figures {
   double availability; /* nodes that were there or could be had / nodes of the pools, over the run */
 };
 
+/* Jobs that died for want of GPU memory, where that is first come, first served. */
+struct hr_oom_figures {
+  bool known;                /* false: there is no such pool, and all of this is 0 */
+  uint64_t kills, jobs;      /* jobs: that died at least once */
+  double back_off_gpu_hours; /* of those to restart: held by jobs that had died and not yet come up */
+};
+
 /* How evenly those who share the cluster were served, over jobs that completed. */
 struct hr_fairness {
   const char *over; /* who they are: "tenants", or "users" where the trace has no tenants, else "jobs" */
@@ -120,6 +127,7 @@ struct hr_summary {
   struct hr_cost_summary *costs; /* NULL: nothing has a price */
   struct hr_fairness fairness;
   struct hr_fragmentation_figures fragmentation;
+  struct hr_oom_figures oom;
 };
 
 /* How long things took on the wall clock; measured by the caller. */
@@ -164,7 +172,8 @@ HR_API enum hr_status hr_summary_write_json(const char *path, const struct hr_su
                                             struct hr_error *error);
 
 /* One row per trace row in the file's order. `path` "-" is standard output. `ledger`, which knows each job's cost, may
-   be NULL; where it is given or jobs could be interrupted, rows have columns for that. */
+   be NULL; where it is given or jobs could be interrupted, rows have columns for that, and one more where jobs could
+   find too little GPU memory. */
 HR_API enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace,
                                     const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                     const struct hr_placements *placements, const struct hr_ledger *ledger,

@@ -441,6 +441,46 @@ case_mig_mistakes() {
   says stderr "only GPUs whose 'sharing' is 'mig' are split"
 }
 
+# Two of 9 GB on one of 16: the second dies at 0, 10, 30 and 70 s, and is up at 150 s.
+case_memory_first_come() {
+  printf 'job_id,submit_s,duration_s,gpus,gpu_mem_gb\na,0,100,1,9\nb,0,50,1,9\n' >t.csv
+  sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv --json run.json
+  matches jobs.csv '^job_id,.*,requeue_wait_s,cost_usd,oom_kills$'
+  matches jobs.csv '^a,0,0,100,.*,0$'
+  matches jobs.csv '^b,0,0,200,0,.*,1,0,0,150,0,,4$'
+  matches run.json '"count": 4,'
+  matches run.json '"back_off_gpu_hours": 0.020833'
+  matches run.json '"restart_gpu_hours": 0.020833'
+  says stdout 'out of mem 4 kills of 1 job'
+  if grep -q 'given up' stderr; then fail 'given up, but it was over'; fi
+  try 0 validate s.json
+  says stdout 'shared: time-slice in 2, memory: first-come'
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv --json run.json --set cluster.pools.0.memory=reserved
+  matches jobs.csv '^b,0,100,150,'
+  if grep -q 'oom_kills' jobs.csv run.json; then fail 'kills where memory is reserved'; fi
+  for sharing in whole fraction mps; do
+    sharing_scenario "\"sharing\": \"$sharing\", \"memory\": \"reserved\"" >s.json
+    try 0 run s.json --trace t.csv --check
+    sharing_scenario "\"sharing\": \"$sharing\", \"memory\": \"first-come\"" >s.json
+    try 2 run s.json --trace t.csv
+    says stderr 's.json:2:'
+    says stderr "only memory of GPUs shared by 'time-slice' is 'first-come'; with '$sharing' it is 'reserved'"
+  done
+  sharing_scenario '"sharing": "time-slice", "replicas": 2, "memory": "mine"' >s.json
+  try 2 run s.json --trace t.csv
+  says stderr 'first-come'
+}
+
+# Nobody outside keeps it from its memory: its own tasks do.
+case_gang_dies_of_itself() {
+  sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
+  printf 'job_id,submit_s,duration_s,gpus,tasks,gpu_mem_gb\na,0,50,2,2,9\n' >t.csv
+  try 0 run s.json --trace t.csv --check
+  says stderr 'the run was given up after 365 days, 1 job unfinished'
+  says stderr '1 job found too little GPU memory to the end'
+}
+
 # A gang whose tasks sit on one node is told of a reclaim once.
 case_shared_spot() {
   cat >s.json <<'END'

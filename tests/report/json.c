@@ -139,19 +139,19 @@ static void remarks_and_large_seeds_are_kept(void) {
 
 static const cJSON *schema;
 
-static bool is_section_of_markets(const cJSON *rule, const char *key) {
-  static const char *const sections[] = {"cost", "budgets", "goodput", "spot"};
+static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
+  static const char *const sections[] = {"cost", "budgets", "goodput", "spot", "oom_kills"};
   for (size_t i = 0; rule == schema && i < sizeof sections / sizeof *sections; i++)
     if (strcmp(key, sections[i]) == 0) return true;
   return false;
 }
 
 /* Every key that the schema lists must be required, too: a summary has all of them, always, but for the sections that
-   only runs with markets have. */
+   only runs with markets, or where memory of GPUs is first come, first served, have. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key, *inner;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {
-    if (is_section_of_markets(rule, key->string) == schema_lists(schema_get(rule, "required"), key->string)) {
+    if (is_section_of_some_runs(rule, key->string) == schema_lists(schema_get(rule, "required"), key->string)) {
       printf("\n  required: %s\n", key->string);
       return false;
     }
@@ -239,6 +239,24 @@ static void expect_fragments_fit(void) {
   free(text);
 }
 
+static void expect_kills_fit(void) {
+  prepare(3, NEVER);
+  struct hr_run_label label = make_label();
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  summary->stoppable = true;
+  summary->oom = (struct hr_oom_figures){true, 12, 3, 1.25};
+  CU_ASSERT_EQUAL_FATAL(hr_summary_write_json(files_path("summary.json"), summary, &label, &perf, NULL), HR_OK);
+  hr_summary_destroy(summary);
+  char *text = files_read(files_path("summary.json"));
+  expect_within(text, "\n  \"oom_kills\": {\n    \"count\": 12,\n    \"jobs\": 3,\n    \"back_off_gpu_hours\": 1.25\n");
+  cJSON *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "summary"));
+  cJSON_Delete(tree);
+  free(text);
+}
+
 static void every_key_is_in_the_schema(void) {
   char *text = files_read(PROJECT_DIR "/docs/summary.schema.json");
   cJSON *tree = cJSON_Parse(text);
@@ -250,6 +268,7 @@ static void every_key_is_in_the_schema(void) {
   expect_fit(6, 3);
   expect_costs_fit();
   expect_fragments_fit();
+  expect_kills_fit();
   cJSON_Delete(tree);
   free(text);
 }

@@ -247,6 +247,22 @@ static void costs_have_a_block(void) {
   priced_destroy(priced);
 }
 
+static void kills_have_a_line(void) {
+  prepare();
+  struct hr_summary *summary = replayed_summary(&run);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(summary);
+  summary->stoppable = true;
+  summary->oom = (struct hr_oom_figures){true, 1234, 1, 2.5};
+  char *text = printed(summary, false);
+  expect_within(text, "\n  out of mem 1,234 kills of 1 job; 2.5 GPU hours until they came up\n");
+  free(text);
+  summary->oom.known = false;
+  text = printed(summary, false);
+  CU_ASSERT_PTR_NULL(strstr(text, "out of mem"));
+  free(text);
+  hr_summary_destroy(summary);
+}
+
 static void of_nothing_there_are_dashes(void) {
   static const struct replayed_job job = {.submit_s = 0, .work_s = 1, .start_s = NEVER, .gpus = 99, .rejected = true};
   prepare();
@@ -273,5 +289,5 @@ static void a_stream_that_fails_is_said(void) {
 
 TEST_MAIN("report: table", TEST(the_table_says_it_all), TEST(colour_is_only_added),
           TEST(nothing_is_wider_than_80_columns), TEST(fragments_have_lines_where_gpus_are_told_apart),
-          TEST(large_figures_keep_their_columns), TEST(costs_have_a_block), TEST(of_nothing_there_are_dashes),
-          TEST(a_stream_that_fails_is_said))
+          TEST(large_figures_keep_their_columns), TEST(costs_have_a_block), TEST(kills_have_a_line),
+          TEST(of_nothing_there_are_dashes), TEST(a_stream_that_fails_is_said))
