@@ -14,12 +14,11 @@
 
 enum { JOBS = 24, NODES = 2, GPUS = 2, MOST_TASKS = 2, CASES = 200, MOST_LOGGED = 20000, STEPS = 2, MEM_MIB = 16384 };
 
-/* What the engine told: somebody was put somewhere, or was taken away, or ended. */
+/* What the engine told: somebody was put somewhere, or was taken away. When they end is for the clock to say. */
 struct told {
   int64_t at_us;
   uint32_t job;
-  enum hr_event_kind kind;
-  bool keeps; /* of one who is taken away */
+  bool stops, keeps; /* is taken away; with the work that is done */
   uint32_t n_slices;
   struct hr_slice slices[MOST_TASKS];
 };
@@ -93,7 +92,8 @@ static bool place(const struct hr_view *view, hr_job job, struct hr_slice *slice
   return true;
 }
 
-/* Stops some, with their work or without, and starts some, now and then in a plan that is thrown away. */
+/* Stops some, at once or after a grace, with their work or without, and starts some; now and then in a plan that is
+   thrown away. */
 static enum hr_status act(void *self, const struct hr_view *view, struct hr_plan *plan) {
   (void)self;
   for (uint32_t round = 0; round < 2; round++) {
@@ -105,6 +105,8 @@ static enum hr_status act(void *self, const struct hr_view *view, struct hr_plan
       if (view->state[i] == HR_JOB_RUNNING && view->attempt_us[i] < view->now_us && draw(40) == 0)
         (void)(draw(2) ? hr_plan_preempt(plan, job, HR_REASON_PREEMPTED)
                        : hr_plan_requeue(plan, job, HR_REASON_POLICY));
+      if (view->state[i] == HR_JOB_RUNNING && view->attempt_us[i] < view->now_us && draw(40) == 0)
+        (void)hr_plan_notice(plan, job, view->now_us + 1 + draw(100) * S, true);
       if (view->state[i] == HR_JOB_WAITING && draw(3) && place(view, job, slices, &placement))
         (void)hr_plan_start(plan, job, &placement, HR_REASON_IN_ORDER);
     }
@@ -128,11 +130,11 @@ static const struct hr_policy_ops chance_ops = {.abi = HR_POLICY_ABI,
 static void hear(void *self, const struct hr_view *view, const struct hr_event *event) {
   (void)self;
   (void)view;
-  bool matters = event->kind == HR_EVENT_START || event->kind == HR_EVENT_PREEMPT || event->kind == HR_EVENT_END;
-  if (!matters || world.n_told == MOST_LOGGED) return;
+  bool stops = event->kind == HR_EVENT_PREEMPT || event->kind == HR_EVENT_INTERRUPT;
+  if ((!stops && event->kind != HR_EVENT_START) || world.n_told == MOST_LOGGED) return;
   struct told *told = &world.told[world.n_told++];
   *told = (struct told){
-      .at_us = event->at_us, .job = event->job.id, .kind = event->kind, .keeps = event->reason == HR_REASON_PREEMPTED};
+      .at_us = event->at_us, .job = event->job.id, .stops = stops, .keeps = event->reason == HR_REASON_PREEMPTED};
   told->n_slices = event->placement->n_slices;
   for (uint32_t i = 0; i < told->n_slices; i++) told->slices[i] = event->placement->slices[i];
 }
@@ -268,8 +270,7 @@ static void turn(int64_t now_us) {
 
 static void hear_again(const struct told *told) {
   uint32_t job = told->job;
-  if (told->kind == HR_EVENT_END) return; /* that is for the clock to say */
-  if (told->kind == HR_EVENT_PREEMPT) {
+  if (told->stops) {
     clock_of[job].doing = AWAY;
     if (told->keeps) clock_of[job].kept_us = clock_of[job].done / MILLION;
     return;
