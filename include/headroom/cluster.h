@@ -33,9 +33,10 @@ HR_API const char *hr_sharing_name(enum hr_sharing sharing);
 /* Whose the memory of shared GPUs is. */
 #define HR_GPU_MEMORY_TABLE(X)                                                                                         \
   X(HR_GPU_MEMORY_RESERVED, "reserved")     /* the task's that asks for it: others go where there is enough left */    \
-  X(HR_GPU_MEMORY_FIRST_COME, "first-come") /* his who takes it first; of time-slice alone. Who finds too little dies  \
-                                               and tries again: NVIDIA's device plugin neither reserves nor isolates   \
-                                               it (NVIDIA/k8s-device-plugin, README.md, "Shared Access to GPUs") */
+  X(HR_GPU_MEMORY_FIRST_COME, "first-come") /* his who takes it first, and who finds too little dies and tries again;  \
+                                               scenarios have it with time-slice alone, where NVIDIA's device plugin   \
+                                               neither reserves nor isolates memory (NVIDIA/k8s-device-plugin,         \
+                                               README.md, "Shared Access to GPUs") */
 
 enum hr_gpu_memory {
 #define HR_GPU_MEMORY_NAME(name, text) name,

@@ -22,7 +22,7 @@ struct memory_case {
   uint64_t gib[MOST_JOBS];
   uint32_t model[MOST_JOBS];
   uint32_t replicas, mem_gib;
-  bool reserved;
+  bool reserved, fractions; /* fractions: halves of a GPU, on which nobody slows another down */
   struct hr_pair_speed pairs[2];
   struct hr_level_step levels[3]; /* a spot pool's nodes; at_us in seconds here */
   uint32_t n_levels;
@@ -78,6 +78,7 @@ static struct hr_result *run_case(struct memory_case memory) {
   int64_t submit_us[MOST_JOBS] = {0}, work_us[MOST_JOBS];
   uint32_t gpus[MOST_JOBS], tasks[MOST_JOBS];
   uint64_t gpu_mem_mib[MOST_JOBS];
+  static const uint16_t gpu_milli[MOST_JOBS] = {500, 500, 500};
   for (uint32_t i = 0; i < memory.n_jobs; i++) {
     work_us[i] = memory.work_s[i] * S;
     tasks[i] = gpus[i] = memory.tasks[i] ? memory.tasks[i] : 1;
@@ -88,6 +89,7 @@ static struct hr_result *run_case(struct memory_case memory) {
                                  .submit_us = submit_us,
                                  .work_us = work_us,
                                  .gpus = gpus,
+                                 .gpu_milli = gpu_milli,
                                  .tasks = tasks,
                                  .model = memory.model,
                                  .models = {3, models},
@@ -97,7 +99,7 @@ static struct hr_result *run_case(struct memory_case memory) {
                               .nodes = 1,
                               .gpus_per_node = 1,
                               .gpu_mem_mib = memory.mem_gib * GIB,
-                              .sharing = HR_SHARING_TIME_SLICE,
+                              .sharing = memory.fractions ? HR_SHARING_FRACTION : HR_SHARING_TIME_SLICE,
                               .memory = memory.reserved ? HR_GPU_MEMORY_RESERVED : HR_GPU_MEMORY_FIRST_COME,
                               .replicas = memory.replicas,
                               .pairs = memory.pairs,
@@ -133,6 +135,15 @@ static void the_second_dies_until_the_first_has_left(void) {
   CU_ASSERT_EQUAL(result->pools[0].oom_kills, 4);
   CU_ASSERT(result->pools[0].back_off_milli_us == (hr_amount)500 * 150 * S);
   CU_ASSERT_FALSE(result->stood_still);
+  hr_result_destroy(result);
+}
+
+/* In a run in which nothing else would stop a job. */
+static void so_it_is_with_fractions(void) {
+  struct hr_result *result =
+      run_case((struct memory_case){.n_jobs = 2, .work_s = {100, 50}, .fractions = true, TWO_OF_9_GIB});
+  FATE_IS(result, 0, 0, 1, 100, 100, 0, 0, 100);
+  FATE_IS(result, 1, 4, 1, 200, 50, 0, 150, 200);
   hr_result_destroy(result);
 }
 
@@ -280,7 +291,7 @@ static void the_dead_stay_if_they_can_be_done_in_time(void) {
   }
 }
 
-TEST_MAIN("claims", TEST(the_second_dies_until_the_first_has_left),
+TEST_MAIN("claims", TEST(the_second_dies_until_the_first_has_left), TEST(so_it_is_with_fractions),
           TEST(a_try_finds_what_was_given_back_at_its_instant), TEST(tries_are_at_most_five_minutes_apart),
           TEST(the_dead_take_no_turns), TEST(the_dead_are_beside_nobody), TEST(a_run_may_end_while_one_is_dead),
           TEST(a_gang_that_is_in_its_own_way_dies_for_ever), TEST(nobody_dies_where_there_is_enough),

@@ -12,7 +12,7 @@
 #define S HR_SECOND_US
 #define MILLION INT64_C(1000000)
 
-enum { JOBS = 24, NODES = 2, GPUS = 2, MOST_TASKS = 2, CASES = 200, MOST_LOGGED = 20000, STEPS = 2, MEM_MIB = 16384 };
+enum { JOBS = 24, NODES = 2, GPUS = 2, MOST_TASKS = 2, CASES = 100, MOST_LOGGED = 20000, STEPS = 2, MEM_MIB = 16384 };
 
 /* What the engine told: somebody was put somewhere, or was taken away. When they end is for the clock to say. */
 struct told {

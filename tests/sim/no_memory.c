@@ -15,9 +15,11 @@ enum { JOBS = 3000 };
 static struct {
   int64_t submit_us[JOBS], work_us[JOBS];
   uint32_t gpus[JOBS];
+  uint64_t gpu_mem_mib[JOBS];
   int64_t deadline_us[JOBS];
   const char *backfill, *placement, *market; /* market NULL: nodes stay */
   uint32_t n_jobs;
+  bool first_come; /* jobs share GPUs, and die where they find too little memory */
 } load;
 
 /* More work than the cluster can do: the queue and all that plans with it grow. */
@@ -29,6 +31,7 @@ static void make_load(void) {
     load.work_us[i] = 1 + hr__stream_next(&draws) % 2000;
     load.gpus[i] = 1 + hr__stream_next(&draws) % 12;
     load.deadline_us[i] = load.submit_us[i] + 10000;
+    load.gpu_mem_mib[i] = i % 3 * 5000;
   }
 }
 
@@ -48,12 +51,19 @@ static enum hr_status replay(void) {
                            .submit_us = load.submit_us,
                            .work_us = load.work_us,
                            .gpus = load.gpus,
+                           .gpu_mem_mib = load.first_come ? load.gpu_mem_mib : NULL,
                            .deadline_us = load.deadline_us};
   char name[] = "main", gpu[] = "T4";
   struct hr_level_step levels[] = {{0, 8}, {1000, 2}, {3000, 8}, {4000, 0}, {6000, 8}};
   struct hr_pool_spec pools[3];
   for (uint32_t i = 0; i < 3; i++)
     pools[i] = (struct hr_pool_spec){.name = name, .gpu = gpu, .nodes = 16, .gpus_per_node = 8, .storage_mib_s = 100};
+  if (load.first_come) {
+    pools[0].sharing = HR_SHARING_TIME_SLICE;
+    pools[0].replicas = 2;
+    pools[0].gpu_mem_mib = 16384;
+    pools[0].memory = HR_GPU_MEMORY_FIRST_COME;
+  }
   pools[1].market.market = HR_MARKET_ON_DEMAND;
   pools[2].market.market = HR_MARKET_SPOT;
   pools[2].market.spot = (struct hr_spot_spec){
@@ -115,4 +125,15 @@ static void every_failure_is_told_where_nodes_come_and_go(void) {
   load.market = NULL;
 }
 
-TEST_MAIN("sim no memory", TEST(every_failure_is_told), TEST(every_failure_is_told_where_nodes_come_and_go))
+static void every_failure_is_told_where_memory_is_first_come(void) {
+  make_load();
+  load.n_jobs = 100;
+  load.backfill = "skip";
+  load.placement = "best-fit";
+  load.first_come = true;
+  CU_ASSERT(starve(replay) > 5);
+  load.first_come = false;
+}
+
+TEST_MAIN("sim no memory", TEST(every_failure_is_told), TEST(every_failure_is_told_where_memory_is_first_come),
+          TEST(every_failure_is_told_where_nodes_come_and_go))
