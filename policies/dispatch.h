@@ -10,6 +10,7 @@
 
 #include "policies/backfill.h"
 #include "policies/order.h"
+#include "policies/outlook.h"
 #include "policies/sharer.h"
 
 /* What a part is told; each function may be NULL. */
@@ -65,6 +66,7 @@ struct hr__queue {
   struct hr__market_plan *market;  /* NULL where no nodes are asked for */
   struct hr__deadlines *deadlines; /* NULL unless the market rule goes by deadlines */
   struct hr__sharer *sharer;       /* NULL unless GPUs are told apart */
+  struct hr__outlook *outlook;     /* likewise, and unless the backfill looks ahead; instead of `releases` */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {

@@ -5,8 +5,7 @@
 #include "policies/expectations.h"
 #include "policies/dispatch.h"
 
-/* Work that was kept need not be done again. */
-static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+int64_t hr__expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   int64_t left_us = hr_trace_limit_us(queue->trace, job);
   if (!view->kept_us) return view->attempt_us[job.id] + left_us;
   left_us -= view->kept_us[job.id];
@@ -15,14 +14,14 @@ static int64_t expected_end_us(const struct hr__queue *queue, const struct hr_vi
 
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
-  int64_t end_us = expected_end_us(queue, view, job);
+  int64_t end_us = hr__expected_end_us(queue, view, job);
   if (queue->expected_us) queue->expected_us[job.id] = end_us;
   return hr_releases_add(queue->releases, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_leaves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
-  int64_t end_us = queue->expected_us ? queue->expected_us[job.id] : expected_end_us(queue, view, job);
+  int64_t end_us = queue->expected_us ? queue->expected_us[job.id] : hr__expected_end_us(queue, view, job);
   return hr_releases_remove(queue->releases, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_INTERNAL;
 }
 

@@ -105,10 +105,13 @@ static enum hr_status create_sharer(struct hr__queue *queue, const struct hr_pol
     return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' counts GPUs, and a pool shares its GPUs");
   const struct hr_packing_rule *rule = hr_packing_rule_find(hr__placement_names[choice], error);
   if (!rule) return HR_BAD_INPUT;
-  if (queue->backfill->needs_releases)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'backfill': where a pool shares its GPUs it is 'strict' or 'skip'");
+  if (queue->backfill == &hr__backfill_conservative)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'backfill': where a pool shares its GPUs it is 'strict', 'skip' or 'easy'");
   queue->sharer = hr__sharer_create(queue, env, rule);
-  return queue->sharer ? HR_OK : HR_NO_MEMORY;
+  if (!queue->sharer) return HR_NO_MEMORY;
+  if (queue->backfill->needs_releases && !(queue->outlook = hr__outlook_create(queue, env, rule))) return HR_NO_MEMORY;
+  return HR_OK;
 }
 
 static enum hr_status create_queue(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
@@ -126,7 +129,7 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
     return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where a pool shares its GPUs it is 'none'");
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
-  if (queue->backfill->needs_releases && !hr__expectations_create(queue)) return HR_NO_MEMORY;
+  if (queue->backfill->needs_releases && !queue->sharer && !hr__expectations_create(queue)) return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 

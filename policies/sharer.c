@@ -9,14 +9,14 @@
 #include "policies/dispatch.h"
 
 /* A state of the cluster, and who looks for places in it. */
-struct yard {
+struct hr__yard {
   struct hr_stock *stock;
   struct hr_packer *packer;
 };
 
 struct hr__sharer {
-  struct yard now;   /* follows what happens */
-  struct yard empty; /* all nodes there, and no job; NULL unless some gang may never find places */
+  struct hr__yard now;   /* follows what happens */
+  struct hr__yard empty; /* all nodes there, and no job; NULL unless some gang may never find places */
   const struct hr_requests *requests;
   struct hr_request *asked; /* the packer's: those of the trace, and those of gangs for each pool */
   uint32_t *first_variant;  /* by request: its variant for pool 0; HR_NONE: it has one task, or none */
@@ -28,7 +28,7 @@ struct hr__sharer {
 
 /* ---- Finding ---------------------------------------------------------------------------------------- */
 
-static bool find_task(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+static bool find_task(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
                       struct hr_slice *slice) {
   const struct hr_request *asked = &sharer->asked[request];
   hr_node node;
@@ -38,29 +38,26 @@ static bool find_task(const struct hr__sharer *sharer, const struct yard *yard, 
   return true;
 }
 
-typedef void change(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
-                    const struct hr_slice *slice);
-
-static void take(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+static void take(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
                  const struct hr_slice *slice) {
   hr_stock_take(yard->stock, &sharer->asked[request], slice);
   hr_packer_taken(yard->packer, request, slice->node);
 }
 
-static void give(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+static void give(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
                  const struct hr_slice *slice) {
   hr_stock_give(yard->stock, &sharer->asked[request], slice);
   hr_packer_given(yard->packer, request, slice->node);
 }
 
-static void undo(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+static void undo(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
                  const struct hr_slice *slice) {
   hr_stock_undo(yard->stock, &sharer->asked[request], slice);
   hr_packer_given(yard->packer, request, slice->node);
 }
 
 /* Each task as if those before it were there already. */
-static bool find_gang(const struct hr__sharer *sharer, const struct yard *yard, uint32_t variant) {
+static bool find_gang(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t variant) {
   uint32_t tasks = sharer->asked[variant].tasks, placed = 0;
   while (placed < tasks && find_task(sharer, yard, variant, &sharer->slices[placed]))
     take(sharer, yard, variant, &sharer->slices[placed++]);
@@ -68,7 +65,7 @@ static bool find_gang(const struct hr__sharer *sharer, const struct yard *yard, 
   return placed == tasks;
 }
 
-static bool find(const struct hr__sharer *sharer, const struct yard *yard, uint32_t request,
+static bool find(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
                  struct hr_placement *placement) {
   const struct hr_request *asked = &sharer->asked[request];
   *placement = (struct hr_placement){.slices = sharer->slices};
@@ -91,6 +88,33 @@ bool hr__sharer_find(struct hr__sharer *sharer, uint32_t request, struct hr_plac
   return find(sharer, &sharer->now, request, placement);
 }
 
+bool hr__yard_find(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                   struct hr_placement *placement) {
+  return find(sharer, yard, request, placement);
+}
+
+void hr__yard_take(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                   const struct hr_placement *placement) {
+  for (uint32_t i = 0; i < placement->n_slices; i++) take(sharer, yard, request, &placement->slices[i]);
+}
+
+void hr__yard_give(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                   const struct hr_placement *placement) {
+  for (uint32_t i = 0; i < placement->n_slices; i++) give(sharer, yard, request, &placement->slices[i]);
+}
+
+void hr__yard_undo(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                   const struct hr_placement *placement) {
+  for (uint32_t i = placement->n_slices; i-- > 0;) undo(sharer, yard, request, &placement->slices[i]);
+}
+
+void hr__yard_node_changes(const struct hr__yard *yard, const struct hr_view *view, const struct hr_event *event) {
+  if (event->node.id == HR_NONE) return;
+  if (event->kind == HR_EVENT_NODE_UP) hr_stock_renew(yard->stock, event->node);
+  yard->stock->closed[event->node.id] = hr_cluster_node_state(view->cluster, event->node) != HR_NODE_UP;
+  hr_packer_changed(yard->packer, event->node);
+}
+
 /* ---- What happens ----------------------------------------------------------------------------------- */
 
 /* Tasks with shares of several GPUs may get in each other's way: that they fit by their number is not enough. */
@@ -109,32 +133,26 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   return hr__queue_give_up(queue, job, HR_REASON_TOO_LARGE) ? HR_OK : HR_NO_MEMORY;
 }
 
-static void change_all(struct hr__queue *queue, hr_job job, const struct hr_placement *placement, change *each) {
-  uint32_t request = queue->sharer->requests->of_job[job.id];
-  for (uint32_t i = 0; i < placement->n_slices; i++)
-    each(queue->sharer, &queue->sharer->now, request, &placement->slices[i]);
+static uint32_t request_of(const struct hr__queue *queue, hr_job job) {
+  return queue->sharer->requests->of_job[job.id];
 }
 
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   (void)view;
-  change_all(queue, job, placement, take);
+  hr__yard_take(queue->sharer, &queue->sharer->now, request_of(queue, job), placement);
   return HR_OK;
 }
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
-  change_all(queue, event->job, event->placement, give);
+  hr__yard_give(queue->sharer, &queue->sharer->now, request_of(queue, event->job), event->placement);
   return HR_OK;
 }
 
 /* Who was on a node that goes has been interrupted before. */
 static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
-  if (event->node.id == HR_NONE) return HR_OK;
-  struct hr__sharer *sharer = queue->sharer;
-  if (event->kind == HR_EVENT_NODE_UP) hr_stock_renew(sharer->now.stock, event->node);
-  sharer->now.stock->closed[event->node.id] = hr_cluster_node_state(view->cluster, event->node) != HR_NODE_UP;
-  hr_packer_changed(sharer->now.packer, event->node);
+  hr__yard_node_changes(&queue->sharer->now, view, event);
   return HR_OK;
 }
 
@@ -192,7 +210,7 @@ static bool make_asked(struct hr__sharer *sharer, struct hr_arena *arena) {
 }
 
 static bool make_yard(const struct hr__sharer *sharer, const struct hr_policy_env *env,
-                      const struct hr_packing_rule *rule, struct yard *yard) {
+                      const struct hr_packing_rule *rule, struct hr__yard *yard) {
   const struct hr_cluster_spec *cluster = hr_cluster_spec_of(env->cluster);
   yard->stock = hr_stock_create(env->arena, cluster, sharer->requests);
   struct hr_packer_config config = {.rule = rule,
@@ -207,6 +225,21 @@ static bool make_yard(const struct hr__sharer *sharer, const struct hr_policy_en
   return yard->packer != NULL;
 }
 
+/* As the cluster is before anything has happened. */
+static bool make_present(const struct hr__sharer *sharer, const struct hr_policy_env *env,
+                         const struct hr_packing_rule *rule, struct hr__yard *yard) {
+  const struct hr_stock *now = hr_cluster_stock(env->cluster);
+  if (!make_yard(sharer, env, rule, yard)) return false;
+  for (uint32_t node = 0; node < now->n_nodes; node++) yard->stock->closed[node] = now->closed[node];
+  return true;
+}
+
+struct hr__yard *hr__yard_create(const struct hr__sharer *sharer, const struct hr_policy_env *env,
+                                 const struct hr_packing_rule *rule) {
+  struct hr__yard *yard = hr_arena_alloc(env->arena, sizeof *yard);
+  return yard && make_present(sharer, env, rule, yard) ? yard : NULL;
+}
+
 static bool make_empty(struct hr__sharer *sharer, const struct hr_policy_env *env, const struct hr_packing_rule *rule) {
   for (uint32_t i = 0; i < sharer->requests->count; i++)
     if (may_not_fit(&sharer->requests->request[i])) return make_yard(sharer, env, rule, &sharer->empty);
@@ -216,15 +249,13 @@ static bool make_empty(struct hr__sharer *sharer, const struct hr_policy_env *en
 struct hr__sharer *hr__sharer_create(struct hr__queue *queue, const struct hr_policy_env *env,
                                      const struct hr_packing_rule *rule) {
   struct hr__sharer *sharer = hr_arena_alloc(env->arena, sizeof *sharer);
-  const struct hr_stock *now = hr_cluster_stock(env->cluster);
   if (!sharer) return NULL;
   sharer->n_pools = hr_cluster_pools(env->cluster);
   sharer->requests = hr_cluster_requests(env->cluster);
   sharer->typical = hr_typical_pods_create(env->arena, sharer->requests);
   if (!sharer->typical || !make_acceptance(sharer, env->arena, env->cluster) || !make_asked(sharer, env->arena) ||
-      !make_yard(sharer, env, rule, &sharer->now) || !make_empty(sharer, env, rule))
+      !make_present(sharer, env, rule, &sharer->now) || !make_empty(sharer, env, rule))
     return NULL;
-  for (uint32_t node = 0; node < now->n_nodes; node++) sharer->now.stock->closed[node] = now->closed[node];
   hr__queue_listen(queue, &listener);
   return sharer;
 }

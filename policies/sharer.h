@@ -18,4 +18,23 @@ struct hr__sharer *hr__sharer_create(struct hr__queue *queue, const struct hr_po
 /* Where a job of this request (its number) would go now; the placement is valid until the next question. */
 bool hr__sharer_find(struct hr__sharer *sharer, uint32_t request, struct hr_placement *placement);
 
+/* ---- Other states than the present one -------------------------------------------------------------- */
+
+/* In the arena; as the cluster is when it is made, before any job runs. NULL: out of memory. */
+struct hr__yard;
+struct hr__yard *hr__yard_create(const struct hr__sharer *sharer, const struct hr_policy_env *env,
+                                 const struct hr_packing_rule *rule);
+/* As hr__sharer_find. */
+bool hr__yard_find(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                   struct hr_placement *placement);
+/* A job of this request has a place there, which must be free; leaves it; or is taken back just after it came. */
+void hr__yard_take(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                   const struct hr_placement *placement);
+void hr__yard_give(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                   const struct hr_placement *placement);
+void hr__yard_undo(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                   const struct hr_placement *placement);
+/* A node has come, is to go, or has gone. */
+void hr__yard_node_changes(const struct hr__yard *yard, const struct hr_view *view, const struct hr_event *event);
+
 #endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A second state of the cluster, as it will be at some time: without the jobs that are expected to end by then. Jobs
+ * that run are on two heaps, those that have left it, the last to end on top, and those that have not, the first on
+ * top. To ask for another time is to move a few jobs from one to the other, mostly none: it changes little from pass
+ * to pass. What a heap says of a job is out of date when the job has ended, or is on the other one; it is then left
+ * aside when it comes to the top.
+ */
+
+#include "policies/outlook.h"
+
+#include "policies/dispatch.h"
+#include "policies/expectations.h"
+
+struct end {
+  int64_t at_us;
+  hr_job job;
+};
+
+struct heap {
+  struct end *end;
+  uint32_t count, capacity;
+  bool last_first;
+};
+
+enum side { NOWHERE, LEFT, STAYS };
+
+struct hr__outlook {
+  struct hr_arena *arena;
+  const struct hr__sharer *sharer;
+  const uint32_t *request_of; /* by job */
+  struct hr__yard *later;
+  struct heap left, stays;
+  struct end until; /* the last one that has left */
+  int64_t *end_us;  /* by job, while it runs */
+  uint8_t *side;    /* by job: enum side */
+  struct hr_slice *slices;
+  uint32_t slices_capacity;
+  bool out_of_memory;
+};
+
+/* ---- Heaps ------------------------------------------------------------------------------------------ */
+
+static bool is_before(struct end a, struct end b) {
+  return a.at_us != b.at_us ? a.at_us < b.at_us : a.job.id < b.job.id;
+}
+
+static bool is_above(const struct heap *heap, struct end a, struct end b) {
+  return heap->last_first ? is_before(b, a) : is_before(a, b);
+}
+
+static void push(struct hr__outlook *outlook, struct heap *heap, struct end end) {
+  if (heap->count == heap->capacity) {
+    struct end *grown = hr_arena_grown(outlook->arena, heap->end, &heap->capacity, sizeof *grown);
+    outlook->out_of_memory = outlook->out_of_memory || !grown;
+    if (!grown) return;
+    heap->end = grown;
+  }
+  uint32_t hole = heap->count++;
+  for (; hole > 0 && is_above(heap, end, heap->end[(hole - 1) / 2]); hole = (hole - 1) / 2)
+    heap->end[hole] = heap->end[(hole - 1) / 2];
+  heap->end[hole] = end;
+}
+
+static void pop(struct heap *heap) {
+  struct end last = heap->end[--heap->count];
+  uint32_t hole = 0;
+  for (uint32_t child = 1; child < heap->count; child = 2 * hole + 1) {
+    if (child + 1 < heap->count && is_above(heap, heap->end[child + 1], heap->end[child])) child++;
+    if (!is_above(heap, heap->end[child], last)) break;
+    heap->end[hole] = heap->end[child];
+    hole = child;
+  }
+  heap->end[hole] = last;
+}
+
+/* The first that holds; false: there is none. */
+static bool top(struct hr__outlook *outlook, struct heap *heap, struct end *end) {
+  enum side side = heap == &outlook->left ? LEFT : STAYS;
+  while (heap->count > 0) {
+    *end = heap->end[0];
+    if (outlook->side[end->job.id] == side && outlook->end_us[end->job.id] == end->at_us) return true;
+    pop(heap);
+  }
+  return false;
+}
+
+/* ---- Moving in time --------------------------------------------------------------------------------- */
+
+static struct hr_placement placement_of(const struct hr_view *view, hr_job job, struct hr_slice *one) {
+  return hr_view_placement(view, job, one);
+}
+
+static void leave(struct hr__outlook *outlook, const struct hr_view *view, struct end end) {
+  struct hr_slice one;
+  struct hr_placement placement = placement_of(view, end.job, &one);
+  hr__yard_give(outlook->sharer, outlook->later, outlook->request_of[end.job.id], &placement);
+  outlook->side[end.job.id] = LEFT;
+  pop(&outlook->stays);
+  push(outlook, &outlook->left, end);
+  outlook->until = end;
+}
+
+static void stay(struct hr__outlook *outlook, const struct hr_view *view, struct end end) {
+  struct hr_slice one;
+  struct hr_placement placement = placement_of(view, end.job, &one);
+  hr__yard_take(outlook->sharer, outlook->later, outlook->request_of[end.job.id], &placement);
+  outlook->side[end.job.id] = STAYS;
+  pop(&outlook->left);
+  push(outlook, &outlook->stays, end);
+  if (!top(outlook, &outlook->left, &outlook->until)) outlook->until = (struct end){INT64_MIN, {0}};
+}
+
+static bool fits(const struct hr__outlook *outlook, uint32_t request) {
+  struct hr_placement unused;
+  return hr__yard_find(outlook->sharer, outlook->later, request, &unused);
+}
+
+int64_t hr__outlook_earliest(struct hr__outlook *outlook, const struct hr_view *view, uint32_t request) {
+  struct end end;
+  while (!outlook->out_of_memory && fits(outlook, request) && top(outlook, &outlook->left, &end))
+    stay(outlook, view, end);
+  while (!outlook->out_of_memory && !fits(outlook, request)) {
+    if (!top(outlook, &outlook->stays, &end)) return HR_NEVER_US;
+    leave(outlook, view, end);
+  }
+  return outlook->until.at_us > view->now_us ? outlook->until.at_us : view->now_us + 1;
+}
+
+/* Its slices in memory of the outlook's own. */
+static bool copy(struct hr__outlook *outlook, struct hr_placement *placement) {
+  while (placement->n_slices > outlook->slices_capacity) {
+    outlook->slices =
+        hr_arena_grown(outlook->arena, outlook->slices, &outlook->slices_capacity, sizeof *outlook->slices);
+    if (!outlook->slices) return false;
+  }
+  for (uint32_t i = 0; i < placement->n_slices; i++) outlook->slices[i] = placement->slices[i];
+  placement->slices = outlook->slices;
+  return true;
+}
+
+bool hr__outlook_allows(struct hr__outlook *outlook, struct hr_placement *placement, uint32_t other, uint32_t request) {
+  if (!copy(outlook, placement)) {
+    outlook->out_of_memory = true;
+    return false;
+  }
+  hr__yard_take(outlook->sharer, outlook->later, other, placement);
+  bool still_fits = fits(outlook, request);
+  hr__yard_undo(outlook->sharer, outlook->later, other, placement);
+  return still_fits;
+}
+
+/* ---- What happens ----------------------------------------------------------------------------------- */
+
+static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
+                                 const struct hr_placement *placement) {
+  struct hr__outlook *outlook = queue->outlook;
+  struct end end = {hr__expected_end_us(queue, view, job), job};
+  bool leaves = !is_before(outlook->until, end);
+  outlook->end_us[job.id] = end.at_us;
+  outlook->side[job.id] = leaves ? LEFT : STAYS;
+  push(outlook, leaves ? &outlook->left : &outlook->stays, end);
+  if (!leaves) hr__yard_take(outlook->sharer, outlook->later, outlook->request_of[job.id], placement);
+  return outlook->out_of_memory ? HR_NO_MEMORY : HR_OK;
+}
+
+static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  struct hr__outlook *outlook = queue->outlook;
+  uint32_t job = event->job.id;
+  (void)view;
+  if (outlook->side[job] == STAYS)
+    hr__yard_give(outlook->sharer, outlook->later, outlook->request_of[job], event->placement);
+  outlook->side[job] = NOWHERE;
+  return outlook->out_of_memory ? HR_NO_MEMORY : HR_OK;
+}
+
+static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
+  hr__yard_node_changes(queue->outlook->later, view, event);
+  return HR_OK;
+}
+
+static const struct hr__listener listener = {
+    .job_starts = job_starts, .job_stops = job_stops, .node_changes = node_changes};
+
+struct hr__outlook *hr__outlook_create(struct hr__queue *queue, const struct hr_policy_env *env,
+                                       const struct hr_packing_rule *rule) {
+  struct hr__outlook *outlook = hr_arena_alloc(env->arena, sizeof *outlook);
+  size_t n_jobs = (size_t)env->jobs->n_jobs + 1;
+  if (!outlook) return NULL;
+  *outlook = (struct hr__outlook){.arena = env->arena,
+                                  .sharer = queue->sharer,
+                                  .request_of = hr_cluster_requests(env->cluster)->of_job,
+                                  .later = hr__yard_create(queue->sharer, env, rule),
+                                  .left = {.last_first = true},
+                                  .until = {INT64_MIN, {0}},
+                                  .end_us = hr_arena_alloc(env->arena, n_jobs * sizeof *outlook->end_us),
+                                  .side = hr_arena_alloc(env->arena, n_jobs)};
+  if (!outlook->later || !outlook->end_us || !outlook->side) return NULL;
+  hr__queue_listen(queue, &listener);
+  return outlook;
+}

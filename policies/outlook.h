@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_OUTLOOK_H
+#define HR_POLICIES_OUTLOOK_H
+
+/*
+ * When a job will find its places, where GPUs are told apart: by the ends that are expected of what runs, in the order
+ * in which they come.
+ */
+
+#include "policies/sharer.h"
+
+struct hr__outlook;
+
+/* In the arena; it listens to the queue, after its sharer. NULL: out of memory. */
+struct hr__outlook *hr__outlook_create(struct hr__queue *queue, const struct hr_policy_env *env,
+                                       const struct hr_packing_rule *rule);
+/* The earliest time after now at which a job of this request, which does not fit now, finds its places if nothing else
+   starts; HR_NEVER_US: never. Out of memory is told by the next change. */
+int64_t hr__outlook_earliest(struct hr__outlook *outlook, const struct hr_view *view, uint32_t request);
+/* Whether it still does at the time that was told last if a job of request `other` runs at `placement` beyond that. The
+   placement, which the sharer would overwrite, is then a copy, valid until the next such question. */
+bool hr__outlook_allows(struct hr__outlook *outlook, struct hr_placement *placement, uint32_t other, uint32_t request);
+
+#endif
