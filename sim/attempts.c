@@ -10,98 +10,21 @@
 
 #include "sim/engine.h"
 
-#include <math.h>
 #include <stdlib.h>
-
-/* ---- What a job's class says ------------------------------------------------------------------------ */
-
-static const struct hr_class_spec *class_of(const struct hr__engine *engine, hr_job job) {
-  static const struct hr_class_spec nothing = {0};
-  const struct hr_class_spec *classes = engine->config->classes;
-  const uint8_t *class_ = engine->trace->class_;
-  return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
-}
-
-static uint64_t checkpoint_mib(const struct hr__engine *engine, hr_job job) {
-  uint64_t own = engine->trace->checkpoint_mib ? engine->trace->checkpoint_mib[job.id] : 0;
-  return own ? own : class_of(engine, job)->checkpoint_mib;
-}
 
 static hr_pool pool_of(const struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
   return hr__seat_placement(engine, job, &one).pool;
 }
 
-/* Checkpoints go through the storage when its bandwidth and their size are known; else they take the class's time. */
-static bool writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && checkpoint_mib(engine, job) > 0;
-}
-
-static int64_t lone_write_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  if (!writes_to_storage(engine, job, pool)) return class_of(engine, job)->write_us;
-  double seconds = (double)checkpoint_mib(engine, job) / (double)engine->cluster.pools[pool.id].spec->storage_mib_s;
-  return (int64_t)llround(seconds * (double)HR_SECOND_US);
-}
-
-/* How many times as often as one node is lost, some of a job's nodes are. */
-static double nodes_lost_apart(const struct hr_spot_spec *spot, uint32_t pool_nodes, uint32_t n_nodes) {
-  switch (spot->model) {
-  case HR_SPOT_ON_OFF:
-  case HR_SPOT_TRACE:
-    return 1;
-  case HR_SPOT_EXPONENTIAL:
-  case HR_SPOT_ADVISOR:
-    return hr__blow_share(spot, pool_nodes, n_nodes);
-  case HR_SPOT_NONE:
-  case HR_SPOT_BATHTUB:
-  case HR_N_SPOT_MODELS:
-    break;
-  }
-  return n_nodes;
-}
-
-/* Daly's interval (A higher order estimate of the optimum checkpoint interval for restart dumps, 2006), to first order:
-   sqrt(2 d M) - d for a write of d and a mean time M between losses, M where d is as long as 2 M. */
-static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
-  const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
-  if (spec->market.market != HR_MARKET_SPOT) return HR_NEVER_US;
-  double life_s = 3600 / hr_cluster_reclaims_per_h(&engine->cluster, pool);
-  uint32_t n_nodes = engine->seat[job.id].n_slices;
-  if (n_nodes > 1) life_s /= nodes_lost_apart(&spec->market.spot, spec->nodes, n_nodes);
-  if (!isfinite(life_s)) return HR_NEVER_US;
-  double write_s = (double)lone_write_us(engine, job, pool) / (double)HR_SECOND_US;
-  double interval_s = write_s < 2 * life_s ? sqrt(2 * write_s * life_s) - write_s : life_s;
-  if (interval_s * (double)HR_SECOND_US >= (double)HR_MAX_INPUT_US) return HR_NEVER_US;
-  int64_t interval_us = (int64_t)llround(interval_s * (double)HR_SECOND_US);
-  return interval_us > 0 ? interval_us : HR_SECOND_US;
-}
-
-static int64_t interval_us(const struct hr__engine *engine, hr_job job) {
-  int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
-  const struct hr_class_spec *class_ = class_of(engine, job);
-  bool periodic = class_->checkpoint != HR_CHECKPOINT_ON_NOTICE && class_->checkpoint != HR_CHECKPOINT_CONTINUOUS;
-  if (own > 0 && periodic) return own;
-  switch (class_->checkpoint) {
-  case HR_CHECKPOINT_INTERVAL:
-    return class_->interval_us > 0 ? class_->interval_us : HR_NEVER_US;
-  case HR_CHECKPOINT_YOUNG_DALY:
-    return young_daly_us(engine, job, pool_of(engine, job));
-  case HR_CHECKPOINT_NONE:
-  case HR_CHECKPOINT_ON_NOTICE:
-  case HR_CHECKPOINT_CONTINUOUS:
-  case HR_N_CHECKPOINTS:
-    break;
-  }
-  return HR_NEVER_US;
-}
-
 bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job) {
-  return class_of(engine, job)->checkpoint == HR_CHECKPOINT_CONTINUOUS;
+  return hr__job_class_spec(engine, job)->checkpoint == HR_CHECKPOINT_CONTINUOUS;
 }
 
 static bool can_save(const struct hr__engine *engine, hr_job job) {
   if (hr__attempt_keeps_all(engine, job)) return false; /* need not */
-  return class_of(engine, job)->checkpoint != HR_CHECKPOINT_NONE || engine->attempt[job.id].interval_us != HR_NEVER_US;
+  return hr__job_class_spec(engine, job)->checkpoint != HR_CHECKPOINT_NONE ||
+         engine->attempt[job.id].interval_us != HR_NEVER_US;
 }
 
 /* ---- Phases ----------------------------------------------------------------------------------------- */
@@ -191,8 +114,10 @@ enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t 
 static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   hr_pool pool = pool_of(engine, job);
   enter(engine, job, phase);
-  if (writes_to_storage(engine, job, pool)) return hr__storage_write(engine, pool, job, checkpoint_mib(engine, job));
-  return hr__schedule(engine, engine->view.now_us + class_of(engine, job)->write_us, HR__PENDING_PHASE, job.id);
+  if (hr__writes_to_storage(engine, job, pool))
+    return hr__storage_write(engine, pool, job, hr__checkpoint_mib(engine, job));
+  return hr__schedule(engine, engine->view.now_us + hr__job_class_spec(engine, job)->write_us, HR__PENDING_PHASE,
+                      job.id);
 }
 
 /* Whether a job that works or restarts is done by then without another checkpoint; one that has died, if it comes up
@@ -275,7 +200,7 @@ enum hr_status hr__attempts_init(struct hr__engine *engine) {
 
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
-  int64_t restart_us = engine->fate[job.id].attempts++ ? class_of(engine, job)->restart_us : 0;
+  int64_t restart_us = engine->fate[job.id].attempts++ ? hr__job_class_spec(engine, job)->restart_us : 0;
   struct hr_slice one;
   struct hr_placement placement = hr__seat_placement(engine, job, &one);
   restart_us += hr__splits_lead_us(engine, &placement);
@@ -284,7 +209,7 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
                                   .phase_us = engine->view.now_us,
                                   .progress_us = engine->kept_us[job.id],
                                   .restart_us = restart_us,
-                                  .interval_us = interval_us(engine, job),
+                                  .interval_us = hr__checkpoint_interval_us(engine, job, placement.pool),
                                   .speed_ppm = hr__speed_now_ppm(engine, job, &placement),
                                   .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),
                                   .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
@@ -296,7 +221,7 @@ static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
   enum hr__phase phase = engine->attempt[job.id].phase;
   if (phase != HR__PHASE_SAVING && phase != HR__PHASE_LEAVING) return HR_OK;
   hr_pool pool = pool_of(engine, job);
-  return writes_to_storage(engine, job, pool) ? hr__storage_drop(engine, pool, job) : HR_OK;
+  return hr__writes_to_storage(engine, job, pool) ? hr__storage_drop(engine, pool, job) : HR_OK;
 }
 
 static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
@@ -358,9 +283,9 @@ enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum
 
 static bool save_fits(const struct hr__engine *engine, hr_job job, int64_t down_us) {
   hr_pool pool = pool_of(engine, job);
-  int64_t write_us = writes_to_storage(engine, job, pool)
-                         ? hr__storage_forecast_us(engine, pool, checkpoint_mib(engine, job))
-                         : class_of(engine, job)->write_us;
+  int64_t write_us = hr__writes_to_storage(engine, job, pool)
+                         ? hr__storage_forecast_us(engine, pool, hr__checkpoint_mib(engine, job))
+                         : hr__job_class_spec(engine, job)->write_us;
   return write_us <= down_us - engine->view.now_us;
 }
 

@@ -195,6 +195,16 @@ enum hr_status hr__tell_policy(struct hr__engine *engine, const struct hr_event 
 enum hr_status hr__happen(struct hr__engine *engine, const struct hr_event *event);
 enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity);
 
+/* checkpoints.c: how a job checkpoints. */
+/* All zero where the run has no classes. */
+const struct hr_class_spec *hr__job_class_spec(const struct hr__engine *engine, hr_job job);
+/* Size of one; 0: unknown. */
+uint64_t hr__checkpoint_mib(const struct hr__engine *engine, hr_job job);
+/* Checkpoints go through the storage when its bandwidth and their size are known; else they take the class's time. */
+bool hr__writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool);
+/* Work between two in that pool, the job sitting there; HR_NEVER_US: none is made. */
+int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
+
 /* attempts.c: jobs that may be stopped before their end. */
 enum hr_status hr__attempts_init(struct hr__engine *engine);
 /* Its speed is another from now on; nothing happens when it is the same. */
