@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * How fast models are on the pools' GPUs. Figures come from the scenario and from a file; of one model on as many GPUs
- * each is divided by that of the reference type, so it does not matter what they count. Where there is none, a job is
- * as fast as the catalogue's dense FP16 figure (tensor cores included) says of all jobs, or as on the reference type.
+ * each is divided by that of the reference type, so it does not matter what they count. The scenario may have one for a
+ * pool by its name, which goes before that of the pool's type. Where there is none, a job is as fast as the catalogue's
+ * dense FP16 figure (tensor cores included) says of all jobs, or as on the reference type.
  */
 
 #include "scenarios/builder.h"
@@ -96,10 +97,47 @@ static enum hr_status fail(const struct maker *maker, const struct hr__speed_fig
 
 /* ---- Types ------------------------------------------------------------------------------------------ */
 
+/* Pools are compared as they are written, types are not. */
+static bool names_pool(const struct hr__speed_figure *figure, const struct hr_pool_spec *pool) {
+  return figure->line == 0 && strcmp(figure->gpu, pool->name) == 0;
+}
+
+static bool names_any_pool(const struct hr__speed_figure *figure, const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (names_pool(figure, &cluster->pools[i])) return true;
+  return false;
+}
+
 static bool is_in_cluster(const struct hr_cluster_spec *cluster, const char *gpu) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (strcasecmp(cluster->pools[i].gpu, gpu) == 0) return true;
   return false;
+}
+
+/* The pool that a word may have meant; NULL for none, and for a type of the catalogue, which need not be in the
+   cluster. The status is HR_NO_MEMORY or HR_OK. */
+static enum hr_status nearest_pool(const struct maker *maker, const char *word, const char **nearest) {
+  const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
+  const struct hr_gpu_type *type;
+  struct hr_error inner;
+  *nearest = NULL;
+  enum hr_status status = hr_catalog_gpu(maker->builder->catalog, word, &type, &inner);
+  if (status != HR_BAD_INPUT) return status;
+  const char **names = calloc((size_t)cluster->n_pools + 1, sizeof *names);
+  if (!names) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) names[i] = cluster->pools[i].name;
+  *nearest = hr_nearest_word(word, names);
+  free(names);
+  return HR_OK;
+}
+
+static enum hr_status doubt_pool(struct maker *maker, const struct hr__speed_figure *figure) {
+  const char *nearest = NULL;
+  enum hr_status status = figure->line ? HR_OK : nearest_pool(maker, figure->gpu, &nearest);
+  if (!nearest) return status;
+  return hr_notes_add(&maker->builder->scenario->notes,
+                      "warning: models, '%.60s': '%.60s' is no pool's name; did you mean '%.60s'?", figure->model,
+                      figure->gpu, nearest);
 }
 
 /* Types that no pool has may be of use in another scenario; those that look misspelt are doubted. */
@@ -110,9 +148,12 @@ static enum hr_status doubt_types(struct maker *maker) {
   for (size_t i = 0; i < maker->figures.count; i++) {
     const struct hr__speed_figure *figure = &maker->figures.at[i];
     if (figure->column || is_in_cluster(&scenario->cluster, figure->gpu)) continue;
+    if (names_any_pool(figure, &scenario->cluster)) continue;
     enum hr_status status = hr__catalog_doubt_gpu(builder->catalog, figure->gpu, &inner);
     if (status == HR_BAD_INPUT)
       status = hr_notes_add(&scenario->notes, "warning: models, '%.60s': %s", figure->model, inner.text);
+    else if (status == HR_OK)
+      status = doubt_pool(maker, figure);
     if (status != HR_OK) return hr__build_no_memory(builder);
   }
   return HR_OK;
@@ -199,6 +240,13 @@ static const struct hr__speed_figure *figure_of(const struct hr__speed_figure *f
   return NULL;
 }
 
+static const struct hr__speed_figure *figure_for(const struct hr__speed_figure *first, size_t count,
+                                                 const struct hr_pool_spec *pool) {
+  for (size_t i = 0; i < count; i++)
+    if (names_pool(&first[i], pool)) return &first[i];
+  return figure_of(first, count, pool->gpu);
+}
+
 /* What the row's figures are divided by: speeds are relative to the reference type already, unless it has one. */
 static enum hr_status base_of(const struct maker *maker, const struct hr__speed_figure *first, size_t count,
                               double *base) {
@@ -213,20 +261,25 @@ static enum hr_status base_of(const struct maker *maker, const struct hr__speed_
               first->model);
 }
 
+/* Names of pools that differ in case alone. */
+static bool are_two_pools(const struct hr_cluster_spec *cluster, const struct hr__speed_figure *two) {
+  return names_any_pool(&two[0], cluster) && names_any_pool(&two[1], cluster);
+}
+
 static enum hr_status make_row(struct maker *maker, const struct hr__speed_figure *first, size_t count) {
   const struct hr_cluster_spec *cluster = &maker->builder->scenario->cluster;
   struct hr_speeds *speeds = maker->speeds;
   uint32_t row = speeds->n_rows++;
   double base = 1;
   for (size_t i = 1; i < count; i++)
-    if (strcasecmp(first[i - 1].gpu, first[i].gpu) == 0)
+    if (strcasecmp(first[i - 1].gpu, first[i].gpu) == 0 && !are_two_pools(cluster, &first[i - 1]))
       return fail(maker, &first[i], "'%.60s' (gpus %u) has two figures for '%.60s'", first->model,
                   (unsigned)first->gpus, first[i].gpu);
   speeds->rows[row] = (struct hr_speed_row){strdup(first->model), first->gpus};
   if (!speeds->rows[row].model) return hr__build_no_memory(maker->builder);
   enum hr_status status = base_of(maker, first, count, &base);
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
-    const struct hr__speed_figure *figure = figure_of(first, count, cluster->pools[i].gpu);
+    const struct hr__speed_figure *figure = figure_for(first, count, &cluster->pools[i]);
     if (figure && figure->figure / base > HR__MOST_SPEED)
       return fail(maker, figure, "'%.60s' would be more than %.0f times as fast as on the reference type", first->model,
                   HR__MOST_SPEED);

@@ -166,6 +166,46 @@ static void a_type_that_looks_misspelt_is_doubted(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* A pool's name goes before its type; of the two, the reference is a type. */
+static void a_pool_may_have_a_speed_of_its_own(void) {
+  const struct hr_speed_row rows[] = {{a, 1}};
+  expect_rows(MODELS(REFERENCE ",\"speeds\":{\"A\":{\"V100\":4,\"P100\":1,\"slow\":3}}"), 1, rows,
+              (const uint32_t[]){1000000, 750000, 1000000, BY_CATALOGUE});
+  expect_rows(MODELS(REFERENCE ",\"speeds\":{\"A\":{\"slow\":3}}"), 1, rows,
+              (const uint32_t[]){1000000, 3000000, 1000000, BY_CATALOGUE});
+  expect_rows(MODELS(REFERENCE ",\"speeds\":{\"A\":{\"fast\":2,\"P100\":0.5}}"), 1, rows,
+              (const uint32_t[]){2000000, 500000, 1000000, BY_CATALOGUE});
+  expect_rows(MODELS(REFERENCE ",\"speeds\":{\"A\":{\"V100\":4,\"fast\":1,\"slow\":0}}"), 1, rows,
+              (const uint32_t[]){250000, 0, 1000000, BY_CATALOGUE});
+  write_file("s.csv", "model,gpu,speed\nA,slow,3\n");
+  expect_rows(MODELS(REFERENCE ",\"file\":\"s.csv\""), 1, rows,
+              (const uint32_t[]){1000000, BY_CATALOGUE, 1000000, BY_CATALOGUE});
+}
+
+static void pools_are_told_apart_by_case(void) {
+  write_text("{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":["
+             "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":8},"
+             "{\"name\":\"P\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":8}]},"
+             "\"models\":{" REFERENCE ",\"speeds\":{\"A\":{\"p\":2,\"P\":3}}}}");
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(scenario->speeds->ppm[0], 2000000);
+  CU_ASSERT_EQUAL(scenario->speeds->ppm[1], 3000000);
+  hr_scenario_destroy(scenario);
+}
+
+/* Names of pools are no misspelt types, but may be misspelt themselves. */
+static void a_pool_that_looks_misspelt_is_doubted(void) {
+  static const char *const overrides[] = {"cluster.pools.0.name=V1OO", "cluster.pools.1.name=A1OO"};
+  write_text(MODELS(REFERENCE ",\"default\":\"same\",\"speeds\":{\"A\":{\"V1OO\":1,\"A1OO\":1,\"A100-40\":1}}"));
+  struct hr_scenario *scenario = load(overrides, 2);
+  CU_ASSERT_EQUAL(scenario->notes.count, 0);
+  hr_scenario_destroy(scenario);
+  write_text(MODELS(REFERENCE ",\"default\":\"same\",\"speeds\":{\"A\":{\"solw\":1}}"));
+  scenario = load(NULL, 0);
+  CU_ASSERT_TRUE(has_note(scenario, "warning: models, 'A': 'solw' is no pool's name; did you mean 'slow'?"));
+  hr_scenario_destroy(scenario);
+}
+
 static void overrides_reach_speeds(void) {
   static const char *const overrides[] = {"models.speeds.A.P100=0.5", "models.default=same"};
   write_text(MODELS(REFERENCE));
@@ -179,4 +219,5 @@ TEST_MAIN("scenarios_models", TEST(starts_in_a_folder_of_its_own), TEST(without_
           TEST(the_default_is_the_catalogues_ratio), TEST(stated_speeds_are_relative_to_the_reference),
           TEST(a_table_may_have_rows_by_gpus), TEST(throughputs_as_published_are_read),
           TEST(what_is_wrong_is_told_with_its_place), TEST(what_is_wrong_with_a_file_is_told_with_its_place),
-          TEST(a_type_that_looks_misspelt_is_doubted), TEST(overrides_reach_speeds))
+          TEST(a_type_that_looks_misspelt_is_doubted), TEST(a_pool_may_have_a_speed_of_its_own),
+          TEST(pools_are_told_apart_by_case), TEST(a_pool_that_looks_misspelt_is_doubted), TEST(overrides_reach_speeds))
