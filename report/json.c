@@ -155,6 +155,23 @@ static void put_groups(struct hr__json *json, cJSON *root, const char *key, cons
   }
 }
 
+static void put_pools(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  cJSON *pools = hr__json_array(json, root, "by_pool");
+  for (size_t i = 0; i < summary->n_pools; i++) {
+    const struct hr_pool_figures *pool = &summary->by_pool[i];
+    cJSON *inner = hr__json_append(json, pools, cJSON_CreateObject());
+    hr__json_text(json, inner, "name", pool->name);
+    hr__json_text(json, inner, "gpu", pool->gpu);
+    hr__json_text(json, inner, "sharing", hr_sharing_name(pool->sharing));
+    hr__json_count(json, inner, "completed", pool->completed);
+    hr__json_number(json, inner, "gpu_hours", pool->gpu_hours);
+    hr__json_number_if(json, inner, "utilization", !isnan(pool->utilization), pool->utilization);
+    put_distribution(json, inner, "latency_factor", &pool->latency_factor);
+    hr__json_usd(json, inner, "cost_usd", pool->cost_uusd);
+    hr__json_usd(json, inner, "usd_per_completed_job", pool->per_completed_job_uusd);
+  }
+}
+
 static void put_fairness(struct hr__json *json, cJSON *root, const struct hr_fairness *fairness) {
   cJSON *inner = hr__json_object(json, root, "fairness");
   bool any = fairness->parties > 0;
@@ -316,6 +333,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_groups(json, root, "by_size", summary->by_size, summary->n_sizes);
   put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
   put_groups(json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
+  put_pools(json, root, summary);
   put_fairness(json, root, &summary->fairness);
   put_fragmentation(json, root, summary);
   put_markets(json, root, summary);

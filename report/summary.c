@@ -8,6 +8,7 @@
 #include "report/fairness.h"
 #include "report/goodput.h"
 #include "report/groups.h"
+#include "report/pool_figures.h"
 #include "report/quantiles.h"
 #include "report/usage.h"
 
@@ -105,7 +106,10 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   summary->spot = hr__spot_figures(cluster, result);
   summary->stoppable = result->fate != NULL;
   summary->oom = hr__oom_figures(cluster, result);
-  return basis ? hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs) : HR_OK;
+  if (!basis) return HR_OK;
+  enum hr_status status = hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs);
+  if (status == HR_OK) hr__pool_figures_price(cluster, summary);
+  return status;
 }
 
 static enum hr_status cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error) {
@@ -127,6 +131,8 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
     fill_fragmentation(fresh, result, usage);
     status = fill_groups(fresh, result, &samples);
   }
+  if (status == HR_OK)
+    status = hr__pool_figures_make(cluster, result, usage, over_makespan(result, usage).until_us, &samples, fresh);
   hr__samples_finish(&samples);
   if (status == HR_OK) status = hr__fairness_make(cluster, result, &fresh->fairness);
   if (status == HR_OK) status = fill_costs(fresh, trace, cluster, result, basis);
@@ -140,6 +146,7 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
 
 void hr_summary_destroy(struct hr_summary *summary) {
   if (!summary) return;
+  hr__pool_figures_free(summary->by_pool, summary->n_pools);
   hr__groups_free(summary->by_tenant, summary->n_tenants);
   hr__groups_free(summary->by_class, summary->n_classes);
   hr__groups_free(summary->by_size, summary->n_sizes);

@@ -6,6 +6,7 @@
 
 #include "headroom/report.h"
 #include "report/console.h"
+#include "report/pool_table.h"
 #include "report/text.h"
 
 #include <inttypes.h>
@@ -325,6 +326,7 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
   put_groups(&table, "GPUs asked for", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
   put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);
   put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MOST_TENANTS, summary->gpu_hours);
+  hr__put_pools(&table, summary);
   put_costs(&table, summary);
   put_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;

@@ -16,14 +16,31 @@ struct hr_usage *hr_usage_create(const struct hr_trace *trace) {
 }
 
 void hr_usage_destroy(struct hr_usage *usage) {
-  if (usage) hr__fragments_destroy(usage->fragments);
+  if (!usage) return;
+  hr__fragments_destroy(usage->fragments);
+  hr__by_pool_destroy(usage->by_pool);
   free(usage);
+}
+
+/* The first pass finds all nodes as they are, later ones what events changed. */
+static void begin(struct hr_usage *usage, const struct hr_view *view) {
+  usage->begun = true;
+  if (!view->cluster) return;
+  if (hr_cluster_pools(view->cluster) > 1) {
+    usage->by_pool = hr__by_pool_create(view->cluster, view->jobs->n_jobs);
+    usage->out_of_memory = !usage->by_pool;
+  }
+  if (!hr_cluster_stock(view->cluster)) return;
+  usage->fragments = hr__fragments_create(view->cluster);
+  usage->out_of_memory |= !usage->fragments;
+  usage->least_gang = UINT64_MAX;
 }
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_usage *usage = self;
-  (void)view;
+  if (!usage->begun) begin(usage, view);
   if (event->kind == HR_EVENT_END) usage->ended = true;
+  if (usage->by_pool) hr__by_pool_note(usage->by_pool, view->jobs, event);
   if (usage->fragments) hr__fragments_note(usage->fragments, event);
 }
 
@@ -36,15 +53,6 @@ static void advance(struct hr_usage *usage, int64_t now_us) {
   usage->now.stranded_milli += (hr__wide)usage->counts.stranded_milli * passed_us;
   usage->now.largest_gang += (hr__wide)usage->counts.largest_gang * passed_us;
   usage->now.until_us = now_us;
-}
-
-/* The first pass finds all nodes as they are, later ones what events changed. */
-static void begin(struct hr_usage *usage, const struct hr_view *view) {
-  usage->begun = true;
-  if (!view->cluster || !hr_cluster_stock(view->cluster)) return;
-  usage->fragments = hr__fragments_create(view->cluster);
-  usage->out_of_memory = !usage->fragments;
-  usage->least_gang = UINT64_MAX;
 }
 
 /* Shares are compared as products, whole numbers both. */

@@ -5,6 +5,7 @@
 /* What the usage fold has gathered; read by the summary. */
 
 #include "headroom/report.h"
+#include "report/by_pool.h"
 #include "report/fragments.h"
 #include "report/wide.h"
 
@@ -30,8 +31,9 @@ struct hr_usage {
   struct hr__integrals now; /* to the last instant */
   struct hr__integrals at_last_submit, at_last_end;
   bool submits_over, ended; /* at_last_submit is known; a job ended at the instant under way */
-  /* Made at the first instant: the run's cluster is not known before. */
+  /* Made at the first event: the run's cluster is not known before. */
   bool begun, out_of_memory;
+  struct hr__by_pool *by_pool;       /* NULL where there is one pool */
   struct hr__fragments *fragments;   /* NULL where GPUs are not told apart */
   struct hr__fragment_counts counts; /* what holds since now.until_us */
   struct hr__fragment_share most;    /* of the GPUs that were there, after any pass */

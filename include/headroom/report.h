@@ -105,6 +105,18 @@ struct hr_fragmentation_figures {
   uint64_t largest_gang_min;           /* after any pass */
 };
 
+/* A pool, where there are several. A job counts where it ran last; GPU time where it was held. */
+struct hr_pool_figures {
+  char *name, *gpu; /* NULL where the pool has none */
+  enum hr_sharing sharing;
+  uint64_t completed;
+  double gpu_hours;                      /* GPUs x the time that jobs held them */
+  double utilization;                    /* over the makespan; NAN where it was never there */
+  struct hr_distribution latency_factor; /* of completed jobs: time that it held GPUs / recorded run time */
+  int64_t cost_uusd;                     /* HR_UNKNOWN_UUSD: it has no price */
+  int64_t per_completed_job_uusd;        /* likewise, and of no job */
+};
+
 struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
   uint64_t jobs_backfilled;
@@ -117,10 +129,11 @@ struct hr_summary {
   double gpu_hours;
   uint64_t gpus, nodes;
   uint64_t digest, n_events, n_passes;
-  struct hr_group *by_tenant; /* by GPU hours, most first */
-  struct hr_group *by_class;  /* none where the trace has no classes */
-  struct hr_group *by_size;   /* from small to large */
-  size_t n_tenants, n_classes, n_sizes;
+  struct hr_group *by_tenant;      /* by GPU hours, most first */
+  struct hr_group *by_class;       /* none where the trace has no classes */
+  struct hr_group *by_size;        /* from small to large */
+  struct hr_pool_figures *by_pool; /* as the cluster has them; none where that has one pool */
+  size_t n_tenants, n_classes, n_sizes, n_pools;
   bool stoppable; /* jobs could be stopped before their end: the two below tell something */
   struct hr_goodput goodput;
   struct hr_spot_figures spot;

@@ -213,6 +213,22 @@ static void expect_goodput(const struct outcome *outcome) {
   CU_ASSERT_TRUE(outcome->summary->spot.availability <= 1);
 }
 
+/* Whatever becomes of jobs and nodes. */
+static void expect_pools(const struct hr_summary *summary) {
+  double hours = 0;
+  uint64_t completed = 0;
+  int64_t uusd = 0;
+  CU_ASSERT_EQUAL_FATAL(summary->n_pools, N_POOLS);
+  for (size_t i = 0; i < N_POOLS; i++) {
+    hours += summary->by_pool[i].gpu_hours;
+    completed += summary->by_pool[i].completed;
+    uusd += summary->by_pool[i].cost_uusd;
+  }
+  CU_ASSERT_TRUE(fabs(hours - summary->gpu_hours) < 1e-9 * (1 + hours));
+  CU_ASSERT_EQUAL(completed, summary->jobs_completed);
+  CU_ASSERT_EQUAL(uusd, summary->costs->capacity_uusd);
+}
+
 static void every_breakdown_sums_to_the_total(void) {
   struct random_run *run = calloc(1, sizeof *run);
   CU_ASSERT_PTR_NOT_NULL_FATAL(run);
@@ -223,6 +239,7 @@ static void every_breakdown_sums_to_the_total(void) {
     expect_partitions(outcome.summary->costs);
     expect_capacity(run, &outcome);
     expect_goodput(&outcome);
+    expect_pools(outcome.summary);
     interrupted += outcome.summary->spot.jobs_interrupted;
     forget(run, &outcome);
   }

@@ -8,6 +8,7 @@
 #include "schema_check.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <string.h>
 
 static const struct replayed_job jobs[] = {
@@ -69,6 +70,7 @@ static void a_key_stands_on_each_line(void) {
   expect_within(text,
                 "\n  \"wait_s\": {\n    \"mean\": 0.75,\n    \"p50\": 0.75,\n    \"p90\": 1.35,\n    \"p95\": 1.425,\n"
                 "    \"p99\": 1.485,\n    \"max\": 1.5\n  },\n");
+  expect_within(text, "\n  \"by_pool\": [],\n");
   expect_within(text, "\n  \"fragmentation\": null,\n");
   expect_within(text, "\n  \"makespan_s\": 96.5,\n  \"submit_window_s\": 7,\n");
   expect_within(text, "\n  \"digest\": \"0123456789abcdef\",\n  \"notes\": [],\n  \"skipped\": [],\n");
@@ -257,6 +259,41 @@ static void expect_kills_fit(void) {
   free(text);
 }
 
+static void expect_pools_fit(void) {
+  struct hr_pool_figures pools[] = {{.name = (char *)"one",
+                                     .gpu = (char *)"T4",
+                                     .sharing = HR_SHARING_MIG,
+                                     .completed = 3,
+                                     .gpu_hours = 1.5,
+                                     .utilization = 0.25,
+                                     .latency_factor = {3, 1.5, 1, 2, 2.25, 2.5, 2.5},
+                                     .cost_uusd = 3600000,
+                                     .per_completed_job_uusd = 1200000},
+                                    {.name = (char *)"two",
+                                     .utilization = (double)NAN,
+                                     .cost_uusd = HR_UNKNOWN_UUSD,
+                                     .per_completed_job_uusd = HR_UNKNOWN_UUSD}};
+  prepare(3, NEVER);
+  struct hr_run_label label = make_label();
+  const struct hr_summary summary = {.by_pool = pools, .n_pools = 2, .fairness = {.over = "jobs"}};
+  CU_ASSERT_EQUAL_FATAL(hr_summary_write_json(files_path("summary.json"), &summary, &label, &perf, NULL), HR_OK);
+  char *text = files_read(files_path("summary.json"));
+  expect_within(text, "\n  \"by_pool\": [\n    {\n      \"name\": \"one\",\n      \"gpu\": \"T4\",\n"
+                      "      \"sharing\": \"mig\",\n      \"completed\": 3,\n      \"gpu_hours\": 1.5,\n"
+                      "      \"utilization\": 0.25,\n      \"latency_factor\": {\n        \"mean\": 1.5,\n"
+                      "        \"p50\": 1,\n        \"p90\": 2,\n        \"p95\": 2.25,\n        \"p99\": 2.5,\n"
+                      "        \"max\": 2.5\n      },\n      \"cost_usd\": 3.600000,\n"
+                      "      \"usd_per_completed_job\": 1.200000\n    },\n");
+  expect_within(text, "\n      \"gpu\": null,\n");
+  expect_within(text, "\n      \"utilization\": null,\n");
+  expect_within(text, "\n      \"cost_usd\": null,\n      \"usd_per_completed_job\": null\n");
+  cJSON *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "summary"));
+  cJSON_Delete(tree);
+  free(text);
+}
+
 static void every_key_is_in_the_schema(void) {
   char *text = files_read(PROJECT_DIR "/docs/summary.schema.json");
   cJSON *tree = cJSON_Parse(text);
@@ -269,6 +306,7 @@ static void every_key_is_in_the_schema(void) {
   expect_costs_fit();
   expect_fragments_fit();
   expect_kills_fit();
+  expect_pools_fit();
   cJSON_Delete(tree);
   free(text);
 }

@@ -6,6 +6,7 @@
 #include "priced.h"
 #include "replayed.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct replayed_job jobs[] = {
@@ -188,6 +189,48 @@ static void fragments_have_lines_where_gpus_are_told_apart(void) {
   free(text);
 }
 
+static void pools_have_a_table_where_gpus_are_told_apart(void) {
+  struct hr_pool_figures pools[18] = {{.name = (char *)"small",
+                                       .completed = 1200,
+                                       .utilization = 0.6617,
+                                       .latency_factor = {1, 1, 1, 1, 1, 1, 1},
+                                       .cost_uusd = 84538136,
+                                       .per_completed_job_uusd = 70448},
+                                      {.name = (char *)"a name that is too long for its column",
+                                       .completed = 10000000,
+                                       .utilization = 1,
+                                       .latency_factor = {1, 1.4716, 1, 1, 123456.7, 1, 1},
+                                       .cost_uusd = INT64_C(123456789012345),
+                                       .per_completed_job_uusd = 12345600000},
+                                      {.name = (char *)"none",
+                                       .utilization = (double)NAN,
+                                       .cost_uusd = HR_UNKNOWN_UUSD,
+                                       .per_completed_job_uusd = HR_UNKNOWN_UUSD}};
+  for (size_t i = 3; i < 18; i++) pools[i] = pools[0];
+  struct hr_summary summary = {.by_pool = pools, .n_pools = 3, .fragmentation = {.known = true}};
+  prepare();
+  char *text = printed(&summary, false);
+  CU_ASSERT(widest(text) <= 80);
+  expect_within(text, "\npool                  jobs  allocated  latency      p95         cost     per job\n"
+                      "small                1,200     66.2 %     1.00     1.00       $84.54     $0.0704\n"
+                      "a name that ... 10,000,000    100.0 %     1.47  123,457 $123,456,789     $12,346\n");
+  expect_within(text, "\nnone                     0          -        -        -            -           -\n"
+                      "latency: time that a job held its GPUs / its recorded run time, mean and p95.\n");
+  free(text);
+  summary.n_pools = 18;
+  text = printed(&summary, false);
+  expect_within(text, "\nand 2 more\nlatency:");
+  free(text);
+  summary.fragmentation.known = false;
+  text = printed(&summary, false);
+  CU_ASSERT_PTR_NULL(strstr(text, "\npool "));
+  free(text);
+  summary = (struct hr_summary){.fragmentation = {.known = true}};
+  text = printed(&summary, false);
+  CU_ASSERT_PTR_NULL(strstr(text, "\npool "));
+  free(text);
+}
+
 static void large_figures_keep_their_columns(void) {
   enum { TENANTS = 1200 };
   static struct hr_group tenants[TENANTS];
@@ -289,5 +332,6 @@ static void a_stream_that_fails_is_said(void) {
 
 TEST_MAIN("report: table", TEST(the_table_says_it_all), TEST(colour_is_only_added),
           TEST(nothing_is_wider_than_80_columns), TEST(fragments_have_lines_where_gpus_are_told_apart),
-          TEST(large_figures_keep_their_columns), TEST(costs_have_a_block), TEST(kills_have_a_line),
-          TEST(of_nothing_there_are_dashes), TEST(a_stream_that_fails_is_said))
+          TEST(pools_have_a_table_where_gpus_are_told_apart), TEST(large_figures_keep_their_columns),
+          TEST(costs_have_a_block), TEST(kills_have_a_line), TEST(of_nothing_there_are_dashes),
+          TEST(a_stream_that_fails_is_said))

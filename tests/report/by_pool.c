@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Figures by pool: by hand, and on random runs against sums over all jobs and nodes after every pass. */
+
+#include "harness.h"
+#include "headroom/report.h"
+#include "queue_choice.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SECOND HR_SECOND_US
+
+enum { JOBS = 50, POOLS = 4, RUNS = 300 };
+
+static struct {
+  int64_t submit_us[JOBS], work_us[JOBS];
+  uint32_t gpus[JOBS], tasks[JOBS], gpu_types[JOBS];
+  uint16_t gpu_milli[JOBS];
+  uint8_t class_[JOBS];
+  struct hr_trace trace;
+  struct hr_pool_spec pools[POOLS];
+  struct hr_cluster_spec cluster;
+  struct hr_class_spec classes[HR_N_CLASSES];
+  int64_t horizon_us;
+} world;
+
+/* Jobs of one GPU on T4s or A100s, and `n_pools` pools without nodes. */
+static void make_world(uint32_t n_jobs, uint32_t n_pools) {
+  static const char *const types[] = {"T4", "A100-80"};
+  static char t4[] = "T4", a100[] = "A100-80";
+  static char *const names[POOLS] = {(char *)"one", (char *)"two", (char *)"three", (char *)"four"};
+  memset(&world, 0, sizeof world);
+  for (uint32_t i = 0; i < JOBS; i++) {
+    world.gpus[i] = world.tasks[i] = 1;
+    world.gpu_milli[i] = 1000;
+  }
+  for (uint32_t i = 0; i < POOLS; i++)
+    world.pools[i] = (struct hr_pool_spec){.name = names[i], .gpu = i % 2 ? a100 : t4, .nodes = 1, .gpus_per_node = 1};
+  world.trace = (struct hr_trace){.source = "test",
+                                  .format = "memory",
+                                  .n_jobs = n_jobs,
+                                  .submit_us = world.submit_us,
+                                  .work_us = world.work_us,
+                                  .gpus = world.gpus,
+                                  .tasks = world.tasks,
+                                  .gpu_milli = world.gpu_milli,
+                                  .class_ = world.class_,
+                                  .gpu_types = world.gpu_types,
+                                  .gpu_type_lists = {2, types}};
+  world.cluster = (struct hr_cluster_spec){world.pools, n_pools};
+  world.horizon_us = HR_NEVER_US;
+}
+
+/* Runs the world with prices; `watch` follows it. What cannot fail ends the program. */
+static struct hr_summary *run_world(const struct hr_fold *watch) {
+  static const struct hr_cost_spec no_costs;
+  struct hr_policy_choice choice = queue_choice("skip", "best-fit");
+  struct hr_usage *usage = hr_usage_create(&world.trace);
+  struct hr_ledger *ledger = hr_ledger_create(&world.trace, &world.cluster, true);
+  struct hr_meter *meter = hr_meter_create(&world.trace, &world.cluster, &no_costs);
+  const struct hr_fold folds[] = {hr_usage_fold(usage), hr_ledger_fold(ledger), hr_meter_fold(meter), *watch};
+  struct hr_run_config config = {.trace = &world.trace,
+                                 .cluster = &world.cluster,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
+                                 .seed = 1,
+                                 .horizon_us = world.horizon_us,
+                                 .check = true,
+                                 .classes = world.classes,
+                                 .folds = folds,
+                                 .n_folds = 4};
+  const struct hr_cost_basis basis = {ledger, meter, &no_costs, world.classes};
+  struct hr_result *result = NULL;
+  struct hr_summary *summary = NULL;
+  struct hr_error error = {0};
+  enum hr_status status = hr_sim_run(&config, &result, &error);
+  if (status == HR_OK) status = hr_ledger_close(ledger, result);
+  if (status == HR_OK) status = hr_summarize(&world.trace, &world.cluster, result, usage, &basis, &summary, &error);
+  if (status != HR_OK) {
+    fprintf(stderr, "%s\n", error.text);
+    abort();
+  }
+  hr_result_destroy(result);
+  hr_meter_destroy(meter);
+  hr_ledger_destroy(ledger);
+  hr_usage_destroy(usage);
+  hr_policy_choice_finish(&choice);
+  return summary;
+}
+
+static const struct hr_fold nobody;
+
+static void expect(double got, double wanted) {
+  bool same = fabs(got - wanted) <= 1e-12 * fabs(wanted);
+  if (!same) printf("\n  %.17g, wanted %.17g\n", got, wanted);
+  CU_ASSERT_TRUE(same);
+}
+
+/* ---- By hand ---------------------------------------------------------------------------------------- */
+
+/*
+ *   one   1 T4 in two slices, $3.60 an hour
+ *   two   2 A100s, not shared, without a price
+ *
+ *   job  where  work  runs
+ *   0    one    10 s  0-20, half as fast beside job 1
+ *   1    one    10 s  0-20
+ *   2    two    30 s  5-35
+ *   3    two     0 s  35-35: of no work there is no latency factor
+ */
+static void make_two_pools(void) {
+  make_world(4, 2);
+  world.pools[0].sharing = HR_SHARING_TIME_SLICE;
+  world.pools[0].replicas = 2;
+  world.pools[0].market = (struct hr_market_spec){.market = HR_MARKET_OWNED, .price_uusd_h = 3600000};
+  world.pools[1].gpus_per_node = 2;
+  world.work_us[0] = world.work_us[1] = 10 * SECOND;
+  world.gpu_types[2] = world.gpu_types[3] = 1;
+  world.submit_us[2] = 5 * SECOND;
+  world.work_us[2] = 30 * SECOND;
+  world.submit_us[3] = 35 * SECOND;
+}
+
+static void a_run_by_hand(void) {
+  make_two_pools();
+  struct hr_summary *summary = run_world(&nobody);
+  CU_ASSERT_EQUAL_FATAL(summary->n_pools, 2);
+  const struct hr_pool_figures *one = &summary->by_pool[0], *two = &summary->by_pool[1];
+  CU_ASSERT_STRING_EQUAL(one->name, "one");
+  CU_ASSERT_STRING_EQUAL(one->gpu, "T4");
+  CU_ASSERT_EQUAL(one->sharing, HR_SHARING_TIME_SLICE);
+  CU_ASSERT_EQUAL(one->completed, 2);
+  expect(one->gpu_hours, 20 / 3600.0);
+  expect(one->utilization, 20 / 35.0);
+  CU_ASSERT_EQUAL(one->latency_factor.count, 2);
+  expect(one->latency_factor.mean, 2);
+  expect(one->latency_factor.p95, 2);
+  CU_ASSERT_EQUAL(one->cost_uusd, 35000); /* a thousandth of a dollar a second */
+  CU_ASSERT_EQUAL(one->per_completed_job_uusd, 17500);
+  CU_ASSERT_STRING_EQUAL(two->name, "two");
+  CU_ASSERT_EQUAL(two->sharing, HR_SHARING_WHOLE);
+  CU_ASSERT_EQUAL(two->completed, 2);
+  expect(two->gpu_hours, 30 / 3600.0);
+  expect(two->utilization, 30 / 70.0);
+  CU_ASSERT_EQUAL(two->latency_factor.count, 1);
+  expect(two->latency_factor.max, 1);
+  CU_ASSERT_EQUAL(two->cost_uusd, HR_UNKNOWN_UUSD);
+  CU_ASSERT_EQUAL(two->per_completed_job_uusd, HR_UNKNOWN_UUSD);
+  hr_summary_destroy(summary);
+}
+
+static void one_pool_is_not_told_apart(void) {
+  make_two_pools();
+  world.cluster.n_pools = 1;
+  struct hr_summary *summary = run_world(&nobody);
+  CU_ASSERT_EQUAL(summary->n_pools, 0);
+  CU_ASSERT_PTR_NULL(summary->by_pool);
+  hr_summary_destroy(summary);
+}
+
+/*
+ *   one    2 T4s, there from 10 s to 60 s
+ *   two    1 A100, always there
+ *   three  1 T4, there from 1,000 s on
+ *
+ *   job  work  runs
+ *   0    20 s  one 10-30
+ *   1    30 s  two 0-30
+ *   2    9 s   from 100 s on; asks for more than there is: rejected after "one" has gone
+ *
+ * The makespan ends at 30: what comes later is no part of it.
+ */
+static void pools_come_and_go(void) {
+  make_world(3, 3);
+  for (uint32_t i = 0; i < 3; i++)
+    world.pools[i].market = (struct hr_market_spec){HR_MARKET_RESERVED, .price_uusd_h = 3600000, .to_us = HR_NEVER_US};
+  world.pools[0].nodes = 2;
+  world.pools[0].market.from_us = 10 * SECOND;
+  world.pools[0].market.to_us = 60 * SECOND;
+  world.pools[2].market.from_us = 1000 * SECOND;
+  world.work_us[0] = 20 * SECOND;
+  world.work_us[1] = 30 * SECOND;
+  world.gpu_types[1] = 1;
+  world.submit_us[2] = 100 * SECOND;
+  world.work_us[2] = 9 * SECOND;
+  world.gpus[2] = 9;
+  struct hr_summary *summary = run_world(&nobody);
+  CU_ASSERT_EQUAL_FATAL(summary->n_pools, 3);
+  CU_ASSERT_EQUAL(summary->jobs_rejected, 1);
+  expect(summary->makespan_s, 30);
+  expect(summary->by_pool[0].utilization, 0.5);
+  expect(summary->by_pool[0].gpu_hours, 20 / 3600.0);
+  expect(summary->by_pool[0].latency_factor.mean, 1);
+  CU_ASSERT_EQUAL(summary->by_pool[0].cost_uusd, 100000);
+  expect(summary->by_pool[1].utilization, 1);
+  CU_ASSERT_TRUE(isnan(summary->by_pool[2].utilization));
+  CU_ASSERT_EQUAL(summary->by_pool[2].completed, 0);
+  CU_ASSERT_EQUAL(summary->by_pool[2].latency_factor.count, 0);
+  CU_ASSERT_EQUAL(summary->by_pool[2].per_completed_job_uusd, HR_UNKNOWN_UUSD);
+  hr_summary_destroy(summary);
+}
+
+/* A job begins on a spot node, which is reclaimed, and begins anew elsewhere: it counts where it ended, with all the
+   time that it held GPUs; the hours count where they were. */
+static void all_attempts_count(void) {
+  static struct hr_level_step levels[] = {{0, 1}, {30 * SECOND, 0}};
+  make_world(1, 3);
+  world.pools[0].market = (struct hr_market_spec){
+      .market = HR_MARKET_SPOT,
+      .spot = {.model = HR_SPOT_TRACE, .levels = levels, .n_levels = 2, .period_us = 100000 * SECOND}};
+  world.pools[2].market =
+      (struct hr_market_spec){.market = HR_MARKET_RESERVED, .from_us = 50 * SECOND, .to_us = HR_NEVER_US};
+  world.work_us[0] = 40 * SECOND;
+  struct hr_summary *summary = run_world(&nobody);
+  CU_ASSERT_EQUAL_FATAL(summary->n_pools, 3);
+  CU_ASSERT_EQUAL(summary->by_pool[0].completed, 0);
+  expect(summary->by_pool[0].gpu_hours, 30 / 3600.0);
+  CU_ASSERT_EQUAL(summary->by_pool[2].completed, 1);
+  expect(summary->by_pool[2].gpu_hours, 40 / 3600.0);
+  expect(summary->by_pool[2].latency_factor.mean, 70 / 40.0);
+  hr_summary_destroy(summary);
+}
+
+/* ---- Random runs ------------------------------------------------------------------------------------ */
+
+static uint64_t state;
+
+/* Knuth's constants for a 64-bit linear congruential generator; the high bits are the good ones. */
+static uint32_t draw(uint32_t below) {
+  state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((state >> 33) % below);
+}
+
+static void draw_pool(struct hr_pool_spec *pool) {
+  static const enum hr_sharing sharings[] = {HR_SHARING_WHOLE, HR_SHARING_FRACTION, HR_SHARING_TIME_SLICE};
+  pool->nodes = 1 + draw(3);
+  pool->gpus_per_node = 1 + draw(4);
+  pool->sharing = sharings[draw(3)];
+  if (pool->sharing == HR_SHARING_TIME_SLICE) pool->replicas = 2 + draw(3);
+  pool->market = (struct hr_market_spec){.market = (enum hr_market)draw(HR_N_MARKETS), .to_us = HR_NEVER_US};
+  if (pool->market.market != HR_MARKET_NONE) pool->market.price_uusd_h = draw(5000000);
+  if (pool->market.market == HR_MARKET_RESERVED && draw(2)) {
+    pool->market.from_us = draw(100) * SECOND;
+    pool->market.to_us = pool->market.from_us + (1 + draw(200)) * SECOND;
+  }
+  pool->market.boot = (struct hr_duration){HR_DURATION_FIXED, draw(30), 0};
+  if (pool->market.market == HR_MARKET_SPOT)
+    pool->market.spot = (struct hr_spot_spec){
+        .model = HR_SPOT_EXPONENTIAL, .notice_us = draw(5) * SECOND, .rate_per_h = 60, .batch_mean = 1};
+}
+
+static void draw_world(uint64_t seed) {
+  state = seed;
+  make_world(JOBS, 2 + draw(POOLS - 1));
+  for (uint32_t i = 0; i < POOLS; i++) draw_pool(&world.pools[i]);
+  world.pools[0].market = (struct hr_market_spec){0};
+  for (uint32_t i = 0; i < JOBS; i++) {
+    world.submit_us[i] = i ? world.submit_us[i - 1] + draw(10) * SECOND : 0;
+    world.work_us[i] = draw(60) * SECOND;
+    world.tasks[i] = 1 + draw(2);
+    world.gpus[i] = world.tasks[i] * (draw(8) ? 1 + draw(2) : 0);
+    world.gpu_milli[i] = (uint16_t)(draw(2) ? 1000 : 250 * (1 + draw(3)));
+    world.gpu_types[i] = draw(4) ? HR_NONE : draw(2);
+    world.class_[i] = (uint8_t)draw(HR_N_CLASSES);
+  }
+  for (uint32_t i = 0; i < HR_N_CLASSES; i++)
+    world.classes[i] = (struct hr_class_spec){.checkpoint = draw(2) ? HR_CHECKPOINT_INTERVAL : HR_CHECKPOINT_NONE,
+                                              .interval_us = 10 * SECOND,
+                                              .write_us = draw(3) * SECOND,
+                                              .restart_us = draw(5) * SECOND};
+  world.horizon_us = (draw(3) ? 36000 : draw(400)) * SECOND;
+}
+
+/* What is known of a run by looking at all of it. */
+static struct {
+  int64_t until_us, begun_us[JOBS], held_us[JOBS];
+  double allocated[POOLS], total[POOLS];                             /* what holds since then, thousandths */
+  double allocated_us[POOLS], total_us[POOLS];                       /* their integrals */
+  double allocated_at_end[POOLS], total_at_end[POOLS], hours[POOLS]; /* likewise, up to the last end of a job */
+  double factor[POOLS][JOBS];
+  uint32_t n_factors[POOLS], completed[POOLS];
+  bool ended;
+} seen;
+
+static void see_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  (void)self;
+  (void)view;
+  uint32_t job = event->job.id;
+  if (event->kind == HR_EVENT_START) seen.begun_us[job] = event->at_us;
+  if (event->kind != HR_EVENT_END && event->kind != HR_EVENT_INTERRUPT && event->kind != HR_EVENT_PREEMPT) return;
+  seen.held_us[job] += event->at_us - seen.begun_us[job];
+  if (event->kind != HR_EVENT_END) return;
+  uint32_t pool = event->placement->pool.id;
+  seen.ended = true;
+  seen.completed[pool]++;
+  if (world.work_us[job] > 0)
+    seen.factor[pool][seen.n_factors[pool]++] = (double)seen.held_us[job] / (double)world.work_us[job];
+}
+
+static void count_again(const struct hr_view *view) {
+  memset(seen.allocated, 0, sizeof seen.allocated);
+  memset(seen.total, 0, sizeof seen.total);
+  for (uint32_t job = 0; job < JOBS; job++) {
+    struct hr_slice one;
+    if (view->state[job] != HR_JOB_RUNNING) continue;
+    struct hr_placement placement = hr_view_placement(view, (hr_job){job}, &one);
+    for (uint32_t i = 0; i < placement.n_slices; i++)
+      seen.allocated[placement.pool.id] += placement.slices[i].gpu_milli;
+  }
+  for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++)
+    for (uint32_t i = 0; i < world.pools[pool].nodes; i++) {
+      hr_node node = {hr_cluster_first_node(view->cluster, (hr_pool){pool}).id + i};
+      enum hr_node_state node_state = hr_cluster_node_state(view->cluster, node);
+      if (node_state == HR_NODE_UP || node_state == HR_NODE_CLOSING)
+        seen.total[pool] += world.pools[pool].gpus_per_node * 1000.0;
+    }
+}
+
+static void see_instant(void *self, const struct hr_view *view) {
+  (void)self;
+  for (uint32_t pool = 0; pool < POOLS; pool++) {
+    seen.allocated_us[pool] += seen.allocated[pool] * (double)(view->now_us - seen.until_us);
+    seen.total_us[pool] += seen.total[pool] * (double)(view->now_us - seen.until_us);
+  }
+  if (seen.ended) {
+    memcpy(seen.allocated_at_end, seen.allocated_us, sizeof seen.allocated_us);
+    memcpy(seen.total_at_end, seen.total_us, sizeof seen.total_us);
+  }
+  seen.ended = false;
+  seen.until_us = view->now_us;
+  count_again(view);
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double quantile(const double *sorted, uint32_t count, double q) {
+  double place = q * (count - 1);
+  uint32_t low = (uint32_t)place, high = low + 1 < count ? low + 1 : low;
+  return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
+}
+
+static void expect_factors(const struct hr_distribution *distribution, double *factors, uint32_t count) {
+  double sum = 0;
+  CU_ASSERT_EQUAL_FATAL(distribution->count, count);
+  if (count == 0) return;
+  for (uint32_t i = 0; i < count; i++) sum += factors[i];
+  qsort(factors, count, sizeof *factors, ascending);
+  CU_ASSERT_DOUBLE_EQUAL(distribution->mean, sum / count, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(distribution->p50, quantile(factors, count, 0.5), 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(distribution->p95, quantile(factors, count, 0.95), 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(distribution->max, factors[count - 1], 1e-9);
+}
+
+static void expect_pool(const struct hr_summary *summary, uint32_t pool, bool finished) {
+  const struct hr_pool_figures *figures = &summary->by_pool[pool];
+  double allocated = finished ? seen.allocated_at_end[pool] : seen.allocated_us[pool];
+  double total = finished ? seen.total_at_end[pool] : seen.total_us[pool];
+  CU_ASSERT_EQUAL(figures->completed, seen.completed[pool]);
+  CU_ASSERT_DOUBLE_EQUAL(figures->gpu_hours, seen.allocated_us[pool] / 3.6e12, 1e-9);
+  if (total > 0) CU_ASSERT_DOUBLE_EQUAL(figures->utilization, allocated / total, 1e-9);
+  CU_ASSERT_EQUAL(isnan(figures->utilization), total == 0);
+  expect_factors(&figures->latency_factor, seen.factor[pool], seen.n_factors[pool]);
+}
+
+/* The pools' hours, jobs and costs make the whole. */
+static void expect_sums(const struct hr_summary *summary) {
+  double hours = 0;
+  uint64_t completed = 0;
+  int64_t uusd = 0;
+  for (size_t i = 0; i < summary->n_pools; i++) {
+    const struct hr_pool_figures *figures = &summary->by_pool[i];
+    hours += figures->gpu_hours;
+    completed += figures->completed;
+    if (figures->cost_uusd != HR_UNKNOWN_UUSD) uusd += figures->cost_uusd;
+    CU_ASSERT_EQUAL(figures->cost_uusd == HR_UNKNOWN_UUSD, world.pools[i].market.market == HR_MARKET_NONE);
+  }
+  CU_ASSERT_DOUBLE_EQUAL(hours, summary->gpu_hours, 1e-9);
+  CU_ASSERT_EQUAL(completed, summary->jobs_completed);
+  CU_ASSERT_EQUAL(uusd, summary->costs->total_uusd);
+}
+
+static void random_runs_agree_with_a_recount(void) {
+  const struct hr_fold watch = {NULL, see_event, see_instant};
+  uint64_t interrupted = 0, never_there = 0, cut = 0, slowed = 0;
+  for (uint64_t seed = 1; seed <= RUNS; seed++) {
+    draw_world(seed);
+    memset(&seen, 0, sizeof seen);
+    struct hr_summary *summary = run_world(&watch);
+    bool finished = summary->jobs_completed + summary->jobs_rejected == JOBS;
+    CU_ASSERT_EQUAL_FATAL(summary->n_pools, world.cluster.n_pools);
+    for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
+      expect_pool(summary, pool, finished);
+      never_there += isnan(summary->by_pool[pool].utilization) ? 1 : 0;
+      slowed += summary->by_pool[pool].latency_factor.mean > 1;
+    }
+    expect_sums(summary);
+    interrupted += summary->spot.jobs_interrupted;
+    cut += !finished;
+    hr_summary_destroy(summary);
+  }
+  CU_ASSERT(interrupted > RUNS / 2);
+  CU_ASSERT(never_there > 0);
+  CU_ASSERT(cut > RUNS / 5);
+  CU_ASSERT(slowed > RUNS / 2);
+}
+
+TEST_MAIN("report: by pool", TEST(a_run_by_hand), TEST(one_pool_is_not_told_apart), TEST(pools_come_and_go),
+          TEST(all_attempts_count), TEST(random_runs_agree_with_a_recount))
