@@ -26,8 +26,8 @@ extern "C" {
 
 /* ---- Folds ------------------------------------------------------------------------------------------ */
 
-/* Integrals over time of waiting jobs, allocated GPUs and GPUs that are there; in runs that tell GPUs apart
-   (hr_cluster_stock), of fragments, too. For one run. */
+/* Integrals over time of waiting jobs, allocated GPUs and GPUs that are there, of these two also by pool where there
+   are several; in runs that tell GPUs apart (hr_cluster_stock), of fragments, too. For one run. */
 struct hr_usage;
 HR_API struct hr_usage *hr_usage_create(const struct hr_trace *trace);
 HR_API void hr_usage_destroy(struct hr_usage *usage);

@@ -85,6 +85,8 @@ case_shared_inference() {
   equals "$(figure by_pool.3.cost_usd)" "27.44705 * $billed_h"
   equals "$(figure by_pool.0.utilization)" "$work_h / (38 * $makespan_h)"
   equals "$(figure by_pool.0.gpu_hours)" "$work_h"
+  sum_h=$(for pool in 0 1 2 3; do figure by_pool.$pool.gpu_hours; done | paste -sd+)
+  equals "$sum_h" "$(figure gpu_hours)"
   holds "$(figure by_pool.0.latency_factor.max) == 1"
   holds "1.8 < $(figure by_pool.1.latency_factor.mean) && $(figure by_pool.1.latency_factor.max) <= 2.00001"
   equals "$(figure by_pool.2.latency_factor.mean)" "$t4 / $part"
