@@ -73,6 +73,17 @@ static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
   return queue->trace->gpus[job.id];
 }
 
+/* What orders and quotas count of a job: what it asks for, in thousandths of GPUs. Where GPUs are told apart it is the
+   shares of all its tasks, elsewhere whole GPUs. */
+static inline uint64_t hr__counted_milli(const struct hr__queue *queue, hr_job job) {
+  return hr_cluster_asked_milli(queue->cluster, job);
+}
+
+/* Likewise in GPUs; of whole ones the very number. */
+static inline double hr__counted_gpus(const struct hr__queue *queue, hr_job job) {
+  return (double)hr__counted_milli(queue, job) / HR_WHOLE_GPU_MILLI;
+}
+
 /* HR_NONE for jobs without a tenant. */
 static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
   return queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;

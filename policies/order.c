@@ -15,12 +15,12 @@ static int64_t fifo_key(struct hr__queue *queue, const struct hr_view *view, hr_
 
 static int64_t smallest_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
-  return hr__gpus(queue, job);
+  return (int64_t)hr__counted_milli(queue, job);
 }
 
 static int64_t largest_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
-  return -(int64_t)hr__gpus(queue, job);
+  return -(int64_t)hr__counted_milli(queue, job);
 }
 
 static int64_t sjf_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -64,7 +64,7 @@ static int64_t f1_key(struct hr__queue *queue, const struct hr_view *view, hr_jo
   (void)view;
   double run_s = (double)hr_trace_estimate_us(queue->trace, job) / (double)HR_SECOND_US;
   double submit_s = (double)queue->trace->submit_us[job.id] / (double)HR_SECOND_US;
-  double value = log10(fmax(run_s, 1)) * hr__gpus(queue, job) + 870 * log10(fmax(submit_s, 1));
+  double value = log10(fmax(run_s, 1)) * hr__counted_gpus(queue, job) + 870 * log10(fmax(submit_s, 1));
   return llround(value * 1e6);
 }
 

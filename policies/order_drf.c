@@ -2,8 +2,8 @@
 /*
  * Dominant resource fairness (Ghodsi et al., NSDI'11): the tenant whose dominant share / weight is least goes first;
  * within a tenant, by (submit, row). A share is what the tenant's running jobs hold of a resource, as a part of all of
- * it; the dominant one is its greatest. Resources are the GPUs of each type, and CPUs and memory where the pools tell
- * how much they have. It is worked out after each start and each stop.
+ * it; the dominant one is its greatest. Resources are the GPUs of each type, in thousandths, and CPUs and memory where
+ * the pools tell how much they have. It is worked out after each start and each stop.
  */
 
 #include "policies/shares.h"
@@ -57,7 +57,7 @@ static void count_resources(const struct hr_cluster *cluster, struct drf *drf) {
   drf->n_resources = drf->n_types + 2;
   for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(cluster, (hr_pool){i});
-    drf->total[drf->type_of[i]] += (uint64_t)spec->nodes * spec->gpus_per_node;
+    drf->total[drf->type_of[i]] += (uint64_t)spec->nodes * spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
     drf->total[drf->n_types] += (uint64_t)spec->nodes * spec->cpu_milli_per_node;
     drf->total[drf->n_types + 1] += (uint64_t)spec->nodes * spec->mem_mib_per_node;
   }
@@ -93,16 +93,31 @@ static int64_t key_of_share(const struct drf *drf, const struct tenant *tenant) 
   return llround(fmin(dominant / tenant->weight * WHOLE_SHARE, MOST));
 }
 
-/* Adds what the job holds, or takes it away: unsigned numbers wrap around. */
+/* Where GPUs are told apart, a job's tasks are those that it is placed as. */
+struct demand {
+  uint64_t tasks, cpu_milli, mem_mib; /* CPU and memory: of each */
+};
+
+static struct demand demand_of(const struct hr__queue *queue, hr_job job) {
+  const struct hr_requests *requests = hr_cluster_requests(queue->cluster);
+  if (requests) {
+    const struct hr_request *request = &requests->request[requests->of_job[job.id]];
+    return (struct demand){request->tasks, request->cpu_milli, request->mem_mib};
+  }
+  const struct hr_trace *trace = queue->trace;
+  return (struct demand){trace->tasks ? trace->tasks[job.id] : 1, trace->cpu_milli ? trace->cpu_milli[job.id] : 0,
+                         trace->mem_mib ? trace->mem_mib[job.id] : 0};
+}
+
+/* Adds what the job asks for, or takes it away: unsigned numbers wrap around. */
 static void change(struct hr__queue *queue, hr_job job, hr_pool pool, uint64_t sign) {
   struct drf *drf = queue->order_state;
-  const struct hr_trace *trace = queue->trace;
   uint32_t number = tenant_of(queue, job);
   struct tenant *tenant = &drf->tenants[number];
-  uint64_t tasks = trace->tasks ? trace->tasks[job.id] : 1;
-  tenant->held[drf->type_of[pool.id]] += sign * hr__gpus(queue, job);
-  if (trace->cpu_milli) tenant->held[drf->n_types] += sign * tasks * trace->cpu_milli[job.id];
-  if (trace->mem_mib) tenant->held[drf->n_types + 1] += sign * tasks * trace->mem_mib[job.id];
+  struct demand demand = demand_of(queue, job);
+  tenant->held[drf->type_of[pool.id]] += sign * hr__counted_milli(queue, job);
+  tenant->held[drf->n_types] += sign * demand.tasks * demand.cpu_milli;
+  tenant->held[drf->n_types + 1] += sign * demand.tasks * demand.mem_mib;
   tenant->next_key = key_of_share(drf, tenant);
   drf->changed = drf->changed == NOBODY || drf->changed == number ? number : SEVERAL;
 }

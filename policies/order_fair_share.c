@@ -19,8 +19,9 @@
 
 /* What jobs of one lane have in common. */
 struct kind {
-  uint32_t account, gpus;
+  uint32_t account;
   int32_t priority;
+  uint64_t milli; /* of GPUs */
 };
 
 struct fairness {
@@ -35,7 +36,7 @@ struct fairness {
   double total_gpus, highest_priority;
   struct kind *kinds;
   uint32_t n_kinds, kinds_capacity;
-  struct hr__pair_map kind_numbers; /* (account, priority), GPUs */
+  struct hr__pair_map kind_numbers; /* (account, priority), thousandths of GPUs */
   uint32_t *kind_of;                /* by job */
 };
 
@@ -65,7 +66,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   (void)placement;
   struct fairness *fairness = queue->order_state;
   hr__shares_come_to(&fairness->shares, view->now_us);
-  hr__shares_run(&fairness->shares, fairness->account_of[job.id], hr__gpus(queue, job));
+  hr__shares_run(&fairness->shares, fairness->account_of[job.id], (int64_t)hr__counted_milli(queue, job));
   return HR_OK;
 }
 
@@ -73,7 +74,7 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   struct fairness *fairness = queue->order_state;
   hr_job job = event->job;
   hr__shares_come_to(&fairness->shares, view->now_us);
-  hr__shares_run(&fairness->shares, fairness->account_of[job.id], -(int64_t)hr__gpus(queue, job));
+  hr__shares_run(&fairness->shares, fairness->account_of[job.id], -(int64_t)hr__counted_milli(queue, job));
   return HR_OK;
 }
 
@@ -151,7 +152,7 @@ static enum hr_status create_multifactor(struct hr__queue *queue, const struct h
 
 static uint32_t find_kind(struct hr__queue *queue, struct kind kind) {
   struct fairness *fairness = queue->order_state;
-  struct hr__pair name = {(uint64_t)kind.account << 32 | (uint32_t)kind.priority, kind.gpus};
+  struct hr__pair name = {(uint64_t)kind.account << 32 | (uint32_t)kind.priority, kind.milli};
   uint32_t number = hr__pair_map_find(&fairness->kind_numbers, name);
   if (number != HR_NONE) return number;
   if (fairness->n_kinds == fairness->kinds_capacity) {
@@ -168,8 +169,8 @@ static enum hr_status job_waits_multifactor(struct hr__queue *queue, const struc
   struct fairness *fairness = queue->order_state;
   enum hr_status status = job_waits(queue, view, job);
   if (status != HR_OK) return status;
-  struct kind kind = {fairness->account_of[job.id], hr__gpus(queue, job),
-                      queue->trace->priority ? queue->trace->priority[job.id] : 0};
+  struct kind kind = {fairness->account_of[job.id], queue->trace->priority ? queue->trace->priority[job.id] : 0,
+                      hr__counted_milli(queue, job)};
   fairness->kind_of[job.id] = find_kind(queue, kind);
   return fairness->kind_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
 }
@@ -186,7 +187,8 @@ static int64_t sum_of_factors(void *self, const struct hr__lane *lane, struct hr
   const struct kind *kind = &fairness->kinds[lane->name];
   double waited_us = (double)(fairness->as_of_us - queue->trace->submit_us[entry.job.id]);
   double age = waited_us <= 0 ? 0 : waited_us >= fairness->max_age_us ? 1 : waited_us / fairness->max_age_us;
-  double size = fairness->total_gpus > 0 ? kind->gpus / fairness->total_gpus : 0;
+  double gpus = (double)kind->milli / HR_WHOLE_GPU_MILLI;
+  double size = fairness->total_gpus > 0 ? gpus / fairness->total_gpus : 0;
   double qos = kind->priority > 0 ? kind->priority / fairness->highest_priority : 0;
   double sum = fairness->weight_age * age;
   sum += fairness->weight_fair_share * fairness->shares.accounts[kind->account].factor;

@@ -75,7 +75,7 @@ static bool work_out_ranks(struct gittins *gittins) {
 static void learn(struct gittins *gittins, const struct hr__queue *queue, hr_job job) {
   const struct hr__standing *standing = &gittins->service.jobs[job.id];
   gittins->count[standing->queue]++;
-  gittins->sum_s[standing->queue] += (double)standing->held_us / (double)HR_SECOND_US * hr__gpus(queue, job);
+  gittins->sum_s[standing->queue] += (double)standing->held_us / (double)HR_SECOND_US * hr__counted_gpus(queue, job);
   gittins->n_finished++;
 }
 

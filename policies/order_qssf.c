@@ -126,7 +126,7 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   struct qssf *qssf = queue->order_state;
   int64_t estimate_us = queue->trace->estimate_us ? queue->trace->estimate_us[job.id] : HR_UNKNOWN_US;
   double run_us = estimate_us >= 0 ? (double)estimate_us : predicted_us(queue, job);
-  qssf->key[job.id] = llround(fmin(run_us * hr__gpus(queue, job), 0x1p62));
+  qssf->key[job.id] = llround(fmin(run_us * hr__counted_gpus(queue, job), 0x1p62));
   return HR_OK;
 }
 

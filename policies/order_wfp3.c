@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct wfp3 {
-  struct hr__pair_map kinds; /* (run time, GPUs) */
+  struct hr__pair_map kinds; /* (run time, thousandths of GPUs) */
   uint32_t n_kinds;
   uint32_t *kind_of; /* by job */
 };
@@ -29,7 +29,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct wfp3 *wfp3 = queue->order_state;
-  struct hr__pair kind = {(uint64_t)hr_trace_estimate_us(queue->trace, job), hr__gpus(queue, job)};
+  struct hr__pair kind = {(uint64_t)hr_trace_estimate_us(queue->trace, job), hr__counted_milli(queue, job)};
   uint32_t number = hr__pair_map_find(&wfp3->kinds, kind);
   if (number == HR_NONE) {
     number = wfp3->n_kinds++;
@@ -52,8 +52,8 @@ static double run_us(const struct hr__queue *queue, hr_job job) {
 static struct hr__line line_of(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
   (void)lane;
   const struct hr__queue *queue = self;
-  uint32_t gpus = hr__gpus(queue, entry.job);
-  double slowness = gpus ? run_us(queue, entry.job) / cbrt(gpus) : 0x1p300;
+  double gpus = hr__counted_gpus(queue, entry.job);
+  double slowness = gpus > 0 ? run_us(queue, entry.job) / cbrt(gpus) : 0x1p300;
   return (struct hr__line){queue->trace->submit_us[entry.job.id], slowness};
 }
 
@@ -62,7 +62,7 @@ static int64_t full_key(void *self, const struct hr__lane *lane, struct hr_job_e
   (void)lane;
   const struct hr__queue *queue = self;
   double waited = (double)(queue->waiting.now_us - queue->trace->submit_us[entry.job.id]);
-  double value = pow(waited / run_us(queue, entry.job), 3) * hr__gpus(queue, entry.job);
+  double value = pow(waited / run_us(queue, entry.job), 3) * hr__counted_gpus(queue, entry.job);
   int64_t bits;
   memcpy(&bits, &value, sizeof bits);
   return -bits;

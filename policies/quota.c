@@ -15,10 +15,6 @@ struct hr__quota {
   bool guarantees; /* somebody is guaranteed something */
 };
 
-static uint64_t milli_of(const struct hr__queue *queue, hr_job job) {
-  return hr_cluster_asked_milli(queue->cluster, job);
-}
-
 uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
   uint32_t tenant = hr__tenant(queue, job);
   if (!queue->quota) return 0;
@@ -27,7 +23,7 @@ uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
 
 static bool is_held(void *self, const struct hr__lane *lane, struct hr__bar *bar) {
   const struct hr__queue *queue = self;
-  uint64_t milli = milli_of(queue, lane->head.job);
+  uint64_t milli = hr__counted_milli(queue, lane->head.job);
   return milli > 0 && hr__quota_tree_is_barred(queue->quota->tree, hr__tenant(queue, lane->head.job), milli, bar);
 }
 
@@ -37,7 +33,7 @@ static int64_t room(void *self, uint32_t place, enum hr__bar_kind kind) {
 }
 
 static bool is_guaranteed(const struct hr__queue *queue, hr_job job) {
-  return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job));
+  return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
 static bool is_preferred(void *self, const struct hr__lane *lane) {
@@ -62,28 +58,28 @@ bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job) {
 }
 
 bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
-  uint64_t milli = milli_of(queue, job);
+  uint64_t milli = hr__counted_milli(queue, job);
   if (!queue->quota || milli == 0) return true;
   return hr_quota_tree_available(queue->quota->tree, hr__tenant(queue, job)) >= (int64_t)milli;
 }
 
 bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim) {
-  return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job),
-                                                   hr__tenant(queue, victim));
+  return queue->quota && hr_quota_tree_may_reclaim(queue->quota->tree, hr__tenant(queue, job),
+                                                   hr__counted_milli(queue, job), hr__tenant(queue, victim));
 }
 
 void hr__quota_leave_out(const struct hr__queue *queue, hr_job job) {
-  if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job));
+  if (queue->quota) hr_quota_tree_give(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
 void hr__quota_put_back(const struct hr__queue *queue, hr_job job) {
-  if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job));
+  if (queue->quota) hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   (void)view;
   struct hr__quota *quota = queue->quota;
-  if (milli_of(queue, job) <= hr_quota_tree_potential(quota->tree, hr__tenant(queue, job))) return HR_OK;
+  if (hr__counted_milli(queue, job) <= hr_quota_tree_potential(quota->tree, hr__tenant(queue, job))) return HR_OK;
   return hr__queue_give_up(queue, job, HR_REASON_OVER_QUOTA) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -96,7 +92,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement) {
   (void)view;
   (void)placement;
-  hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), milli_of(queue, job));
+  hr_quota_tree_take(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
   return usage_changed(queue, job);
 }
 
@@ -116,7 +112,7 @@ static enum hr_status loosen(struct hr__queue *queue, uint32_t tenant) {
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   (void)view;
   uint32_t tenant = hr__tenant(queue, event->job);
-  hr_quota_tree_give(queue->quota->tree, tenant, milli_of(queue, event->job));
+  hr_quota_tree_give(queue->quota->tree, tenant, hr__counted_milli(queue, event->job));
   enum hr_status status = usage_changed(queue, event->job);
   if (status == HR_OK && hr__quota_tree_keeps(queue->quota->tree, tenant))
     status = hr__waiting_release(&queue->waiting, hr__quota_owner(queue, event->job));

@@ -28,17 +28,17 @@ void hr__service_begin(struct hr__service *service, hr_job job, int64_t now_us) 
 }
 
 /* When a job that runs since `from_us` reaches the next queue. */
-static int64_t crossing_us(const struct hr__service *service, const struct hr__standing *standing, uint32_t gpus,
+static int64_t crossing_us(const struct hr__service *service, const struct hr__standing *standing, int64_t milli,
                            int64_t from_us) {
-  if (standing->queue == service->n_thresholds || gpus == 0) return HR_NEVER_US;
-  int64_t threshold_us = service->threshold_us[standing->queue];
-  int64_t whole_us = threshold_us / gpus + (threshold_us % gpus != 0);
+  if (standing->queue == service->n_thresholds || milli == 0) return HR_NEVER_US;
+  int64_t threshold = service->threshold_us[standing->queue] * HR_WHOLE_GPU_MILLI; /* thousandths x microseconds */
+  int64_t whole_us = threshold / milli + (threshold % milli != 0);
   return from_us + (whole_us > standing->held_us ? whole_us - standing->held_us : 0);
 }
 
 bool hr__service_start(struct hr__service *service, const struct hr__queue *queue, hr_job job, int64_t now_us) {
   struct hr__standing *standing = &service->jobs[job.id];
-  standing->crossing_us = crossing_us(service, standing, hr__gpus(queue, job), now_us);
+  standing->crossing_us = crossing_us(service, standing, (int64_t)hr__counted_milli(queue, job), now_us);
   if (standing->crossing_us == HR_NEVER_US) return true;
   return hr_job_tree_insert(&service->crossings, (struct hr_job_entry){standing->crossing_us, job, 0});
 }

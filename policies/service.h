@@ -3,9 +3,9 @@
 #define HR_POLICIES_SERVICE_H
 
 /*
- * Attained service: the time that a job has held its GPUs, times their number; and queues by it, parted by thresholds
- * (Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI'19). A running job comes into the
- * next queue at the microsecond at which its service reaches the threshold.
+ * Attained service: the time that a job has held its GPUs, times their number (shares count as such); and queues by it,
+ * parted by thresholds (Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI'19). A running
+ * job comes into the next queue at the microsecond at which its service reaches the threshold.
  */
 
 #include "policies/dispatch.h"
@@ -18,7 +18,7 @@ struct hr__standing {
 };
 
 struct hr__service {
-  const int64_t *threshold_us; /* GPUs x microseconds, rising */
+  const int64_t *threshold_us; /* GPUs x microseconds, rising; at most INT64_MAX / 1000 */
   uint32_t n_thresholds;
   struct hr__standing *jobs;
   struct hr_job_tree crossings; /* running jobs by when they reach the next queue */

@@ -75,7 +75,7 @@ uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *q
 
 static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
   const struct hr__account *of = &shares->accounts[account];
-  double gpus = of->running_gpus;
+  double gpus = (double)of->running_milli / HR_WHOLE_GPU_MILLI;
   if (shares->half_life_us <= 0) return of->usage + gpus * (double)(shares->now_us - of->at_us);
   double half_lives = (double)(shares->now_us - of->at_us) / shares->half_life_us;
   double grown = expm1(half_lives * LN_2); /* 2^x - 1, exact where little time has passed, too */
@@ -100,18 +100,18 @@ double hr__shares_usage(const struct hr__shares *shares, uint32_t account) {
   return shares->half_life_us > 0 ? scaled / shares->x : scaled;
 }
 
-static void run(struct hr__shares *shares, uint32_t account, int64_t gpus) {
+static void run(struct hr__shares *shares, uint32_t account, int64_t milli) {
   struct hr__account *of = &shares->accounts[account];
   of->usage = scaled_usage(shares, account);
   of->at_us = shares->now_us;
   of->x_at = shares->x;
-  of->running_gpus = (uint32_t)((int64_t)of->running_gpus + gpus);
+  of->running_milli += milli;
 }
 
-void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t gpus) {
-  run(shares, account, gpus);
+void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t milli) {
+  run(shares, account, milli);
   uint32_t parent = shares->accounts[account].parent;
-  if (parent != HR_NONE) run(shares, parent, gpus);
+  if (parent != HR_NONE) run(shares, parent, milli);
 }
 
 /* ---- Keys ------------------------------------------------------------------------------------------- */

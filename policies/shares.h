@@ -24,9 +24,9 @@
 enum hr__share_rule { HR__SHARE_TREE, HR__SHARE_CLASSIC };
 
 struct hr__account {
-  uint32_t parent; /* HR_NONE: a tenant, whose usage is that of all its jobs */
-  uint32_t running_gpus;
-  int64_t at_us; /* when `usage`, scaled, was true */
+  uint32_t parent;       /* HR_NONE: a tenant, whose usage is that of all its jobs */
+  int64_t running_milli; /* of GPUs */
+  int64_t at_us;         /* when `usage`, scaled, was true */
   double usage;
   double x_at;          /* x at that time */
   double weight;        /* among those of one parent */
@@ -61,8 +61,8 @@ double hr__tenant_weight(const struct hr_quota_spec *quotas, const struct hr_tra
 uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *queue, hr_job job);
 /* Time has come to `now_us`; to be told before all that follows. */
 void hr__shares_come_to(struct hr__shares *shares, int64_t now_us);
-/* A job of the account starts (more GPUs) or stops (fewer). */
-void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t gpus);
+/* A job of the account starts (more thousandths of GPUs) or stops (fewer). */
+void hr__shares_run(struct hr__shares *shares, uint32_t account, int64_t milli);
 /* Usage now, in GPUs x microseconds, faded. */
 double hr__shares_usage(const struct hr__shares *shares, uint32_t account);
 /* A key by which accounts compare under the rule, the least the best off. It tells usages apart that differ by a

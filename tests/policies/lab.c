@@ -80,6 +80,7 @@ struct columns {
   uint32_t gpus[LAB_JOBS], tenant[LAB_JOBS], user[LAB_JOBS], model[LAB_JOBS], cpu[LAB_JOBS];
   uint64_t mem[LAB_JOBS];
   int32_t priority[LAB_JOBS];
+  uint16_t gpu_milli[LAB_JOBS];
   uint8_t class_[LAB_JOBS], flags[LAB_JOBS];
   bool has_users, has_models;
 };
@@ -98,6 +99,7 @@ static void fill(const struct lab *lab, struct columns *c) {
     c->model[i] = job->model ? job->model - 1 : HR_NONE;
     c->cpu[i] = job->cpu_milli;
     c->mem[i] = job->mem_mib;
+    c->gpu_milli[i] = job->gpu_milli ? job->gpu_milli : 1000;
     c->priority[i] = job->priority;
     c->class_[i] = job->class_;
     c->flags[i] = job->flags;
@@ -121,6 +123,7 @@ static struct hr_trace trace_of(const struct lab *lab, const struct columns *c) 
                            .model = c->has_models ? c->model : NULL,
                            .cpu_milli = c->cpu,
                            .mem_mib = c->mem,
+                           .gpu_milli = c->gpu_milli,
                            .priority = c->priority,
                            .class_ = c->class_,
                            .flags = c->flags,

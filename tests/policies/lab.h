@@ -12,8 +12,8 @@
 
 enum { LAB_JOBS = 256, LAB_POOLS = 4, LAB_NAMES = 8, LAB_QUOTAS = 16, LAB_SLICES = 8 };
 
-/* Times in microseconds; 0 stands for no limit, estimate or deadline. Tenants, users and models: 0 for none, else a
-   number below LAB_NAMES. */
+/* Times in microseconds; 0 stands for no limit, estimate or deadline, and for whole GPUs. Tenants, users and models: 0
+   for none, else a number below LAB_NAMES. */
 struct lab_job {
   int64_t submit_us, work_us;
   uint32_t gpus;
@@ -22,6 +22,7 @@ struct lab_job {
   int64_t limit_us, estimate_us, deadline_us;
   uint32_t cpu_milli;
   uint64_t mem_mib;
+  uint16_t gpu_milli;
   uint8_t class_, flags;
 };
 

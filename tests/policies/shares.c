@@ -57,8 +57,7 @@ static uint32_t account(struct fixture *f, uint32_t job) {
 /* ---- Usage ------------------------------------------------------------------------------------------ */
 
 struct stretch {
-  int64_t from_us, to_us;
-  uint32_t gpus;
+  int64_t from_us, to_us, milli;
 };
 
 /* g (h / ln 2) (2^(-(T - b) / h) - 2^(-(T - a) / h)), without fading g (b - a). The difference of powers that may be
@@ -67,8 +66,9 @@ static double used(const struct stretch *stretch, int64_t now_us, int64_t half_l
   int64_t end_us = stretch->to_us < now_us ? stretch->to_us : now_us;
   if (stretch->from_us >= now_us) return 0;
   double a = (double)(now_us - stretch->from_us), b = (double)(now_us - end_us), h = (double)half_life_us;
-  if (half_life_us == 0) return stretch->gpus * (a - b);
-  return stretch->gpus * (h / log(2)) * exp2(-b / h) * -expm1(-(a - b) / h * log(2));
+  double gpus = (double)stretch->milli / 1000;
+  if (half_life_us == 0) return gpus * (a - b);
+  return gpus * (h / log(2)) * exp2(-b / h) * -expm1(-(a - b) / h * log(2));
 }
 
 static int by_time(const void *left, const void *right) {
@@ -84,7 +84,8 @@ static void check_usage(int64_t half_life_us) {
   uint32_t of = account(&f, 0);
   for (uint32_t i = 0; i < STRETCHES; i++) {
     int64_t from_us = roll(1000000) * INT64_C(1000003);
-    stretches[i] = (struct stretch){from_us, from_us + roll(1000000) * (roll(4) ? INT64_C(100003) : 1), 1 + roll(64)};
+    stretches[i] =
+        (struct stretch){from_us, from_us + roll(1000000) * (roll(4) ? INT64_C(100003) : 1), 1 + roll(64000)};
     times[2 * i] = stretches[i].from_us;
     times[2 * i + 1] = stretches[i].to_us;
   }
@@ -93,8 +94,8 @@ static void check_usage(int64_t half_life_us) {
     if (i > 0 && times[i] == times[i - 1]) continue;
     hr__shares_come_to(&f.shares, times[i]);
     for (uint32_t k = 0; k < STRETCHES; k++) {
-      if (stretches[k].from_us == times[i]) hr__shares_run(&f.shares, of, stretches[k].gpus);
-      if (stretches[k].to_us == times[i]) hr__shares_run(&f.shares, of, -(int64_t)stretches[k].gpus);
+      if (stretches[k].from_us == times[i]) hr__shares_run(&f.shares, of, stretches[k].milli);
+      if (stretches[k].to_us == times[i]) hr__shares_run(&f.shares, of, -stretches[k].milli);
     }
     int64_t now_us = times[i] + roll(2) * roll(1000000);
     if (i + 1 < 2 * STRETCHES && now_us > times[i + 1]) now_us = times[i];
@@ -116,10 +117,11 @@ static void usage_is_the_sum_over_time(void) {
 
 /* Usage without fading, set by one run of a second. */
 static void use(struct fixture *f, uint32_t of, uint32_t gpus) {
+  int64_t milli = (int64_t)gpus * 1000;
   hr__shares_come_to(&f->shares, 0);
-  hr__shares_run(&f->shares, of, gpus);
+  hr__shares_run(&f->shares, of, milli);
   hr__shares_come_to(&f->shares, HR_SECOND_US);
-  hr__shares_run(&f->shares, of, -(int64_t)gpus);
+  hr__shares_run(&f->shares, of, -milli);
 }
 
 struct tree {
@@ -187,8 +189,8 @@ static void rounding_ranks_nobody(void) {
     weigh(&f, 1, 2);
     f.tenant[1] = 1;
     uint32_t a = account(&f, 0), b = account(&f, 1);
-    hr__shares_run(&f.shares, a, 12);
-    hr__shares_run(&f.shares, b, 8);
+    hr__shares_run(&f.shares, a, 12000);
+    hr__shares_run(&f.shares, b, 8000);
     hr__shares_come_to(&f.shares, (int64_t)round * 123457);
     hr__shares_work_out(&f.shares);
     CU_ASSERT_EQUAL(f.shares.accounts[a].factor, 1);
