@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { CASES = 1000, MAX_JOBS = 60 };
+enum { CASES = 1000, SHARED_CASES = 300, MAX_JOBS = 60 };
 
 static uint32_t below(struct hr__stream *stream, uint32_t bound) {
   return hr__stream_next(stream) % bound;
@@ -112,6 +112,15 @@ static void random_people(struct hr__stream *stream, struct replay_case *workloa
   }
 }
 
+/* Nodes of a GPU each; shares from a thousandth on, most of them in twentieths, so that they add up. */
+static void share_gpus(struct hr__stream *stream, struct replay_case *workload) {
+  workload->shares = true;
+  for (uint32_t p = 0; p < workload->n_pools; p++) workload->pools[p].shape.gpus_per_node = 1000;
+  for (uint32_t i = 0; i < workload->n_jobs; i++)
+    if (workload->jobs[i].gpus)
+      workload->jobs[i].gpus = chance(stream, 80) ? 50 * (1 + below(stream, 20)) : 1 + below(stream, 1000);
+}
+
 static bool differs(const struct replay_case *workload, struct replay_rules rules, bool print) {
   struct hr_trace *trace = replay_trace(workload);
   struct replay_outcome naive = replay_naive(workload, rules), product = replay_product(trace, workload, rules, true);
@@ -150,6 +159,12 @@ struct tally {
   uint32_t sure, unsure;
 };
 
+/* Where GPUs are shared there is no other placement, and looking ahead is another rule
+   (tests/policies/sharing_runs.c). */
+static bool is_for(const struct replay_case *workload, struct replay_rules rules) {
+  return !workload->shares || (rules.placement != NAIVE_POOL && rules.backfill <= NAIVE_SKIP);
+}
+
 /* All plain rules on one case, and each other order and backfill with one placement; or those that look back. The trace
    is built once: it is immutable. */
 static bool case_differs(const struct replay_case *workload, uint32_t number, bool looking_back,
@@ -158,7 +173,7 @@ static bool case_differs(const struct replay_case *workload, uint32_t number, bo
   bool different = false;
   for (uint32_t r = 0; r < REPLAY_RULES && !different; r++) {
     *rules = replay_rules_numbered(r);
-    if (replay_looks_back(*rules) != looking_back) continue;
+    if (replay_looks_back(*rules) != looking_back || !is_for(workload, *rules)) continue;
     if (r >= REPLAY_PLAIN_RULES && rules->placement != number % NAIVE_PLACEMENTS) continue;
     struct replay_outcome naive = replay_naive(workload, *rules);
     struct replay_outcome product = replay_product(trace, workload, *rules, true);
@@ -211,6 +226,26 @@ static void likewise_where_the_past_counts(void) {
   CU_ASSERT(tally.unsure < tally.sure / 20);
 }
 
+/* And where a job asks for less than a GPU: all orders count in thousandths. */
+static void likewise_where_gpus_are_shared(void) {
+  struct tally tally = {0};
+  for (uint32_t number = 0; number < SHARED_CASES; number++) {
+    struct replay_job jobs[MAX_JOBS];
+    struct replay_case workload = {.jobs = jobs};
+    struct replay_rules rules;
+    struct hr__stream stream;
+    hr__stream_init(&stream, 1, HR__PURPOSE_ARRIVAL, number, 2);
+    int64_t unit = random_case(&stream, &workload);
+    random_people(&stream, &workload);
+    workload.terms = random_terms(&stream, unit);
+    share_gpus(&stream, &workload);
+    for (int looking_back = 0; looking_back < 2; looking_back++)
+      if (case_differs(&workload, number, looking_back, &rules, &tally)) fail_on(&workload, number, rules);
+  }
+  printf("\n    %u runs compared, %u left out", tally.sure, tally.unsure);
+  CU_ASSERT(tally.unsure < tally.sure / 20);
+}
+
 /* The comparison must be able to fail: two rules that treat one workload differently are told apart. */
 static void a_difference_is_seen(void) {
   struct replay_job jobs[] = {
@@ -235,4 +270,4 @@ static void a_difference_is_seen(void) {
 }
 
 TEST_MAIN("oracle compare", TEST(a_difference_is_seen), TEST(same_starts_and_seats_on_random_clusters),
-          TEST(likewise_where_the_past_counts))
+          TEST(likewise_where_the_past_counts), TEST(likewise_where_gpus_are_shared))

@@ -68,6 +68,10 @@ static int64_t run_time_of(const struct naive_input *in, uint32_t job) {
   return in->estimate[job] >= 0 ? in->estimate[job] : limit_of(in, job);
 }
 
+static double gpus_of(const struct naive_input *in, uint32_t job) {
+  return (double)in->gpus[job] / in->units_per_gpu;
+}
+
 static double at_least_one(double value) {
   return value < 1 ? 1 : value;
 }
@@ -76,12 +80,12 @@ static double at_least_one(double value) {
 static int64_t f1(const struct naive_input *in, uint32_t job) {
   double run_s = at_least_one((double)run_time_of(in, job) / 1e6);
   double submit_s = at_least_one((double)in->submit[job] / 1e6);
-  return llround((log10(run_s) * in->gpus[job] + 870 * log10(submit_s)) * 1e6);
+  return llround((log10(run_s) * gpus_of(in, job) + 870 * log10(submit_s)) * 1e6);
 }
 
 static double wfp3(const struct state *s, uint32_t job) {
   double waited = (double)(s->now - s->in->submit[job]);
-  return pow(waited / at_least_one((double)run_time_of(s->in, job)), 3) * s->in->gpus[job];
+  return pow(waited / at_least_one((double)run_time_of(s->in, job)), 3) * gpus_of(s->in, job);
 }
 
 static int64_t sort_key(const struct naive_input *in, uint32_t job) {

@@ -54,6 +54,7 @@ struct naive_input {
   const int64_t *submit, *work, *limit, *estimate, *deadline;
   const int32_t *priority;
   const uint32_t *gpus, *accepts; /* accepts: bit p is set where pool p will do */
+  uint32_t units_per_gpu;         /* what GPUs of jobs and pools are counted in: 1, or 1000 where shares count */
   const uint32_t *tenant;         /* below NAIVE_MAX_TENANTS */
   const uint32_t *user;           /* below NAIVE_MAX_USERS; 0: none */
   const char *const *name;        /* NULL: none */

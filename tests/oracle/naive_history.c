@@ -99,7 +99,8 @@ static double run_time(const struct naive_input *in, const uint32_t *finished, u
 }
 
 int64_t naive_prediction(const struct naive_input *in, const uint32_t *finished, uint32_t n_finished, uint32_t job) {
-  return llround(run_time(in, finished, n_finished, job) * in->gpus[job]);
+  double gpus = (double)in->gpus[job] / in->units_per_gpu;
+  return llround(run_time(in, finished, n_finished, job) * gpus);
 }
 
 /* ---- Gittins -------------------------------------------------------------------------------------------- */

@@ -33,7 +33,8 @@ static double use_of(const struct naive_past *past, uint32_t job) {
   int64_t begin = past->start[job], end = begin + past->in->work[job], half_life = past->in->terms.half_life;
   if (begin < 0) return 0;
   if (end > past->now) end = past->now;
-  double length = (double)(end - begin), age = (double)(past->now - end), gpus = past->in->gpus[job];
+  double length = (double)(end - begin), age = (double)(past->now - end);
+  double gpus = (double)past->in->gpus[job] / past->in->units_per_gpu;
   if (half_life == 0) return gpus * length;
   double h = (double)half_life;
   return gpus * (h / LN_2) * exp2(-age / h) * -expm1(-LN_2 * length / h);
@@ -43,6 +44,7 @@ void naive_uses_sum_up(struct naive_uses *uses, const struct naive_past *past) {
   *uses = (struct naive_uses){.when = past->now, .tells_users = tells_users(past->in)};
   const struct naive_input *in = past->in;
   for (uint32_t p = 0; p < in->n_pools; p++) uses->all_gpus += in->pools[p].nodes * in->pools[p].gpus_per_node;
+  uses->all_gpus /= in->units_per_gpu;
   for (uint32_t i = 0; i < in->n_jobs; i++) uses->highest_priority = fmax(uses->highest_priority, in->priority[i]);
   for (uint32_t i = 0; i < past->n_heard; i++) {
     uint32_t job = past->heard[i];
@@ -172,7 +174,7 @@ int64_t naive_sum_of_factors(const struct naive_uses *uses, const struct naive_i
   const struct naive_terms *terms = &in->terms;
   double gpus = uses->all_gpus, waited = (double)(uses->when - in->submit[job]), highest = uses->highest_priority;
   double age = fmax(0, fmin(1, waited / (double)terms->max_age));
-  double size = gpus > 0 ? in->gpus[job] / gpus : 0;
+  double size = gpus > 0 ? (double)in->gpus[job] / in->units_per_gpu / gpus : 0;
   double qos = highest > 0 && in->priority[job] > 0 ? in->priority[job] / highest : 0;
   double sum = terms->weight_age * age + terms->weight_fair_share * factor_of(uses, naive_account_of(in, job)) +
                terms->weight_size * (terms->favor_small ? 1 - size : size) + terms->weight_qos * qos;

@@ -71,7 +71,8 @@ struct hr_trace *replay_trace(const struct replay_case *workload) {
     hr_job_record_init(&record);
     record.submit_us = job->submit;
     record.work_us = job->work;
-    record.gpus = record.min_gpus = record.max_gpus = job->gpus;
+    record.gpus = record.min_gpus = record.max_gpus = workload->shares ? job->gpus > 0 : job->gpus;
+    if (workload->shares && job->gpus) record.gpu_milli = job->gpus;
     record.priority = job->priority;
     record.class_ = job->class_;
     if (job->tenant)
@@ -119,7 +120,8 @@ static struct hr_cluster_spec cluster_of(const struct replay_case *workload) {
                                 .gpu = gpu,
                                 .region = workload->pools[p].region ? region : NULL,
                                 .nodes = workload->pools[p].shape.nodes,
-                                .gpus_per_node = workload->pools[p].shape.gpus_per_node,
+                                .gpus_per_node = workload->shares ? 1 : workload->pools[p].shape.gpus_per_node,
+                                .sharing = workload->shares ? HR_SHARING_FRACTION : HR_SHARING_WHOLE,
                                 .classes = workload->pools[p].classes};
     must(hr_cluster_spec_add(&spec, &pool, &error), &error);
   }
@@ -137,13 +139,14 @@ static void remember_seat(void *self, const struct hr_view *view, const struct h
   if (event->kind != HR_EVENT_START) return;
   struct naive_seat *seat = &((struct naive_seat *)self)[event->job.id];
   const struct hr_placement *placement = event->placement;
+  uint32_t unit_milli = hr_cluster_stock(view->cluster) ? 1 : 1000;
   bool by_count = placement->n_slices == 0 && view->jobs->gpus[event->job.id] > 0;
   free(seat->part);
   seat->count = by_count ? 1 : placement->n_slices;
   seat->part = grab(seat->count, sizeof *seat->part);
   if (by_count) seat->part[0] = (struct naive_part){placement->pool.id, view->jobs->gpus[event->job.id]};
   for (uint32_t i = 0; i < placement->n_slices; i++)
-    seat->part[i] = (struct naive_part){placement->slices[i].node.id, placement->slices[i].gpu_milli / 1000};
+    seat->part[i] = (struct naive_part){placement->slices[i].node.id, placement->slices[i].gpu_milli / unit_milli};
   qsort(seat->part, seat->count, sizeof *seat->part, by_unit);
 }
 
@@ -289,6 +292,7 @@ struct replay_outcome replay_naive(const struct replay_case *workload, struct re
       .estimate = c.estimate,
       .priority = c.priority,
       .gpus = c.gpus,
+      .units_per_gpu = workload->shares ? 1000 : 1,
       .accepts = c.accepts,
       .deadline = c.deadline,
       .tenant = c.tenant,

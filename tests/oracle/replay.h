@@ -42,6 +42,7 @@ struct replay_case {
   uint32_t n_jobs;
   struct replay_pool pools[NAIVE_MAX_POOLS];
   uint32_t n_pools;
+  bool shares; /* nodes of one GPU that is shared; jobs ask for thousandths of one: `gpus` of jobs and pools */
   struct naive_terms terms; /* times in microseconds; tenants have weights only under `skip`, and none when all are 0 */
 };
 /* The documented ones. */
