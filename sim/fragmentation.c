@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23). It depends on little of a node's state: which
- * typical pods accept its pool, how many of the levels of CPU that these ask for it reaches, and what its GPUs have
- * left, in any order. It follows from these in one sweep over groups of pods that ask for the same GPUs and over a
- * node's GPUs, both sorted by thousandths, and is kept in a table by them, as few states of nodes are ever met. F is
- * counted in pods x thousandths: whole numbers, so that equal fragments are equal whatever the order of sums.
+ * F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23), as a sum over a node's GPUs. What is left of a GPU
+ * is of no use to a pod that asks for more of each, or that does not fit for other reasons than GPUs; that depends on
+ * this GPU alone, and on how many of the levels of CPU that pods ask for the node reaches. It is also of no use to a
+ * pod that asks for several such GPUs where there are some, but too few: that depends on how many there are. So two
+ * tables for each level, made when a node first stands at it, give the pods, and F is counted in pods x thousandths:
+ * whole numbers, so that equal fragments are equal whatever the order of sums.
  */
 
 #include "headroom/fragmentation.h"
@@ -25,22 +26,27 @@ struct same_gpus {
   uint32_t first, end;
 };
 
-/* Typical pods as pools see them that the same ones accept. */
+/* Typical pods as pools see them that the same ones accept. A row of tables is for a level of CPU: the pods to which
+   what is left of a GPU is of no use by itself, for each number of steps that it reaches; and for each wide step and
+   number of GPUs that reach it, the pods that ask for it on more GPUs, and fit otherwise. */
 struct needs {
   struct need *need; /* of those that ask for GPUs and accept the pools, by (milli, gpus, cpu) */
   uint32_t count;
   struct same_gpus *group; /* of needs, in order */
   uint32_t n_groups;
   uint64_t useless; /* all other pods */
+  uint64_t pods;    /* all of them */
+  uint16_t
+      *reached;   /* [HR_WHOLE_GPU_MILLI + 1], the steps up to there: what needs ask for of each GPU, each step once */
+  uint16_t *wide; /* [n_wide], the steps that some need asks for on several GPUs, ascending */
+  uint32_t n_steps, n_wide;
+  uint32_t *row_level; /* [n_rows], whose row it is, + 1; 0: nobody's */
+  uint64_t *rows;      /* [n_rows][row_size] */
+  uint32_t n_rows, row_size;
 };
 
-enum { KEPT_BITS = 13 };
-
-/* A node's state, as far as F depends on it. The rests of its GPUs stand behind it, ascending. */
-struct state {
-  uint32_t needs, level, n_gpus;
-  uint16_t left[HR_MAX_STOCK_GPUS];
-};
+/* Levels that share a row take turns. */
+enum { MOST_ROWS = 256 };
 
 struct hr_fragmentation {
   const struct hr_typical_pods *typical;
@@ -51,14 +57,6 @@ struct hr_fragmentation {
   struct needs *needs;  /* [n_pools], those of the first pool of equal ones alone */
   uint16_t *slot_milli; /* [n_pools], as in the stock */
   uint32_t *first_pool; /* [n_pools], of equal ones */
-  struct kept *kept;    /* [1 << KEPT_BITS] */
-  uint16_t *kept_left;  /* [1 << KEPT_BITS][most_gpus] */
-};
-
-/* A state whose F is known, and its F; needs + 1, as 0 says that there is none. */
-struct kept {
-  uint32_t needs, level;
-  uint64_t f;
 };
 
 /* ---- What pods need --------------------------------------------------------------------------------- */
@@ -108,12 +106,8 @@ static void group_needs(struct needs *needs) {
   }
 }
 
-static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint32_t pool) {
-  struct needs *needs = &f->needs[pool];
-  needs->need = hr_arena_alloc(arena, ((size_t)f->typical->count + 1) * sizeof *needs->need);
-  needs->group = hr_arena_alloc(arena, ((size_t)f->typical->count + 1) * sizeof *needs->group);
+static void find_needs(struct hr_fragmentation *f, struct needs *needs, uint32_t pool) {
   uint32_t slot_milli = f->slot_milli[pool];
-  if (!needs->need || !needs->group) return false;
   for (uint32_t i = 0; i < f->typical->count; i++) {
     const struct hr_request *pod = &f->typical->request[i];
     if (pod->gpus && accepts(f, i, pool))
@@ -123,10 +117,44 @@ static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint3
                                                   .pods = f->typical->pods[i]};
     else
       needs->useless += f->typical->pods[i];
+    needs->pods += f->typical->pods[i];
   }
   if (needs->count) qsort(needs->need, needs->count, sizeof *needs->need, by_need);
   group_needs(needs);
-  return true;
+}
+
+static uint32_t milli_of(const struct needs *needs, uint32_t group) {
+  return needs->need[needs->group[group].first].milli;
+}
+
+static void find_steps(struct needs *needs) {
+  uint32_t milli = 0;
+  for (uint32_t i = 0; i < needs->n_groups; i++) {
+    uint32_t step = milli_of(needs, i), gpus = needs->need[needs->group[i].first].gpus;
+    if (gpus > 1 && (needs->n_wide == 0 || needs->wide[needs->n_wide - 1] != step))
+      needs->wide[needs->n_wide++] = (uint16_t)step;
+    if (i > 0 && milli_of(needs, i - 1) == step) continue;
+    for (; milli < step; milli++) needs->reached[milli] = (uint16_t)needs->n_steps;
+    needs->n_steps++;
+  }
+  for (; milli <= HR_WHOLE_GPU_MILLI; milli++) needs->reached[milli] = (uint16_t)needs->n_steps;
+}
+
+static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint32_t pool) {
+  struct needs *needs = &f->needs[pool];
+  size_t count = (size_t)f->typical->count + 1;
+  needs->need = hr_arena_alloc(arena, count * sizeof *needs->need);
+  needs->group = hr_arena_alloc(arena, count * sizeof *needs->group);
+  needs->wide = hr_arena_alloc(arena, count * sizeof *needs->wide);
+  needs->reached = hr_arena_alloc(arena, (HR_WHOLE_GPU_MILLI + 1) * sizeof *needs->reached);
+  if (!needs->need || !needs->group || !needs->wide || !needs->reached) return false;
+  find_needs(f, needs, pool);
+  find_steps(needs);
+  needs->n_rows = f->n_levels < MOST_ROWS ? f->n_levels + 1 : MOST_ROWS;
+  needs->row_size = needs->n_steps + 1 + needs->n_wide * (f->stock->most_gpus + 1);
+  needs->row_level = hr_arena_alloc(arena, needs->n_rows * sizeof *needs->row_level);
+  needs->rows = hr_arena_alloc(arena, (size_t)needs->n_rows * needs->row_size * sizeof *needs->rows);
+  return needs->row_level && needs->rows;
 }
 
 static bool make_all_needs(struct hr_fragmentation *f, struct hr_arena *arena) {
@@ -145,23 +173,21 @@ struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const s
                                                  const struct hr_acceptance *acceptance, const struct hr_stock *stock) {
   struct hr_fragmentation *f = hr_arena_alloc(arena, sizeof *f);
   if (!f) return NULL;
-  size_t n_pools = (size_t)acceptance->n_pools + 1, n_kept = (size_t)1 << KEPT_BITS;
-  *f = (struct hr_fragmentation){
-      .typical = typical,
-      .acceptance = acceptance,
-      .stock = stock,
-      .cpu_milli = hr_arena_alloc(arena, ((size_t)typical->count + 1) * sizeof *f->cpu_milli),
-      .needs = hr_arena_alloc(arena, n_pools * sizeof *f->needs),
-      .slot_milli = hr_arena_alloc(arena, n_pools * sizeof *f->slot_milli),
-      .first_pool = hr_arena_alloc(arena, n_pools * sizeof *f->first_pool),
-      .kept = hr_arena_alloc(arena, n_kept * sizeof *f->kept),
-      .kept_left = hr_arena_alloc(arena, n_kept * (stock->most_gpus + 1) * sizeof *f->kept_left)};
-  if (!f->cpu_milli || !f->needs || !f->slot_milli || !f->first_pool || !f->kept || !f->kept_left) return NULL;
+  size_t n_pools = (size_t)acceptance->n_pools + 1;
+  *f =
+      (struct hr_fragmentation){.typical = typical,
+                                .acceptance = acceptance,
+                                .stock = stock,
+                                .cpu_milli = hr_arena_alloc(arena, ((size_t)typical->count + 1) * sizeof *f->cpu_milli),
+                                .needs = hr_arena_alloc(arena, n_pools * sizeof *f->needs),
+                                .slot_milli = hr_arena_alloc(arena, n_pools * sizeof *f->slot_milli),
+                                .first_pool = hr_arena_alloc(arena, n_pools * sizeof *f->first_pool)};
+  if (!f->cpu_milli || !f->needs || !f->slot_milli || !f->first_pool) return NULL;
   find_levels(f);
   return make_all_needs(f, arena) ? f : NULL;
 }
 
-/* ---- States ----------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------------- */
 
 /* How many levels `cpu_milli` reaches. */
 static uint32_t level_of(const struct hr_fragmentation *f, uint32_t cpu_milli) {
@@ -174,21 +200,6 @@ static uint32_t level_of(const struct hr_fragmentation *f, uint32_t cpu_milli) {
       high = middle;
   }
   return low;
-}
-
-static struct state state_of(const struct hr_fragmentation *f, hr_node node, uint32_t cpu_milli, uint32_t gpu_milli,
-                             uint64_t taken) {
-  struct state state = {.needs = f->first_pool[f->stock->pool[node.id]],
-                        .level = level_of(f, cpu_milli),
-                        .n_gpus = f->stock->n_gpus[node.id]};
-  const uint16_t *left = hr_stock_gpus(f->stock, node);
-  for (uint32_t gpu = 0; gpu < state.n_gpus; gpu++) {
-    uint16_t value = (uint16_t)(left[gpu] - (taken >> gpu & 1) * gpu_milli);
-    uint32_t at = gpu;
-    for (; at > 0 && state.left[at - 1] > value; at--) state.left[at] = state.left[at - 1];
-    state.left[at] = value;
-  }
-  return state;
 }
 
 /* Pods of a group that do with so much CPU. */
@@ -204,58 +215,74 @@ static uint64_t pods_within(const struct need *need, struct same_gpus group, uin
   return low > group.first ? need[low - 1].pods : 0;
 }
 
-static uint64_t compute(const struct hr_fragmentation *f, const struct state *state) {
-  const struct needs *needs = &f->needs[state->needs];
-  uint32_t cpu_milli = state->level ? f->cpu_milli[state->level - 1] : 0, below = 0;
-  uint64_t idle = 0, small = 0; /* small: of the GPUs `below`, that have less left than is needed */
-  for (uint32_t gpu = 0; gpu < state->n_gpus; gpu++) idle += state->left[gpu];
-  uint64_t sum = needs->useless * idle;
+static void fill_row(const struct hr_fragmentation *f, const struct needs *needs, uint32_t level, uint64_t *row) {
+  uint32_t cpu_milli = level ? f->cpu_milli[level - 1] : 0, most_gpus = f->stock->most_gpus, step = 0, wide = 0;
+  uint64_t *too_few = row + needs->n_steps + 1;
+  memset(row, 0, needs->row_size * sizeof *row);
+  row[0] = needs->pods;
   for (uint32_t i = 0; i < needs->n_groups; i++) {
-    const struct need *need = &needs->need[needs->group[i].end - 1];
-    while (below < state->n_gpus && state->left[below] < need->milli) small += state->left[below++];
-    bool has_gpus = state->level && state->n_gpus - below >= need->gpus;
-    uint64_t fitting = has_gpus ? pods_within(needs->need, needs->group[i], cpu_milli) : 0;
-    sum += fitting * small + (need->pods - fitting) * idle;
+    uint32_t milli = milli_of(needs, i), gpus = needs->need[needs->group[i].first].gpus;
+    uint64_t fitting = level ? pods_within(needs->need, needs->group[i], cpu_milli) : 0;
+    if (i == 0 || milli != milli_of(needs, i - 1)) {
+      row[step + 1] = row[step];
+      step++;
+    }
+    row[step] -= fitting;
+    while (wide < needs->n_wide && needs->wide[wide] < milli) wide++;
+    for (uint32_t have = 0; gpus > 1 && have <= most_gpus && have < gpus; have++)
+      too_few[wide * (most_gpus + 1) + have] += fitting;
+  }
+}
+
+static const uint64_t *row_of(const struct hr_fragmentation *f, struct needs *needs, uint32_t level) {
+  uint32_t slot = level % needs->n_rows;
+  uint64_t *row = needs->rows + (size_t)slot * needs->row_size;
+  if (needs->row_level[slot] != level + 1) fill_row(f, needs, level, row);
+  needs->row_level[slot] = level + 1;
+  return row;
+}
+
+/* ---- Fragments -------------------------------------------------------------------------------------- */
+
+static uint64_t fragment(struct hr_fragmentation *f, hr_node node, uint32_t cpu_milli, const uint16_t *left) {
+  struct needs *needs = &f->needs[f->first_pool[f->stock->pool[node.id]]];
+  const uint64_t *row = row_of(f, needs, level_of(f, cpu_milli)), *too_few = row + needs->n_steps + 1;
+  uint32_t n_gpus = f->stock->n_gpus[node.id];
+  uint64_t sum = 0;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) sum += left[gpu] * row[needs->reached[left[gpu]]];
+  for (uint32_t i = 0; i < needs->n_wide; i++, too_few += f->stock->most_gpus + 1) {
+    uint32_t have = 0, have_milli = 0;
+    for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
+      bool reaches = left[gpu] >= needs->wide[i];
+      have += reaches;
+      have_milli += reaches ? left[gpu] : 0;
+    }
+    sum += have_milli * too_few[have];
   }
   return sum;
 }
 
-static uint32_t slot_of(const struct state *state) {
-  uint64_t hash = (uint64_t)state->needs << 32 | state->level;
-  for (uint32_t gpu = 0; gpu < state->n_gpus; gpu++) hash = (hash ^ state->left[gpu]) * UINT64_C(0x9E3779B97F4A7C15);
-  return (uint32_t)(hash >> (64 - KEPT_BITS));
-}
-
-/* Pools of equal needs may differ in GPUs: what a node lacks of the most is told from GPUs with nothing left. */
-static uint64_t f_of(struct hr_fragmentation *f, const struct state *state) {
-  uint32_t slot = slot_of(state);
-  size_t bytes = f->stock->most_gpus * sizeof *f->kept_left;
-  struct kept *kept = &f->kept[slot];
-  uint16_t *left = f->kept_left + (size_t)slot * f->stock->most_gpus;
-  if (kept->needs == state->needs + 1 && kept->level == state->level && memcmp(left, state->left, bytes) == 0)
-    return kept->f;
-  memcpy(left, state->left, bytes);
-  *kept = (struct kept){state->needs + 1, state->level, compute(f, state)};
-  return kept->f;
-}
-
 uint64_t hr_fragmentation_of(struct hr_fragmentation *fragmentation, hr_node node) {
-  if (hr_stock_mig(fragmentation->stock, node))
-    return hr__mig_fragment(fragmentation->typical, fragmentation->acceptance, fragmentation->stock, node, NULL, 0);
-  struct state state = state_of(fragmentation, node, fragmentation->stock->cpu_milli[node.id], 0, 0);
-  return f_of(fragmentation, &state);
+  const struct hr_stock *stock = fragmentation->stock;
+  if (hr_stock_mig(stock, node))
+    return hr__mig_fragment(fragmentation->typical, fragmentation->acceptance, stock, node, NULL, 0);
+  return fragment(fragmentation, node, stock->cpu_milli[node.id], hr_stock_gpus(stock, node));
 }
 
 uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const struct hr_request *request, hr_node node,
                                 uint64_t gpus) {
-  if (hr_stock_mig(fragmentation->stock, node)) {
-    struct hr_slice slice = hr_stock_slice(fragmentation->stock, request, node, gpus);
-    return hr__mig_fragment(fragmentation->typical, fragmentation->acceptance, fragmentation->stock, node, &slice,
-                            request->cpu_milli);
+  const struct hr_stock *stock = fragmentation->stock;
+  if (hr_stock_mig(stock, node)) {
+    struct hr_slice slice = hr_stock_slice(stock, request, node, gpus);
+    return hr__mig_fragment(fragmentation->typical, fragmentation->acceptance, stock, node, &slice, request->cpu_milli);
   }
-  uint32_t cpu_milli = fragmentation->stock->cpu_milli[node.id];
+  uint32_t cpu_milli = stock->cpu_milli[node.id], gpu_milli = hr_stock_milli(stock, request, node);
+  uint16_t left[HR_MAX_STOCK_GPUS];
   if (cpu_milli != HR_NONE) cpu_milli -= request->cpu_milli;
-  uint32_t gpu_milli = hr_stock_milli(fragmentation->stock, request, node);
-  struct state state = state_of(fragmentation, node, cpu_milli, gpu_milli, gpus);
-  return f_of(fragmentation, &state);
+  memcpy(left, hr_stock_gpus(stock, node), stock->n_gpus[node.id] * sizeof *left);
+  for (; gpus; gpus &= gpus - 1) {
+    uint16_t *one = &left[__builtin_ctzll(gpus)];
+    *one = (uint16_t)(*one - gpu_milli);
+  }
+  return fragment(fragmentation, node, cpu_milli, left);
 }

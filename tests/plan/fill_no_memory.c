@@ -45,7 +45,7 @@ static void starve_all(void) {
   setup.config.to = 0.1;
   setup.config.n_seeds = 1;
   cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
-  CU_ASSERT(starve(fill) > 8);
+  CU_ASSERT(starve(fill) > 6);
   CU_ASSERT(starve(write_json) > 100);
   cJSON_InitHooks(NULL);
   CU_ASSERT(starve(write_csv) > 1);
