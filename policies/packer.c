@@ -16,12 +16,13 @@ struct hr_packer {
   const struct hr_request *requests;
   struct hr_acceptance acceptance;
   uint32_t *tasks, *tasks_of_kind;
-  uint32_t n_nodes, width;
+  uint32_t n_nodes;
   uint32_t *node_at, *place_of; /* in the cluster's order of nodes */
   uint32_t *before, *after;     /* [n_nodes + 1], neighbours in the list by change; the last entry is its head */
   uint64_t *changed;            /* [n_nodes], when: a count of changes */
   uint64_t changes;
-  uint64_t *asked;  /* [n_requests], changes + 1 when the tournament was last made good; 0: never */
+  uint64_t *asked; /* [n_requests], changes + 1 when the tournament was last made good; 0: never */
+  struct hr__tournament_shape shape;
   uint32_t **trees; /* [n_requests] */
 };
 
@@ -72,7 +73,7 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
 /* Trees of large clusters are memory of their own, which takes no room before its request is asked for. */
 static bool make_trees(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
   for (uint32_t i = 0; i < n_requests; i++) {
-    packer->trees[i] = hr_arena_alloc(arena, (size_t)2 * packer->width * sizeof *packer->trees[i]);
+    packer->trees[i] = hr_arena_alloc(arena, packer->shape.size * sizeof *packer->trees[i]);
     if (!packer->trees[i]) return false;
   }
   return true;
@@ -97,7 +98,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
                                .requests = config->requests,
                                .acceptance = config->acceptance,
                                .n_nodes = config->stock->n_nodes,
-                               .width = hr__tournament_width(config->stock->n_nodes)};
+                               .shape = hr__tournament_shape(config->stock->n_nodes)};
   if (!make_columns(packer, arena, config->n_requests) || !make_trees(packer, arena, config->n_requests)) return NULL;
   order_nodes(packer, config->cluster);
   list_nodes(packer);
@@ -125,8 +126,8 @@ static uint32_t value_of(const struct hr_packer *packer, const struct hr_request
 static void score_all(struct hr_packer *packer, uint32_t request) {
   uint32_t *tree = packer->trees[request];
   for (uint32_t node = 0; node < packer->n_nodes; node++)
-    tree[packer->width + packer->place_of[node]] = value_of(packer, &packer->requests[request], (hr_node){node});
-  hr__tournament_build(tree, packer->width, is_tally(packer));
+    tree[packer->place_of[node]] = value_of(packer, &packer->requests[request], (hr_node){node});
+  hr__tournament_build(&packer->shape, tree, is_tally(packer));
 }
 
 static void score_changed(struct hr_packer *packer, uint32_t request) {
@@ -134,7 +135,10 @@ static void score_changed(struct hr_packer *packer, uint32_t request) {
   for (uint32_t node = packer->before[head]; node != head; node = packer->before[node]) {
     if (packer->changed[node] < packer->asked[request]) return;
     uint32_t value = value_of(packer, &packer->requests[request], (hr_node){node});
-    hr__tournament_set(tree, packer->width, packer->place_of[node], value, is_tally(packer));
+    if (is_tally(packer))
+      hr__tally_set(&packer->shape, tree, packer->place_of[node], value);
+    else
+      hr__tournament_set(&packer->shape, tree, packer->place_of[node], value);
   }
 }
 
@@ -153,11 +157,12 @@ bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, u
   const struct hr_request *asked = &packer->requests[request];
   const uint32_t *tree = packer->trees[request];
   refresh(packer, request);
-  bool found = tree[1] != 0;
+  uint32_t root = hr__tournament_root(&packer->shape, tree);
+  bool found = root != 0;
   if (found) {
-    uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, packing->finds, tree[1]) : 0;
+    uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, packing->finds, root) : 0;
     uint32_t place =
-        is_tally(packer) ? hr__tally_place(tree, packer->width, drawn) : hr__tournament_best(tree, packer->width);
+        is_tally(packer) ? hr__tally_place(&packer->shape, tree, drawn) : hr__tournament_best(&packer->shape, tree);
     *node = (hr_node){packer->node_at[place]};
     *gpus = packer->rule->pick ? packer->rule->pick(packing, asked, *node) : hr_stock_pick(packer->stock, asked, *node);
   }
