@@ -9,6 +9,15 @@
 #include "headroom/packing.h"
 #include "policies/tournament.h"
 
+/* What was found for a request, as long as no node changes. */
+struct answer {
+  uint64_t asked; /* packer->changes + 1 when it was asked for; 0: never */
+  uint64_t gpus;
+  uint32_t request;
+  hr_node node;
+  bool found;
+};
+
 struct hr_packer {
   struct hr_packing packing;
   const struct hr_packing_rule *rule;
@@ -24,6 +33,7 @@ struct hr_packer {
   uint64_t *asked; /* [n_requests], changes + 1 when the tournament was last made good; 0: never */
   struct hr__tournament_shape shape;
   uint32_t **trees; /* [n_requests] */
+  struct answer last;
 };
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
@@ -152,22 +162,32 @@ static void refresh(struct hr_packer *packer, uint32_t request) {
   packer->asked[request] = packer->changes + 1;
 }
 
-bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus) {
-  struct hr_packing *packing = &packer->packing;
+static struct answer find(struct hr_packer *packer, uint32_t request) {
+  const struct hr_packing *packing = &packer->packing;
   const struct hr_request *asked = &packer->requests[request];
   const uint32_t *tree = packer->trees[request];
   refresh(packer, request);
   uint32_t root = hr__tournament_root(&packer->shape, tree);
-  bool found = root != 0;
-  if (found) {
-    uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, packing->finds, root) : 0;
-    uint32_t place =
-        is_tally(packer) ? hr__tally_place(&packer->shape, tree, drawn) : hr__tournament_best(&packer->shape, tree);
-    *node = (hr_node){packer->node_at[place]};
-    *gpus = packer->rule->pick ? packer->rule->pick(packing, asked, *node) : hr_stock_pick(packer->stock, asked, *node);
-  }
-  packing->finds++;
-  return found;
+  struct answer answer = {.asked = packer->asked[request], .request = request, .found = root != 0};
+  if (!answer.found) return answer;
+  uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, packing->finds, root) : 0;
+  uint32_t place =
+      is_tally(packer) ? hr__tally_place(&packer->shape, tree, drawn) : hr__tournament_best(&packer->shape, tree);
+  answer.node = (hr_node){packer->node_at[place]};
+  answer.gpus =
+      packer->rule->pick ? packer->rule->pick(packing, asked, answer.node) : hr_stock_pick(packer->stock, asked, answer.node);
+  return answer;
+}
+
+/* Whoever looks whether a job fits often looks where at once. Draws are not the same twice. */
+bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus) {
+  struct answer *last = &packer->last;
+  bool is_known = last->request == request && last->asked == packer->changes + 1 && !is_tally(packer);
+  if (!is_known) *last = find(packer, request);
+  packer->packing.finds++;
+  *node = last->node;
+  *gpus = last->gpus;
+  return last->found;
 }
 
 void hr_packer_changed(struct hr_packer *packer, hr_node node) {
