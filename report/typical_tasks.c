@@ -126,6 +126,7 @@ uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct 
   uint32_t n_fitting = 0, for_milli = 0;
   bool any = false;
   if (hr_stock_mig(stock, node)) return stranded_instances_milli(needs, stock, node);
+  if (needs->count == 0 || hr_stock_fits(stock, &needs->task[0], node)) return 0;
   for (uint32_t i = 0; i < needs->count; i++) {
     const struct hr_request *task = &needs->task[i];
     if (task->gpu_milli != for_milli)

@@ -97,6 +97,7 @@ struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster
 uint32_t hr_stock_idle_gpus(const struct hr_stock *stock, hr_node node) {
   const uint16_t *milli = hr_stock_gpus(stock, node);
   uint32_t idle = 0;
+  if (stock->widest_milli[node.id] < HR_WHOLE_GPU_MILLI) return 0;
   for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++) idle += milli[gpu] == HR_WHOLE_GPU_MILLI;
   return idle;
 }
