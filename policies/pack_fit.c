@@ -41,16 +41,20 @@ uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_reque
 }
 
 const struct hr_packing_rule hr__pack_first_fit = {
-    .name = "first-fit", .summary = "the first node that has room", .score = first};
-const struct hr_packing_rule hr__pack_best_fit = {
-    .name = "best-fit", .summary = "the node whose GPUs have the least left, all together", .score = least_left};
+    .name = "first-fit", .summary = "the first node that has room", .score = first, .scores_nodes = true};
+const struct hr_packing_rule hr__pack_best_fit = {.name = "best-fit",
+                                                  .summary = "the node whose GPUs have the least left, all together",
+                                                  .score = least_left,
+                                                  .scores_nodes = true};
 const struct hr_packing_rule hr__pack_worst_fit = {
     .name = "worst-fit",
     .summary = "the node whose GPUs have the most left; a share goes to its GPU with the most left",
     .score = most_left,
-    .pick = hr__pick_widest};
+    .pick = hr__pick_widest,
+    .scores_nodes = true};
 const struct hr_packing_rule hr__pack_spread = {
     .name = "spread",
     .summary = "the node with the fewest tasks; a share goes to its GPU with the most left",
     .score = fewest_tasks,
-    .pick = hr__pick_widest};
+    .pick = hr__pick_widest,
+    .scores_nodes = true};

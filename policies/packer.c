@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Scores are kept, not computed. Nodes stand in a list by when they last changed; a request remembers when it was last
- * asked for, walks the list back to that time, scores those nodes again and sets them in its tournament. So a node that
- * changed ten times is scored once, one that did not change never, and requests that are rarely asked for cost little.
- * A value in a tournament is 0 where the request does not fit, else its score + 1.
+ * Scores are kept, not computed. Nodes stand in a list by when they last changed; requests remember when they were last
+ * looked after, walk the list back to that time, score those nodes again and set them in their tournaments. So a node
+ * that changed ten times is scored once, one that did not change never, and requests that are rarely asked for cost
+ * little. Where a score depends on the node alone, requests are looked after eight at a time, a lane of one tournament
+ * each: one score and one walk up the tree serve all. A value is 0 where the request does not fit, else the score + 1.
  */
 
 #include "headroom/packing.h"
 #include "policies/tournament.h"
+
+/* Requests that are looked after together. */
+struct block {
+  uint32_t *tree;
+  uint64_t good_at; /* packer->changes + 1 when the tournament was last made good */
+  uint32_t n_lanes; /* that are taken */
+  const struct hr_request *request[HR__MOST_LANES];
+  const uint8_t *accepted[HR__MOST_LANES]; /* by each, [n_pools] */
+};
 
 /* What was found for a request, as long as no node changes. */
 struct answer {
@@ -30,9 +40,11 @@ struct hr_packer {
   uint32_t *before, *after;     /* [n_nodes + 1], neighbours in the list by change; the last entry is its head */
   uint64_t *changed;            /* [n_nodes], when: a count of changes */
   uint64_t changes;
-  uint64_t *asked; /* [n_requests], changes + 1 when the tournament was last made good; 0: never */
   struct hr__tournament_shape shape;
-  uint32_t **trees; /* [n_requests] */
+  struct block *blocks; /* [n_requests / n_lanes, rounded up] */
+  uint32_t n_lanes;     /* of each block: 1 or HR__MOST_LANES */
+  uint32_t *lane_of; /* [n_requests], through all blocks, in order of the first time that they are asked for; HR_NONE */
+  uint32_t n_asked;  /* requests that have a lane */
   struct answer last;
 };
 
@@ -74,19 +86,21 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
   packer->before = hr_arena_alloc(arena, n * sizeof *packer->before);
   packer->after = hr_arena_alloc(arena, n * sizeof *packer->after);
   packer->changed = hr_arena_alloc(arena, n * sizeof *packer->changed);
-  packer->asked = hr_arena_alloc(arena, ((size_t)n_requests + 1) * sizeof *packer->asked);
-  packer->trees = hr_arena_alloc(arena, ((size_t)n_requests + 1) * sizeof *packer->trees);
+  packer->lane_of = hr_arena_alloc(arena, ((size_t)n_requests + 1) * sizeof *packer->lane_of);
   return packer->tasks && packer->tasks_of_kind && packer->node_at && packer->place_of && packer->before &&
-         packer->after && packer->changed && packer->asked && packer->trees;
+         packer->after && packer->changed && packer->lane_of;
 }
 
-/* Trees of large clusters are memory of their own, which takes no room before its request is asked for. */
-static bool make_trees(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
-  for (uint32_t i = 0; i < n_requests; i++) {
-    packer->trees[i] = hr_arena_alloc(arena, packer->shape.size * sizeof *packer->trees[i]);
-    if (!packer->trees[i]) return false;
+/* Trees of large clusters are memory of their own, which takes no room before a request of theirs is asked for. */
+static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
+  size_t n_blocks = ((size_t)n_requests + packer->n_lanes - 1) / packer->n_lanes;
+  packer->blocks = hr_arena_alloc(arena, (n_blocks + 1) * sizeof *packer->blocks);
+  for (size_t i = 0; packer->blocks && i < n_blocks; i++) {
+    packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_lanes * sizeof(uint32_t));
+    if (!packer->blocks[i].tree) return false;
   }
-  return true;
+  for (uint32_t i = 0; i < n_requests; i++) packer->lane_of[i] = HR_NONE;
+  return packer->blocks != NULL;
 }
 
 static struct hr_packing packing_of(const struct hr_packer_config *config) {
@@ -108,8 +122,9 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
                                .requests = config->requests,
                                .acceptance = config->acceptance,
                                .n_nodes = config->stock->n_nodes,
+                               .n_lanes = config->rule->scores_nodes || !config->rule->score ? HR__MOST_LANES : 1,
                                .shape = hr__tournament_shape(config->stock->n_nodes)};
-  if (!make_columns(packer, arena, config->n_requests) || !make_trees(packer, arena, config->n_requests)) return NULL;
+  if (!make_columns(packer, arena, config->n_requests) || !make_blocks(packer, arena, config->n_requests)) return NULL;
   order_nodes(packer, config->cluster);
   list_nodes(packer);
   packer->packing.tasks = packer->tasks;
@@ -128,58 +143,87 @@ static bool is_tally(const struct hr_packer *packer) {
 }
 
 static uint32_t value_of(const struct hr_packer *packer, const struct hr_request *request, hr_node node) {
-  const uint8_t *accepted = packer->acceptance.row + (size_t)request->accept_class * packer->acceptance.n_pools;
-  if (!accepted[packer->stock->pool[node.id]] || !hr_stock_fits(packer->stock, request, node)) return 0;
   return is_tally(packer) ? 1 : (uint32_t)packer->rule->score(&packer->packing, request, node) + 1;
 }
 
-static void score_all(struct hr_packer *packer, uint32_t request) {
-  uint32_t *tree = packer->trees[request];
-  for (uint32_t node = 0; node < packer->n_nodes; node++)
-    tree[packer->place_of[node]] = value_of(packer, &packer->requests[request], (hr_node){node});
-  hr__tournament_build(&packer->shape, tree, is_tally(packer));
+static void find_values(const struct hr_packer *packer, const struct block *block, hr_node node,
+                        uint32_t values[HR__MOST_LANES]) {
+  uint32_t pool = packer->stock->pool[node.id], value = 0;
+  uint64_t fitting = hr_stock_fits_each(packer->stock, block->request, block->n_lanes, node);
+  for (uint32_t lane = 0; lane < HR__MOST_LANES; lane++) values[lane] = 0;
+  for (; fitting; fitting &= fitting - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctzll(fitting);
+    if (!block->accepted[lane][pool]) continue;
+    if (value == 0) value = value_of(packer, block->request[lane], node);
+    values[lane] = value;
+  }
 }
 
-static void score_changed(struct hr_packer *packer, uint32_t request) {
-  uint32_t *tree = packer->trees[request], head = packer->n_nodes;
+static void score_changed(struct hr_packer *packer, struct block *block) {
+  uint32_t head = packer->n_nodes, values[HR__MOST_LANES];
   for (uint32_t node = packer->before[head]; node != head; node = packer->before[node]) {
-    if (packer->changed[node] < packer->asked[request]) return;
-    uint32_t value = value_of(packer, &packer->requests[request], (hr_node){node});
-    if (is_tally(packer))
-      hr__tally_set(&packer->shape, tree, packer->place_of[node], value);
+    if (packer->changed[node] < block->good_at) break;
+    find_values(packer, block, (hr_node){node}, values);
+    if (packer->n_lanes == 1)
+      hr__tournament_set(&packer->shape, block->tree, 1, false, packer->place_of[node], values);
+    else if (is_tally(packer))
+      hr__tournament_set(&packer->shape, block->tree, HR__MOST_LANES, true, packer->place_of[node], values);
     else
-      hr__tournament_set(&packer->shape, tree, packer->place_of[node], value);
+      hr__tournament_set(&packer->shape, block->tree, HR__MOST_LANES, false, packer->place_of[node], values);
   }
+  block->good_at = packer->changes + 1;
 }
 
 /* ---- Finding ---------------------------------------------------------------------------------------- */
 
-static void refresh(struct hr_packer *packer, uint32_t request) {
-  if (packer->asked[request])
-    score_changed(packer, request);
-  else
-    score_all(packer, request);
-  packer->asked[request] = packer->changes + 1;
+/* The block is good, but for the lane. */
+static void score_all(struct hr_packer *packer, struct block *block, uint32_t lane) {
+  const struct hr_request *request = block->request[lane];
+  for (uint32_t i = 0; i < packer->n_nodes; i++) {
+    hr_node node = {i};
+    bool accepted = block->accepted[lane][packer->stock->pool[i]];
+    bool fitting = accepted && hr_stock_fits(packer->stock, request, node);
+    size_t entry = packer->place_of[i];
+    block->tree[entry * packer->n_lanes + lane] = fitting ? value_of(packer, request, node) : 0;
+  }
+  hr__tournament_build(&packer->shape, block->tree, packer->n_lanes, is_tally(packer));
+}
+
+/* The request's block, good. */
+static const struct block *refresh(struct hr_packer *packer, uint32_t request) {
+  bool is_new = packer->lane_of[request] == HR_NONE;
+  if (is_new) packer->lane_of[request] = packer->n_asked++;
+  uint32_t lane = packer->lane_of[request] % packer->n_lanes;
+  struct block *block = &packer->blocks[packer->lane_of[request] / packer->n_lanes];
+  score_changed(packer, block);
+  if (!is_new) return block;
+  const struct hr_request *asked = &packer->requests[request];
+  block->request[lane] = asked;
+  block->accepted[lane] = packer->acceptance.row + (size_t)asked->accept_class * packer->acceptance.n_pools;
+  block->n_lanes++;
+  score_all(packer, block, lane);
+  return block;
 }
 
 static struct answer find(struct hr_packer *packer, uint32_t request) {
   const struct hr_packing *packing = &packer->packing;
   const struct hr_request *asked = &packer->requests[request];
-  const uint32_t *tree = packer->trees[request];
-  refresh(packer, request);
-  uint32_t root = hr__tournament_root(&packer->shape, tree);
-  struct answer answer = {.asked = packer->asked[request], .request = request, .found = root != 0};
+  const struct block *block = refresh(packer, request);
+  const struct hr__tournament_shape *shape = &packer->shape;
+  uint32_t lanes = packer->n_lanes, lane = packer->lane_of[request] % lanes;
+  uint32_t root = hr__tournament_root(shape, block->tree, lanes, lane);
+  struct answer answer = {.asked = block->good_at, .request = request, .found = root != 0};
   if (!answer.found) return answer;
   uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, packing->finds, root) : 0;
-  uint32_t place =
-      is_tally(packer) ? hr__tally_place(&packer->shape, tree, drawn) : hr__tournament_best(&packer->shape, tree);
+  uint32_t place = is_tally(packer) ? hr__tally_place(shape, block->tree, lanes, lane, drawn)
+                                    : hr__tournament_best(shape, block->tree, lanes, lane);
   answer.node = (hr_node){packer->node_at[place]};
-  answer.gpus =
-      packer->rule->pick ? packer->rule->pick(packing, asked, answer.node) : hr_stock_pick(packer->stock, asked, answer.node);
+  answer.gpus = packer->rule->pick ? packer->rule->pick(packing, asked, answer.node)
+                                   : hr_stock_pick(packer->stock, asked, answer.node);
   return answer;
 }
 
-/* Whoever looks whether a job fits often looks where at once. Draws are not the same twice. */
+/* Whoever looks whether a job fits often asks where at once. Draws are not the same twice. */
 bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus) {
   struct answer *last = &packer->last;
   bool is_known = last->request == request && last->asked == packer->changes + 1 && !is_tally(packer);

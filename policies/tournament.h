@@ -3,102 +3,112 @@
 #define HR_POLICIES_TOURNAMENT_H
 
 /*
- * Values of places under a tree whose entries stand in groups of 16: above a group stands its greatest value (best) or
- * its sum (tally). Level 0 has an entry for each place, the last level the root alone; those of other levels are filled
- * up with zeros to whole groups. A place whose value changes, but neither was nor becomes the best of its group, costs
- * one comparison; a group is one or two cache lines. All trees of one shape are of shape.size entries, in memory that
- * the caller owns; all zero is a tree of zeros. Values are at most INT32_MAX.
+ * Values of places under a tree, in so many lanes side by side, each a tournament of its own: one walk up the tree
+ * changes a place in all of them. Entries stand in groups of four; above a group stand the greatest values of its
+ * lanes (best) or their sums (tally). Level 0 has an entry for each place, the last level the root alone; those of
+ * other levels are filled up with zeros to whole groups. shape.size x lanes values, in memory that the caller owns; all
+ * zero is a tree of zeros. Values are at most INT32_MAX. `lanes` is a number that the compiler knows, where it counts.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-enum { HR__GROUP = 16, HR__MOST_LEVELS = 9 };
+enum { HR__GROUP = 4, HR__MOST_LEVELS = 17, HR__MOST_LANES = 8 };
 
 struct hr__tournament_shape {
   uint32_t n_levels;
-  uint32_t first[HR__MOST_LEVELS]; /* entry of each level */
   uint32_t n_entries[HR__MOST_LEVELS];
-  uint32_t size;
+  size_t first[HR__MOST_LEVELS]; /* entry of each level */
+  size_t size;                   /* in entries */
 };
 
 static inline struct hr__tournament_shape hr__tournament_shape(uint32_t places) {
   struct hr__tournament_shape shape = {0};
-  for (uint32_t entries = places ? places : 1, above = 0; above != 1; entries = above) {
-    above = (entries + HR__GROUP - 1) / HR__GROUP;
+  for (uint32_t entries = places ? places : 1, groups = 0; groups != 1; entries = groups) {
+    groups = (entries - 1) / HR__GROUP + 1;
     shape.first[shape.n_levels] = shape.size;
     shape.n_entries[shape.n_levels++] = entries;
-    shape.size += above * HR__GROUP;
+    shape.size += (size_t)groups * HR__GROUP;
   }
   shape.first[shape.n_levels] = shape.size++;
   shape.n_entries[shape.n_levels++] = 1;
   return shape;
 }
 
-static inline uint32_t hr__tournament_root(const struct hr__tournament_shape *shape, const uint32_t *tree) {
-  return tree[shape->first[shape->n_levels - 1]];
+static inline uint32_t hr__tournament_root(const struct hr__tournament_shape *shape, const uint32_t *tree,
+                                           uint32_t lanes, uint32_t lane) {
+  return tree[(shape->size - 1) * lanes + lane];
 }
 
-static inline uint32_t hr__group_best(const uint32_t *group) {
-  int32_t best = 0;
-  for (uint32_t i = 0; i < HR__GROUP; i++) best = (int32_t)group[i] > best ? (int32_t)group[i] : best;
-  return (uint32_t)best;
+/* Four lanes; compilers do not find them in loops. */
+__extension__ typedef int32_t hr__lanes __attribute__((vector_size(16), aligned(4), may_alias));
+enum { HR__VECTOR = 4 };
+
+static inline hr__lanes hr__lanes_above(hr__lanes a, hr__lanes b, bool tally) {
+  hr__lanes greater = a > b;
+  return tally ? a + b : (a & greater) | (b & ~greater);
 }
 
-static inline uint32_t hr__group_sum(const uint32_t *group) {
-  uint32_t sum = 0;
-  for (uint32_t i = 0; i < HR__GROUP; i++) sum += group[i];
-  return sum;
+static inline int32_t hr__one_above(int32_t a, int32_t b, bool tally) {
+  return tally ? a + b : a > b ? a : b;
 }
 
-/* Once all places, entries 0 .. places - 1, have their values. */
-static inline void hr__tournament_build(const struct hr__tournament_shape *shape, uint32_t *tree, bool tally) {
-  for (uint32_t level = 1; level < shape->n_levels; level++) {
-    const uint32_t *below = tree + shape->first[level - 1];
-    uint32_t *above = tree + shape->first[level];
+/* What stands above a group. */
+static inline void hr__tournament_above(const uint32_t *group, uint32_t lanes, bool tally, uint32_t *above) {
+  if (lanes == 1) {
+    const int32_t *one = (const int32_t *)group;
+    *above = (uint32_t)hr__one_above(hr__one_above(one[0], one[1], tally), hr__one_above(one[2], one[3], tally), tally);
+    return;
+  }
+  for (uint32_t i = 0; i < lanes; i += HR__VECTOR, group += HR__VECTOR) {
+    const hr__lanes *a = (const hr__lanes *)group, *b = (const hr__lanes *)(group + lanes),
+                    *c = (const hr__lanes *)(group + 2 * lanes), *d = (const hr__lanes *)(group + 3 * lanes);
+    *(hr__lanes *)(above + i) = hr__lanes_above(hr__lanes_above(*a, *b, tally), hr__lanes_above(*c, *d, tally), tally);
+  }
+}
+
+/* Once all places have their values. */
+static inline void hr__tournament_build(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
+                                        bool tally) {
+  for (uint32_t level = 1; level < shape->n_levels; level++)
     for (uint32_t i = 0; i < shape->n_entries[level]; i++)
-      above[i] = tally ? hr__group_sum(below + (size_t)i * HR__GROUP) : hr__group_best(below + (size_t)i * HR__GROUP);
+      hr__tournament_above(tree + (shape->first[level - 1] + (size_t)i * HR__GROUP) * lanes, lanes, tally,
+                           tree + (shape->first[level] + i) * lanes);
+}
+
+/* `values`: [lanes] of the place; they are overwritten. */
+static inline void hr__tournament_set(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t lanes,
+                                      bool tally, uint32_t place, uint32_t *values) {
+  for (uint32_t level = 0;; level++, place /= HR__GROUP) {
+    uint32_t *entry = tree + (shape->first[level] + place) * lanes;
+    if (memcmp(entry, values, lanes * sizeof *values) == 0) return;
+    memcpy(entry, values, lanes * sizeof *values);
+    if (level + 1 == shape->n_levels) return;
+    hr__tournament_above(entry - (size_t)(place % HR__GROUP) * lanes, lanes, tally, values);
   }
 }
 
-static inline void hr__tournament_set(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t place,
-                                      uint32_t value) {
-  for (uint32_t level = 0;; level++) {
-    uint32_t *entry = tree + shape->first[level] + place, before = *entry;
-    *entry = value;
-    if (value == before || level + 1 == shape->n_levels) return;
-    uint32_t group = place / HR__GROUP, best = tree[shape->first[level + 1] + group];
-    if (value < best && before < best) return;
-    if (value < best) value = hr__group_best(entry - place % HR__GROUP);
-    place = group;
-  }
-}
-
-/* Likewise of a tally. */
-static inline void hr__tally_set(const struct hr__tournament_shape *shape, uint32_t *tree, uint32_t place,
-                                 uint32_t value) {
-  uint32_t more = value - tree[place];
-  for (uint32_t level = 0; level < shape->n_levels; level++, place /= HR__GROUP)
-    tree[shape->first[level] + place] += more;
-}
-
-/* The first place with the greatest value. */
-static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *shape, const uint32_t *tree) {
-  uint32_t best = hr__tournament_root(shape, tree), at = 0;
+/* The first place with the greatest value in the lane. */
+static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *shape, const uint32_t *tree,
+                                           uint32_t lanes, uint32_t lane) {
+  uint32_t best = hr__tournament_root(shape, tree, lanes, lane), at = 0;
   for (uint32_t level = shape->n_levels - 1; level-- > 0;) {
+    const uint32_t *values = tree + shape->first[level] * lanes + lane;
     at *= HR__GROUP;
-    while (tree[shape->first[level] + at] != best) at++;
+    while (values[(size_t)at * lanes] != best) at++;
   }
   return at;
 }
 
-/* Of a tally: the place of the n-th unit, n from 0, less than the root. */
-static inline uint32_t hr__tally_place(const struct hr__tournament_shape *shape, const uint32_t *tree, uint32_t n) {
+/* Of a tally: the place of the n-th unit in the lane, n from 0, less than the root. */
+static inline uint32_t hr__tally_place(const struct hr__tournament_shape *shape, const uint32_t *tree, uint32_t lanes,
+                                       uint32_t lane, uint32_t n) {
   uint32_t at = 0;
   for (uint32_t level = shape->n_levels - 1; level-- > 0;) {
-    at *= HR__GROUP;
-    for (; n >= tree[shape->first[level] + at]; at++) n -= tree[shape->first[level] + at];
+    const uint32_t *values = tree + shape->first[level] * lanes + lane;
+    for (at *= HR__GROUP; n >= values[(size_t)at * lanes]; at++) n -= values[(size_t)at * lanes];
   }
   return at;
 }

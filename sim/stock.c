@@ -126,7 +126,7 @@ static bool has_as_many(uint64_t set, uint32_t count) {
   return set != 0;
 }
 
-bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+static inline bool fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   if (stock->closed[node.id] || stock->alone[node.id]) return false;
   if (request->dedicated && stock->tasks[node.id] > 0) return false;
   if (stock->cpu_milli[node.id] < request->cpu_milli || stock->mem_mib[node.id] < request->mem_mib) return false;
@@ -136,6 +136,17 @@ bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *reques
   bool by_share_alone = request->gpus == 1 && request->gpu_mem_mib == 0;
   if (by_share_alone && stock->most_tasks[node.id] == HR_WHOLE_GPU_MILLI) return true;
   return has_as_many(hr_stock_fitting_gpus(stock, request, node), request->gpus);
+}
+
+bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+  return fits(stock, request, node);
+}
+
+uint64_t hr_stock_fits_each(const struct hr_stock *stock, const struct hr_request *const *requests, uint32_t count,
+                            hr_node node) {
+  uint64_t fitting = 0;
+  for (uint32_t i = 0; i < count; i++) fitting |= (uint64_t)fits(stock, requests[i], node) << i;
+  return fitting;
 }
 
 /* The one with the least left, the first among equals. */

@@ -51,6 +51,7 @@ struct hr_packing_rule {
   /* The GPUs of the node that was chosen; NULL: hr_stock_pick. */
   uint64_t (*pick)(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
   bool wants_fragmentation;
+  bool scores_nodes; /* the score is the same for all requests that fit the node */
 };
 /* All of them, ended by NULL. */
 HR_API const struct hr_packing_rule *const *hr_packing_rules(void);
@@ -73,7 +74,8 @@ struct hr_packer_config {
 
 /*
  * Each request that was ever asked for keeps the scores of all nodes in a tournament. To find costs one score for each
- * node that changed since the request was last asked for, and the logarithm of the number of nodes.
+ * node that changed since the request was last asked for, and the logarithm of the number of nodes. Where scores are of
+ * nodes alone, it costs that for eight requests together.
  */
 struct hr_packer;
 HR_API struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packer_config *config);

@@ -146,6 +146,9 @@ HR_API uint32_t hr_stock_idle_gpus(const struct hr_stock *stock, hr_node node);
 HR_API uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
 /* Whether one task fits the node, and it is not closed; which pools the job accepts is not looked at. */
 HR_API bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
+/* Likewise for each of `count` requests, at most 64: bit i is set where request i fits. */
+HR_API uint64_t hr_stock_fits_each(const struct hr_stock *stock, const struct hr_request *const *requests,
+                                   uint32_t count, hr_node node);
 /* The GPUs of a node that one task would take unless told otherwise, the node fitting it: its own are the idle ones of
    the lowest numbers; shares are of those with the least left that fit, the lowest numbers first among equals.
    Instances of MIG are of a GPU that keeps its layout if there is one, of those of the smallest profile, and of those

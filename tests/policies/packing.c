@@ -152,6 +152,7 @@ static bool same_choice(struct lab *lab, struct hr_packer *packer, const char *r
   uint64_t gpus = 0, naive_gpus;
   int place = naive_find(&lab->naive, rule, &lab->requests[request], &naive_gpus);
   bool found = hr_packer_find(packer, request, &node, &gpus);
+  if (strcmp(rule, "random") != 0) CU_ASSERT_EQUAL(hr_packer_find(packer, request, &node, &gpus), found);
   bool same = found == (place >= 0) && (!found || (node.id == lab->naive.node[place].id && gpus == naive_gpus));
   if (!same)
     printf("\n  %s, seed %d, find %d: node %u GPUs %llx; naive: %d GPUs %llx\n", rule, (int)lab->seed,
