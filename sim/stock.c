@@ -126,6 +126,11 @@ static bool has_as_many(uint64_t set, uint32_t count) {
   return set != 0;
 }
 
+/* One GPU of which nothing counts but its thousandths. */
+static bool is_by_share(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+  return request->gpus == 1 && request->gpu_mem_mib == 0 && stock->most_tasks[node.id] == HR_WHOLE_GPU_MILLI;
+}
+
 static inline bool fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   if (stock->closed[node.id] || stock->alone[node.id]) return false;
   if (request->dedicated && stock->tasks[node.id] > 0) return false;
@@ -133,8 +138,7 @@ static inline bool fits(const struct hr_stock *stock, const struct hr_request *r
   if (request->gpus == 0) return true;
   if (hr_stock_mig(stock, node)) return request->gpus == 1 && hr__stock_mig_fitting(stock, request, node) != 0;
   if (stock->widest_milli[node.id] < hr_stock_milli(stock, request, node)) return false;
-  bool by_share_alone = request->gpus == 1 && request->gpu_mem_mib == 0;
-  if (by_share_alone && stock->most_tasks[node.id] == HR_WHOLE_GPU_MILLI) return true;
+  if (is_by_share(stock, request, node)) return true;
   return has_as_many(hr_stock_fitting_gpus(stock, request, node), request->gpus);
 }
 
@@ -159,10 +163,23 @@ static uint32_t least_left(const uint16_t *milli, uint64_t gpus) {
   return best;
 }
 
+/* Likewise, of those that have as much; 0: none has. */
+static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t asked_milli) {
+  enum { GPU_BITS = 6 };
+  uint32_t best = UINT32_MAX;
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
+    uint32_t key = (uint32_t)milli[gpu] << GPU_BITS | gpu;
+    best = milli[gpu] >= asked_milli && key < best ? key : best;
+  }
+  return best == UINT32_MAX ? 0 : UINT64_C(1) << (best & ((1u << GPU_BITS) - 1));
+}
+
 /* GPUs of a task's own have nothing taken of them, so they all have the same left. */
 uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   if (request->gpus > 0 && hr_stock_mig(stock, node)) return hr__stock_mig_pick(stock, request, node);
   const uint16_t *milli = hr_stock_gpus(stock, node);
+  if (is_by_share(stock, request, node))
+    return pick_one(milli, stock->n_gpus[node.id], hr_stock_milli(stock, request, node));
   uint64_t fitting = hr_stock_fitting_gpus(stock, request, node), picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
     uint64_t gpu = UINT64_C(1) << least_left(milli, fitting);
