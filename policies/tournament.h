@@ -95,9 +95,9 @@ static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *sh
                                            uint32_t lanes, uint32_t lane) {
   uint32_t best = hr__tournament_root(shape, tree, lanes, lane), at = 0;
   for (uint32_t level = shape->n_levels - 1; level-- > 0;) {
-    const uint32_t *values = tree + shape->first[level] * lanes + lane;
-    at *= HR__GROUP;
-    while (values[(size_t)at * lanes] != best) at++;
+    const uint32_t *group = tree + (shape->first[level] + (size_t)at * HR__GROUP) * lanes + lane;
+    uint32_t not_first = group[0] != best, nor_second = not_first & (group[lanes] != best);
+    at = at * HR__GROUP + not_first + nor_second + (nor_second & (group[(size_t)2 * lanes] != best));
   }
   return at;
 }

@@ -232,11 +232,12 @@ static void change(struct hr_stock *stock, const struct hr_request *request, con
   for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
     size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
     stock->gpu_milli[gpu] = (uint16_t)(stock->gpu_milli[gpu] - taken * milli);
+    if (stock->gpu_milli[gpu] > stock->widest_milli[node]) stock->widest_milli[node] = stock->gpu_milli[gpu];
     stock->left_milli[node] -= taken * milli;
     stock->gpu_tasks[gpu] = (uint16_t)(stock->gpu_tasks[gpu] + taken);
     if (stock->gpu_mem_mib[gpu] != HR_NONE) stock->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
   }
-  find_widest(stock, slice->node);
+  if (taken == 1) find_widest(stock, slice->node);
 }
 
 void hr_stock_take(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice) {
