@@ -7,7 +7,7 @@
  * changes a place in all of them. Entries stand in groups of four; above a group stand the greatest values of its
  * lanes (best) or their sums (tally). Level 0 has an entry for each place, the last level the root alone; those of
  * other levels are filled up with zeros to whole groups. shape.size x lanes values, in memory that the caller owns; all
- * zero is a tree of zeros. Values are at most INT32_MAX. `lanes` is a number that the compiler knows, where it counts.
+ * zero is a tree of zeros. `lanes` is a number that the compiler knows, where it counts.
  */
 
 #include <stdbool.h>
@@ -43,23 +43,22 @@ static inline uint32_t hr__tournament_root(const struct hr__tournament_shape *sh
 }
 
 /* Four lanes; compilers do not find them in loops. */
-__extension__ typedef int32_t hr__lanes __attribute__((vector_size(16), aligned(4), may_alias));
+__extension__ typedef uint32_t hr__lanes __attribute__((vector_size(16), aligned(4), may_alias));
 enum { HR__VECTOR = 4 };
 
 static inline hr__lanes hr__lanes_above(hr__lanes a, hr__lanes b, bool tally) {
-  hr__lanes greater = a > b;
+  hr__lanes greater = (hr__lanes)(a > b);
   return tally ? a + b : (a & greater) | (b & ~greater);
 }
 
-static inline int32_t hr__one_above(int32_t a, int32_t b, bool tally) {
+static inline uint32_t hr__one_above(uint32_t a, uint32_t b, bool tally) {
   return tally ? a + b : a > b ? a : b;
 }
 
 /* What stands above a group. */
 static inline void hr__tournament_above(const uint32_t *group, uint32_t lanes, bool tally, uint32_t *above) {
   if (lanes == 1) {
-    const int32_t *one = (const int32_t *)group;
-    *above = (uint32_t)hr__one_above(hr__one_above(one[0], one[1], tally), hr__one_above(one[2], one[3], tally), tally);
+    *above = hr__one_above(hr__one_above(group[0], group[1], tally), hr__one_above(group[2], group[3], tally), tally);
     return;
   }
   for (uint32_t i = 0; i < lanes; i += HR__VECTOR, group += HR__VECTOR) {
