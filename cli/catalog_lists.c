@@ -196,6 +196,23 @@ enum hr_status list_mig_profiles(const struct list_args *args, struct hr_error *
   return status;
 }
 
+/* ---- Speeds by network ------------------------------------------------------------------------------ */
+
+enum hr_status list_network_speeds(const struct list_args *args, struct hr_error *error) {
+  struct hr_catalog *catalog;
+  enum hr_status status = open_catalog(args, &catalog, error);
+  if (status != HR_OK) return status;
+  printf("%-20s%-12s%7s%9s  %s\n", "model", "network", "gpus", "speed", "figures");
+  for (size_t i = 0; i < catalog->n_network_speeds; i++) {
+    const struct hr_network_entry *entry = &catalog->network_speeds[i];
+    printf("%-20s%-12s%7g%9g  %s\n", entry->model, hr_network_name(entry->network), entry->gpus,
+           (double)entry->speed_ppm / 1e6, entry->status);
+    if (args->verbose) print_source(entry->source);
+  }
+  hr_catalog_destroy(catalog);
+  return HR_OK;
+}
+
 /* ---- Instance types --------------------------------------------------------------------------------- */
 
 static void print_instance(const struct hr_instance_type *type, bool verbose) {

@@ -42,6 +42,7 @@ static const char details[] = "policies      scheduling policies, names for sett
                               "scenarios     scenario files that ship with Headroom\n"
                               "gpus          GPU types: memory, speed, power\n"
                               "mig-profiles  how MIG splits them: slices, memory, starts; -v: drawings, layouts\n"
+                              "network-speeds\n              how fast models are on GPUs that are joined by a network\n"
                               "instances     what providers rent: GPUs, processors, memory, disks\n"
                               "prices        USD per hour of an instance and of a GPU, by market and term\n"
                               "discounts     what commitments and spot take off the on-demand price\n"
@@ -171,6 +172,7 @@ static const struct list {
              {"scenarios", list_scenarios, 0},
              {"gpus", list_gpus, BY_GPU},
              {"mig-profiles", list_mig_profiles, BY_GPU},
+             {"network-speeds", list_network_speeds, 0},
              {"instances", list_instances, BY_PROVIDER | BY_GPU},
              {"prices", list_prices, BY_PROVIDER | BY_REGION | BY_GPU | BY_DATE},
              {"discounts", list_discounts, BY_PROVIDER | BY_DATE},

@@ -13,6 +13,7 @@ struct list_args {
 
 enum hr_status list_gpus(const struct list_args *args, struct hr_error *error);
 enum hr_status list_mig_profiles(const struct list_args *args, struct hr_error *error);
+enum hr_status list_network_speeds(const struct list_args *args, struct hr_error *error);
 enum hr_status list_instances(const struct list_args *args, struct hr_error *error);
 enum hr_status list_prices(const struct list_args *args, struct hr_error *error);
 enum hr_status list_discounts(const struct list_args *args, struct hr_error *error);

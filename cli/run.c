@@ -66,6 +66,7 @@ struct run {
   struct hr_timeline *timeline;     /* only for --timeline */
   struct hr_ledger *ledger;         /* both only where the scenario has prices */
   struct hr_meter *meter;
+  struct hr_links *links; /* only where networks have speeds */
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_notes notes; /* on what came of it */
@@ -104,6 +105,12 @@ static enum hr_status make_folds(struct run *run, struct hr_fold *folds, uint32_
     if (status != HR_OK) return status;
     folds[(*n_folds)++] = hr_timeline_fold(run->timeline);
   }
+  const struct hr_network_speeds *speeds = run->input.scenario->network_speeds;
+  if (speeds) {
+    run->links = hr_links_create(trace, speeds);
+    if (!run->links) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+    folds[(*n_folds)++] = hr_links_fold(run->links);
+  }
   return hr_scenario_has_prices(run->input.scenario) ? make_accounts(run, folds, n_folds, error) : HR_OK;
 }
 
@@ -117,7 +124,7 @@ static enum hr_status summarize(struct run *run, struct hr_error *error) {
 }
 
 static enum hr_status replay(struct run *run, struct hr_error *error) {
-  enum { MOST_FOLDS = 5 };
+  enum { MOST_FOLDS = 6 };
   struct hr_fold folds[MOST_FOLDS];
   uint32_t n_folds = 0;
   enum hr_status status = make_folds(run, folds, &n_folds, error);
@@ -136,7 +143,8 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
                                  .n_folds = n_folds,
                                  .progress = progress_bar_start(&bar, !run->args->quiet),
                                  .quotas = scenario->quotas,
-                                 .speeds = scenario->speeds};
+                                 .speeds = scenario->speeds,
+                                 .network_speeds = scenario->network_speeds};
   double begin_s = clock_s();
   status = hr_sim_run(&config, &run->result, error);
   run->perf.sim_s = clock_s() - begin_s;
@@ -221,6 +229,7 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, run->result, &run->notes, error);
   if (status == HR_OK) status = hr_speed_notes(trace, scenario->speeds, &run->notes, error);
+  if (status == HR_OK && run->links) status = hr_links_notes(run->links, &run->notes, error);
   if (status == HR_OK) status = write_files(run, &label, error);
   if (status != HR_OK) return status;
   print_notes(run);
@@ -269,6 +278,7 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   hr_usage_destroy(run.usage);
   hr_ledger_destroy(run.ledger);
   hr_meter_destroy(run.meter);
+  hr_links_destroy(run.links);
   hr_notes_finish(&run.notes);
   input_finish(&run.input);
   return status;

@@ -129,6 +129,32 @@ static void print_classes(uint32_t classes) {
   }
 }
 
+static void print_size(const char *name, uint32_t size, const char *of) {
+  if (size) printf(" %s of %" PRIu32 " %s;", name, size, of);
+}
+
+/* The tiers that a pool has, and what joins them. */
+static void print_topology(const struct hr_pool_spec *pool) {
+  const struct hr_topology *topology = &pool->topology;
+  bool any = false;
+  for (enum hr_tier tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++)
+    any = any || (tier != HR_TIER_NODE && tier != HR_TIER_POOL && hr_topology_has(topology, tier)) ||
+          topology->network[tier] != HR_NETWORK_NONE;
+  if (!any) return;
+  printf("            topology:");
+  print_size("islands", topology->island_gpus, "GPUs");
+  print_size("NUMA domains", topology->numa_gpus, "GPUs");
+  print_size("racks", topology->nodes_per_rack, "nodes");
+  print_size("zones", topology->racks_per_zone, "racks");
+  const char *between = " joined:";
+  for (enum hr_tier tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++)
+    if (topology->network[tier] != HR_NETWORK_NONE) {
+      printf("%s %s %s", between, hr_tier_name(tier), hr_network_name((enum hr_network)topology->network[tier]));
+      between = ",";
+    }
+  putchar('\n');
+}
+
 static void print_cluster(const struct hr_scenario *scenario) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   uint64_t nodes = 0;
@@ -147,6 +173,7 @@ static void print_cluster(const struct hr_scenario *scenario) {
     if (pool->memory == HR_GPU_MEMORY_FIRST_COME) printf(", memory: %s", hr_gpu_memory_name(pool->memory));
     print_classes(pool->classes);
     putchar('\n');
+    print_topology(pool);
     if (pool->market.market != HR_MARKET_NONE) print_market(&pool->market, &scenario->pool_sources[i]);
   }
 }

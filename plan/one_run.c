@@ -50,7 +50,8 @@ static enum hr_status replay(const struct hr__one_run_config *config, struct par
                                      .n_folds = n_folds,
                                      .progress = config->progress,
                                      .quotas = scenario->quotas,
-                                     .speeds = scenario->speeds};
+                                     .speeds = scenario->speeds,
+                                     .network_speeds = scenario->network_speeds};
   return hr_sim_run(&run_config, &parts->result, error);
 }
 

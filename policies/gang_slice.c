@@ -64,7 +64,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   struct slicer *slicer = hr_arena_alloc(env->arena, sizeof *slicer);
   if (!(*self = slicer)) return HR_NO_MEMORY;
   if (hr_cluster_stock(env->cluster))
-    return hr_fail(error, HR_BAD_INPUT, "policy 'gang-slice' gives out whole GPUs; a pool shares its GPUs");
+    return hr_fail(error, HR_BAD_INPUT, "policy 'gang-slice' gives out whole GPUs of nodes; here GPUs are told apart");
   slicer->slice_us = (int64_t)(env->params[PARAM_SLICE].real * (double)HR_SECOND_US);
   size_t n_bins = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++)

@@ -30,7 +30,7 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   limits.returns = limits.rule == HR__MARKET_SPOT_FIRST && hr__queue_param(env, "return_to_spot")->integer != 0;
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
   if (queue->sharer)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where a pool shares its GPUs it is 'static'");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where GPUs are told apart it is 'static'");
   if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
     return hr__deadlines_create(queue, limits.rule, hr__queue_param_us(env, "changeover_s"), error);
   return hr__market_create(queue, &limits) ? HR_OK : HR_NO_MEMORY;
@@ -96,18 +96,19 @@ static enum hr_status create_sharer(struct hr__queue *queue, const struct hr_pol
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   bool is_told_apart = hr_cluster_stock(env->cluster) != NULL;
   if (!is_told_apart && choice >= sizeof rules / sizeof *rules)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'placement': '%s' looks at single GPUs, and no pool shares its GPUs; a pool does with "
-                   "'sharing'",
-                   hr__placement_names[choice]);
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "parameter 'placement': '%s' looks at single GPUs, which are not told apart; 'cluster.by_gpu' does that, "
+        "or a pool with 'sharing'",
+        hr__placement_names[choice]);
   if (!is_told_apart) return HR_OK;
   if (queue->rule == HR_PLACE_POOL)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' counts GPUs, and a pool shares its GPUs");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'placement': 'pool' counts GPUs, which are told apart");
   const struct hr_packing_rule *rule = hr_packing_rule_find(hr__placement_names[choice], error);
   if (!rule) return HR_BAD_INPUT;
   if (queue->backfill == &hr__backfill_conservative)
     return hr_fail(error, HR_BAD_INPUT,
-                   "parameter 'backfill': where a pool shares its GPUs it is 'strict', 'skip' or 'easy'");
+                   "parameter 'backfill': where GPUs are told apart it is 'strict', 'skip' or 'easy'");
   queue->sharer = hr__sharer_create(queue, env, rule);
   if (!queue->sharer) return HR_NO_MEMORY;
   if (queue->backfill->needs_releases && !(queue->outlook = hr__outlook_create(queue, env, rule))) return HR_NO_MEMORY;
@@ -126,7 +127,7 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   status = create_preemption(queue, env, error);
   if (status == HR_OK) status = create_sharer(queue, env, error);
   if (status == HR_OK && queue->sharer && queue->preemptor)
-    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where a pool shares its GPUs it is 'none'");
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where GPUs are told apart it is 'none'");
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
   if (queue->backfill->needs_releases && !queue->sharer && !hr__expectations_create(queue)) return HR_NO_MEMORY;

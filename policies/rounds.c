@@ -55,7 +55,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
   struct hr__rounds *rounds = hr_arena_alloc(env->arena, sizeof *rounds);
   if (!(*self = rounds)) return HR_NO_MEMORY;
   if (hr_cluster_stock(env->cluster))
-    return hr_fail(error, HR_BAD_INPUT, "policy 'rounds' gives out whole GPUs; a pool shares its GPUs");
+    return hr_fail(error, HR_BAD_INPUT, "policy 'rounds' gives out whole GPUs of nodes; here GPUs are told apart");
   *rounds = (struct hr__rounds){.arena = env->arena,
                                 .jobs = env->jobs,
                                 .cluster = env->cluster,

@@ -24,6 +24,7 @@ struct hr__builder {
 enum hr_status hr__build_cluster(struct hr__builder *builder);
 enum hr_status hr__build_classes(struct hr__builder *builder);
 enum hr_status hr__build_models(struct hr__builder *builder);
+enum hr_status hr__build_network_speeds(struct hr__builder *builder);
 enum hr_status hr__build_costs(struct hr__builder *builder);
 enum hr_status hr__build_quotas(struct hr__builder *builder);
 

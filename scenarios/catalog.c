@@ -139,6 +139,8 @@ static void show(struct catalog *catalog) {
       .n_spot_presets = table[HR__CATALOG_SPOT_PRESETS].count,
       .mig_profiles = table[HR__CATALOG_MIG_PROFILES].rows,
       .n_mig_profiles = table[HR__CATALOG_MIG_PROFILES].count,
+      .network_speeds = table[HR__CATALOG_NETWORK_SPEEDS].rows,
+      .n_network_speeds = table[HR__CATALOG_NETWORK_SPEEDS].count,
   };
 }
 
@@ -152,7 +154,8 @@ enum hr_status hr_catalog_load(const struct hr_catalog_files *files, struct hr_c
                                                    [HR__CATALOG_REGIONS] = files->regions,
                                                    [HR__CATALOG_DISCOUNTS] = files->discounts,
                                                    [HR__CATALOG_SPOT_PRESETS] = files->spot_presets,
-                                                   [HR__CATALOG_MIG_PROFILES] = files->mig_profiles};
+                                                   [HR__CATALOG_MIG_PROFILES] = files->mig_profiles,
+                                                   [HR__CATALOG_NETWORK_SPEEDS] = files->network_speeds};
   *catalog = NULL;
   struct catalog *loaded = calloc(1, sizeof *loaded);
   if (!loaded) return hr_fail(error, HR_NO_MEMORY, "out of memory");

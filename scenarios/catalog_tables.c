@@ -277,6 +277,33 @@ static const char *finish_mig(void *row) {
              : "column 'profile': is no name like 3g.40gb or 1g.10gb+me, with as many g as compute slices";
 }
 
+/* ---- Speeds by network ------------------------------------------------------------------------------ */
+
+#define NETWORK_WORD(name, text) text,
+static const char *const networks[] = {HR_NETWORK_TABLE(NETWORK_WORD) NULL};
+
+static const struct hr__column network_speeds[] = {KEY(hr_network_entry, "model", model),
+                                                   {.name = "network",
+                                                    .cell = HR__CELL_WORD,
+                                                    .offset = offsetof(struct hr_network_entry, network),
+                                                    .key = true,
+                                                    .words = networks},
+                                                   {.name = "gpus",
+                                                    .cell = HR__CELL_NUMBER,
+                                                    .offset = offsetof(struct hr_network_entry, gpus),
+                                                    .key = true,
+                                                    .min = 2,
+                                                    .max = HR_MAX_GPUS},
+                                                   MICROS(hr_network_entry, "speed", speed_ppm, 1),
+                                                   ORIGIN(hr_network_entry)};
+
+static const char *finish_network_speed(void *row) {
+  const struct hr_network_entry *entry = row;
+  if (entry->network == HR_NETWORK_NONE) return "column 'network': is empty";
+  if (entry->speed_ppm == 0) return "column 'speed': is not above 0";
+  return entry->gpus == floor(entry->gpus) ? NULL : "column 'gpus' is not a whole number";
+}
+
 /* ---- All of them ------------------------------------------------------------------------------------ */
 
 #define FORMAT(title, set, row, draft, end)                                                                            \
@@ -292,6 +319,8 @@ const struct hr__table_format hr__catalog_formats[HR__N_CATALOG_TABLES] = {
     [HR__CATALOG_DISCOUNTS] = FORMAT("discounts", discounts, hr_discount, hr_discount, NULL),
     [HR__CATALOG_SPOT_PRESETS] = FORMAT("spot presets", spot_presets, hr_spot_preset, preset_draft, finish_preset),
     [HR__CATALOG_MIG_PROFILES] = FORMAT("MIG profiles", mig_profiles, hr_mig_entry, mig_draft, finish_mig),
+    [HR__CATALOG_NETWORK_SPEEDS] =
+        FORMAT("speeds by network", network_speeds, hr_network_entry, hr_network_entry, finish_network_speed),
 };
 _Static_assert(LENGTH(spot_presets) <= HR__MOST_COLUMNS, "the widest table");
 _Static_assert(sizeof(struct preset_draft) <= HR__LONGEST_DRAFT, "the longest draft");
@@ -305,6 +334,7 @@ struct hr__table_text hr__catalog_text(enum hr__catalog_table table) {
                                                              [HR__CATALOG_REGIONS] = EMBEDDED(regions),
                                                              [HR__CATALOG_DISCOUNTS] = EMBEDDED(discounts),
                                                              [HR__CATALOG_SPOT_PRESETS] = EMBEDDED(spot_presets),
-                                                             [HR__CATALOG_MIG_PROFILES] = EMBEDDED(mig_profiles)};
+                                                             [HR__CATALOG_MIG_PROFILES] = EMBEDDED(mig_profiles),
+                                                             [HR__CATALOG_NETWORK_SPEEDS] = EMBEDDED(network_speeds)};
   return texts[table];
 }

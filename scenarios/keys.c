@@ -6,6 +6,7 @@
 
 #include "headroom/cluster.h"
 #include "headroom/costs.h"
+#include "headroom/stock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,6 +33,7 @@ static const char *const spot_models[] = {HR_SPOT_MODEL_TABLE(WORD) NULL};
 static const char *const sharings[] = {HR_SHARING_TABLE(WORD) NULL};
 static const char *const mig_modes[] = {HR_MIG_MODE_TABLE(WORD) NULL};
 static const char *const gpu_memories[] = {HR_GPU_MEMORY_TABLE(WORD) NULL};
+static const char *const networks[] = {HR_NETWORK_TABLE(WORD) NULL};
 static const char *const terms[] = {"1y", "3y", NULL};
 static const char *const upfronts[] = {"none", "partial", "all", NULL};
 static const char *const spot_price_models[] = {"fixed", "trace", "ou", NULL};
@@ -102,6 +104,7 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       TEXT("catalog.discounts_file", 1, MAX_TEXT),
                                       TEXT("catalog.spot_presets_file", 1, MAX_TEXT),
                                       TEXT("catalog.mig_profiles_file", 1, MAX_TEXT),
+                                      TEXT("catalog.network_speeds_file", 1, MAX_TEXT),
                                       REQUIRED_OBJECT("cluster"),
                                       LIST("cluster.pools", 1, HR_MAX_POOLS),
                                       OBJECT(POOL("")),
@@ -134,6 +137,18 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REQUIRED_TEXT(POOL(".interference_pairs.*.model"), MAX_NAME),
                                       REQUIRED_TEXT(POOL(".interference_pairs.*.with"), MAX_NAME),
                                       REQUIRED_REAL(POOL(".interference_pairs.*.speed"), 1e-6, 1),
+                                      OBJECT(POOL(".topology")),
+                                      WHOLE(POOL(".topology.island_gpus"), 1, HR_MAX_STOCK_GPUS),
+                                      WHOLE(POOL(".topology.numa_gpus"), 1, HR_MAX_STOCK_GPUS),
+                                      WHOLE(POOL(".topology.nodes_per_rack"), 1, HR_MAX_NODES),
+                                      WHOLE(POOL(".topology.racks_per_zone"), 1, HR_MAX_NODES),
+                                      OBJECT(POOL(".topology.network")),
+                                      CHOICE(POOL(".topology.network.island"), networks + 1),
+                                      CHOICE(POOL(".topology.network.numa"), networks + 1),
+                                      CHOICE(POOL(".topology.network.node"), networks + 1),
+                                      CHOICE(POOL(".topology.network.rack"), networks + 1),
+                                      CHOICE(POOL(".topology.network.zone"), networks + 1),
+                                      CHOICE(POOL(".topology.network.pool"), networks + 1),
                                       REAL(POOL(".storage_gb_s"), 0, 1e9),
                                       LIST(POOL(".classes"), 1, HR_N_CLASSES - 1),
                                       CHOICE(POOL(".classes.*"), job_classes + 1),
@@ -196,6 +211,7 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       TEXT("cluster.nodes_file", 1, MAX_TEXT),
                                       LIST("cluster.node_order", 1, MAX_RUNS),
                                       TEXT("cluster.node_order.*", 1, MAX_NAME),
+                                      BOOLEAN("cluster.by_gpu"),
                                       OBJECT("classes"),
                                       OBJECT("classes.*"),
                                       BOOLEAN("classes.*.spot"),
@@ -212,6 +228,12 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       OBJECT("models.speeds"),
                                       OBJECT("models.speeds.*"),
                                       REAL("models.speeds.*.*", 0, MAX_SPEED),
+                                      LIST("network_speeds", 1, 10000),
+                                      OBJECT("network_speeds.*"),
+                                      TEXT("network_speeds.*.model", 1, MAX_NAME),
+                                      WHOLE("network_speeds.*.gpus", 2, HR_MAX_GPUS),
+                                      {"network_speeds.*.network", HR__KEY_CHOICE, true, 0, 0, networks + 1},
+                                      REQUIRED_REAL("network_speeds.*.speed", 1e-6, 1),
                                       OBJECT("costs"),
                                       OBJECT("costs.storage"),
                                       REAL("costs.storage.usd_per_gb_month", 0, MAX_USD),

@@ -151,6 +151,7 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   if (status == HR_OK) status = doubt_names(builder, &draft);
   if (status == HR_OK) status = take_gpu_memory(builder, &draft);
   if (status == HR_OK) status = hr__build_sharing(builder, &draft);
+  if (status == HR_OK) status = hr__build_topology(builder, &draft);
   if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
   if (status == HR_OK) return HR_OK;
   hr__pool_source_finish(draft.source);
@@ -206,6 +207,7 @@ static enum hr_status read_nodes(struct hr__builder *builder, const char *file) 
 
 enum hr_status hr__build_cluster(struct hr__builder *builder) {
   const cJSON *cluster = hr__build_enter(builder, builder->source.file.tree, "cluster");
+  builder->scenario->cluster.by_gpu = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(cluster, "by_gpu"));
   bool has_file = hr__has(cluster, "nodes_file"), has_pools = hr__has(cluster, "pools");
   if (has_pools == has_file)
     return hr__build_fail(builder, false, "%s",

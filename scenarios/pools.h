@@ -33,6 +33,8 @@ enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *dr
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft);
 /* How MIG splits them, where that is how they are shared. */
 enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__draft *draft);
+/* How it hangs together, likewise. */
+enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__draft *draft);
 /* Once all pools are there. */
 enum hr_status hr__check_sharing(struct hr__builder *builder);
 

@@ -182,6 +182,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = check_placement(builder);
   if (status == HR_OK) status = hr__build_classes(builder);
   if (status == HR_OK) status = hr__build_models(builder);
+  if (status == HR_OK) status = hr__build_network_speeds(builder);
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
   return status == HR_OK ? doubt_reclaim(builder) : status;
@@ -218,6 +219,7 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   free(scenario->pool_sources);
   hr_cluster_spec_finish(&scenario->cluster);
   hr_speeds_destroy(scenario->speeds);
+  hr_network_speeds_destroy(scenario->network_speeds);
   hr_cost_spec_finish(&scenario->costs);
   hr_quota_spec_destroy(scenario->quotas);
   hr_policy_choice_finish(&scenario->policy);

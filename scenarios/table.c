@@ -221,13 +221,21 @@ static uint64_t word_of(const struct hr__column *column, const unsigned char *ro
   return word;
 }
 
-/* Columns of a key are texts and words. */
+static uint64_t number_of(const struct hr__column *column, const unsigned char *row) {
+  uint64_t bits;
+  memcpy(&bits, row + column->offset, sizeof bits);
+  return bits;
+}
+
+/* Columns of a key are texts, words and numbers. */
 static uint64_t hash_key(const struct hr__table_format *format, const unsigned char *row) {
   uint64_t hash = 0;
   for (size_t i = 0; i < format->n_columns; i++) {
     const struct hr__column *column = &format->columns[i];
     if (!column->key) continue;
-    uint64_t word = column->cell == HR__CELL_WORD ? word_of(column, row) : hash_text(text_of(column, row));
+    uint64_t word = column->cell == HR__CELL_WORD     ? word_of(column, row)
+                    : column->cell == HR__CELL_NUMBER ? number_of(column, row)
+                                                      : hash_text(text_of(column, row));
     hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
     hash ^= hash >> 32;
   }
@@ -236,6 +244,7 @@ static uint64_t hash_key(const struct hr__table_format *format, const unsigned c
 
 static bool same_cell(const struct hr__column *column, const unsigned char *a, const unsigned char *b) {
   if (column->cell == HR__CELL_WORD) return word_of(column, a) == word_of(column, b);
+  if (column->cell == HR__CELL_NUMBER) return number_of(column, a) == number_of(column, b);
   const char *x = text_of(column, a), *y = text_of(column, b);
   return x == y || strcasecmp(x, y) == 0;
 }

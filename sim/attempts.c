@@ -337,8 +337,10 @@ enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job) {
 /* Of a running job that cannot be stopped. */
 static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
   int64_t passed_us = engine->view.now_us - engine->start_us[job.id], work_us = engine->trace->work_us[job.id];
-  if (!engine->speeds.table) return passed_us;
-  int64_t done_us = hr__work_in_us(passed_us, hr__speed_ppm(&engine->speeds, job, pool_of(engine, job)));
+  if (!engine->speeds.table && !engine->network.table) return passed_us;
+  struct hr_slice one;
+  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  int64_t done_us = hr__work_in_us(passed_us, hr__speed_at_ppm(engine, job, &placement));
   return done_us < work_us ? done_us : work_us;
 }
 

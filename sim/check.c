@@ -68,8 +68,8 @@ static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at
   if (engine->state[job.id] != HR_JOB_RUNNING) return broken(engine, "job %" PRIu32 " ends but does not run", job.id);
   if (engine->attempt) return check_pending_phase(engine, at);
   struct hr_slice one;
-  hr_pool pool = hr__seat_placement(engine, job, &one).pool;
-  int64_t run_us = hr__time_for_us(engine->trace->work_us[job.id], hr__speed_ppm(&engine->speeds, job, pool));
+  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  int64_t run_us = hr__time_for_us(engine->trace->work_us[job.id], hr__speed_at_ppm(engine, job, &placement));
   if (engine->start_us[job.id] + run_us != pending.at_us)
     return broken(engine, "job %" PRIu32 " ends at another time than its work says", job.id);
   return HR_OK;
@@ -191,7 +191,7 @@ static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) 
     return broken(engine, "job %" PRIu32 ": its GPUs were not held as long as it was", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return broken(engine, "job %" PRIu32 " completed without its work", job);
-  if (!engine->speeds.table && !engine->interferes && fate->kept_us != engine->kept_us[job])
+  if (!engine->speeds.table && !engine->network.table && !engine->interferes && fate->kept_us != engine->kept_us[job])
     return broken(engine, "job %" PRIu32 ": the time of its work is not the work, at full speed", job);
   return HR_OK;
 }

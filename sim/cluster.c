@@ -7,7 +7,8 @@
  * A node that comes and goes counts as full in the index, and not at all in the pool's free GPUs, unless it is up;
  * while it is closing its own count goes on, for the jobs that are still there.
  *
- * Where some pool shares its GPUs, a stock tells them apart, and the counts follow it: whole GPUs are then idle ones.
+ * Where hr_cluster_spec_by_gpu has it so, a stock tells GPUs apart, and the counts follow it: whole GPUs are then idle
+ * ones.
  */
 
 #include "sim/cluster.h"
@@ -82,12 +83,6 @@ static enum hr_status make_nodes(struct hr_cluster *cluster, struct hr_arena *ar
   return HR_OK;
 }
 
-static bool any_shares(const struct hr_cluster_spec *spec) {
-  for (uint32_t i = 0; i < spec->n_pools; i++)
-    if (spec->pools[i].sharing != HR_SHARING_WHOLE) return true;
-  return false;
-}
-
 static enum hr_status know_requests(struct hr_cluster *cluster, struct hr_arena *arena) {
   size_t n_jobs = cluster->trace->n_jobs, n_classes = cluster->accepts.classes.count;
   uint32_t *accept_class = hr_arena_alloc(arena, (n_jobs + 1) * sizeof *accept_class);
@@ -103,10 +98,9 @@ static enum hr_status know_requests(struct hr_cluster *cluster, struct hr_arena 
   return cluster->requests ? HR_OK : HR_NO_MEMORY;
 }
 
-/* Where some pool shares its GPUs. */
 static enum hr_status tell_gpus_apart(struct hr_cluster *cluster, struct hr_arena *arena,
                                       const struct hr_cluster_spec *spec) {
-  if (!any_shares(spec)) return HR_OK;
+  if (!hr_cluster_spec_by_gpu(spec)) return HR_OK;
   if (know_requests(cluster, arena) != HR_OK) return HR_NO_MEMORY;
   cluster->stock = hr_stock_create(arena, spec, cluster->requests);
   if (!cluster->stock) return HR_NO_MEMORY;

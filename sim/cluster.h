@@ -46,7 +46,7 @@ struct hr_cluster {
   const struct hr_class_spec *classes; /* may be NULL */
   bool has_spot;
   struct hr__accepts accepts;
-  struct hr_stock *stock;       /* NULL where no pool shares its GPUs */
+  struct hr_stock *stock;       /* NULL where GPUs are not told apart */
   struct hr_requests *requests; /* likewise */
 };
 

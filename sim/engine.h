@@ -8,6 +8,7 @@
 #include "sim/arena.h"
 #include "sim/cluster.h"
 #include "sim/event_heap.h"
+#include "sim/network.h"
 #include "sim/speeds.h"
 #include "sim/supply.h"
 
@@ -149,6 +150,7 @@ struct hr__engine {
   uint32_t *gpu_milli;               /* by job, of its last attempt; likewise */
   struct hr__slice_store store;
   struct hr__speeds speeds;
+  struct hr__network network;
   int64_t *ended_us; /* by job, in runs with speeds where no job may be stopped */
 
   /* In runs where a job may be stopped before its end; NULL in others. */
@@ -273,6 +275,9 @@ bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_plac
 void hr__claims_give(struct hr__engine *engine, hr_job job);
 /* A job that got nothing is counted, and will try again. */
 enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job);
+
+/* network.c: how fast a job is at its placement, were it alone there. */
+uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* neighbours.c: jobs that share GPUs. */
 bool hr__pool_interferes(const struct hr_pool_spec *spec);

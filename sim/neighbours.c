@@ -130,7 +130,7 @@ static uint32_t slowest_ppm(const struct hr__engine *engine, hr_job job, hr_pool
 }
 
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
-  uint32_t alone_ppm = hr__speed_ppm(&engine->speeds, job, placement->pool), share_ppm = UINT32_MAX;
+  uint32_t alone_ppm = hr__speed_at_ppm(engine, job, placement), share_ppm = UINT32_MAX;
   const struct hr_pool_spec *spec = engine->interferes ? engine->cluster.pools[placement->pool.id].spec : NULL;
   if (!spec || !hr__pool_interferes(spec)) return alone_ppm;
   for (uint32_t i = 0; i < placement->n_slices; i++) {

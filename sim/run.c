@@ -144,7 +144,7 @@ static enum hr_status apply_events(struct hr__engine *engine) {
 static enum hr_status commit_start(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
   struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
-  uint32_t speed_ppm = hr__speed_ppm(&engine->speeds, move->job, placement.pool);
+  uint32_t speed_ppm = hr__speed_at_ppm(engine, move->job, &placement);
   int64_t now_us = engine->view.now_us, run_us = hr__time_for_us(engine->trace->work_us[move->job.id], speed_ppm);
   if (now_us > LAST_US - run_us)
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: simulated time passes 146,000 years: the jobs are too long",
@@ -303,6 +303,7 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
     if (engine->trace->work_us[i] > engine->longest_us) engine->longest_us = engine->trace->work_us[i];
   }
   engine->longest_us = hr__time_for_us(engine->longest_us, engine->speeds.least_ppm);
+  engine->longest_us = hr__time_for_us(engine->longest_us, engine->network.least_ppm);
   return HR_OK;
 }
 
@@ -338,7 +339,7 @@ static enum hr_status begin_attempts(struct hr__engine *engine) {
   if (engine->attempt) {
     engine->view.attempt_us = engine->attempt_us;
     engine->view.kept_us = engine->kept_us;
-  } else if (engine->speeds.table) {
+  } else if (engine->speeds.table || engine->network.table) {
     engine->ended_us = malloc(((size_t)engine->trace->n_jobs + 1) * sizeof *engine->ended_us);
     if (!engine->ended_us) return hr__out_of_memory(engine);
     for (uint32_t i = 0; i < engine->trace->n_jobs; i++) engine->ended_us[i] = HR_NEVER_US;
@@ -353,6 +354,9 @@ static enum hr_status bind_speeds(struct hr__engine *engine) {
                    "the table of speeds is for %" PRIu32 " pools; the cluster has %" PRIu32, speeds->n_pools,
                    engine->config->cluster->n_pools);
   enum hr_status status = hr__speeds_init(&engine->speeds, &engine->arena, speeds, engine->trace);
+  if (status == HR_OK)
+    status = hr__network_init(&engine->network, &engine->arena, engine->config->network_speeds, engine->config->cluster,
+                              engine->trace);
   return status == HR_OK ? HR_OK : hr__out_of_memory(engine);
 }
 

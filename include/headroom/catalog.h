@@ -15,6 +15,7 @@
 #include "headroom/base.h"
 #include "headroom/market.h"
 #include "headroom/mig.h"
+#include "headroom/topology.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,6 +91,15 @@ struct hr_mig_entry {
   const char *status, *source;
 };
 
+/* How fast jobs of a family of models are on GPUs that are joined by a network, against within one node. */
+struct hr_network_entry {
+  const char *model; /* the beginning of their names */
+  enum hr_network network;
+  double gpus;
+  int64_t speed_ppm;
+  const char *status, *source;
+};
+
 struct hr_catalog {
   const struct hr_gpu_type *gpus;
   const struct hr_instance_type *instances;
@@ -101,11 +111,13 @@ struct hr_catalog {
   const struct hr_mig_entry *mig_profiles; /* the table's rows */
   const struct hr_mig_type *mig_types;     /* made of them, one for each GPU type that MIG splits */
   size_t n_mig_profiles, n_mig_types;
+  const struct hr_network_entry *network_speeds;
+  size_t n_network_speeds;
 };
 
 /* CSV files, plain, gzip or zstd, each with the columns of the built-in table; NULL: that table as it is. */
 struct hr_catalog_files {
-  const char *gpus, *instances, *prices, *regions, *discounts, *spot_presets, *mig_profiles;
+  const char *gpus, *instances, *prices, *regions, *discounts, *spot_presets, *mig_profiles, *network_speeds;
 };
 
 /* `files` may be NULL. Errors name file, line and column. */

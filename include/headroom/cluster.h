@@ -7,6 +7,7 @@
 #include "headroom/base.h"
 #include "headroom/market.h"
 #include "headroom/mig.h"
+#include "headroom/topology.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -116,6 +117,7 @@ struct hr_pool_spec {
   struct hr_pair_speed *pairs; /* go before all else where they are known. From malloc, with their texts */
   uint32_t n_pairs;
   struct hr_mig_spec *mig; /* NULL unless its GPUs are split by MIG */
+  struct hr_topology topology;
 };
 
 /* Whether tasks that find too little memory on their GPUs die there, as it is kept for nobody. */
@@ -128,6 +130,7 @@ struct hr_cluster_spec {
   uint32_t n_pools;
   uint32_t *node_order; /* [nodes], by node: its place among all, where a rule takes the first of equal ones; from
                            malloc; NULL: the order of nodes */
+  bool by_gpu;          /* GPUs are told apart, whatever the pools say */
 };
 
 /* Clients of a GPU under MPS, as NVIDIA's documentation has it for Volta and later. */
@@ -146,6 +149,8 @@ HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const st
 HR_API void hr_pool_sharing_finish(struct hr_pool_spec *pool);
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
 HR_API uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec);
+/* Whether GPUs are told apart: a pool shares its own, or parts those of its nodes, or `by_gpu` says so. */
+HR_API bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec);
 
 /* ---- Speeds ----------------------------------------------------------------------------------------- */
 

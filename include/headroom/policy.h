@@ -149,7 +149,8 @@ HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t 
 struct hr_cluster;
 /* As it is without jobs. */
 HR_API const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluster);
-/* What is free GPU by GPU, where some pool shares its GPUs; NULL where GPUs are not told apart. */
+/* What is free GPU by GPU, where some pool shares its GPUs or parts those of its nodes, or the cluster says so; NULL
+   where GPUs are not told apart. */
 HR_API const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster);
 /* Likewise: what jobs ask for. */
 HR_API const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster);
@@ -165,6 +166,11 @@ HR_API const struct hr_free_index *hr_cluster_free_index(const struct hr_cluster
 /* A number for the set of pools that a job accepts: jobs with the same number accept the same pools. */
 HR_API uint32_t hr_cluster_accept_class(const struct hr_cluster *cluster, hr_job job);
 HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept_class, hr_pool pool);
+/* The narrowest tier that holds all of a placement: what is in one group of it. One without slices is in its pool.
+   Costs a look at each slice. */
+HR_API enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement);
+/* The links that join it, of that tier. */
+HR_API enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct hr_placement *placement);
 
 /* ---- Markets ---------------------------------------------------------------------------------------- */
 

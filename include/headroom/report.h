@@ -33,6 +33,15 @@ HR_API struct hr_usage *hr_usage_create(const struct hr_trace *trace);
 HR_API void hr_usage_destroy(struct hr_usage *usage);
 HR_API struct hr_fold hr_usage_fold(struct hr_usage *usage);
 
+/* Counts the GPU time of jobs on several GPUs that a network joins, and what of it `speeds` has no figure for. NULL
+   when out of memory; all that is given must outlive it. */
+struct hr_links;
+HR_API struct hr_links *hr_links_create(const struct hr_trace *trace, const struct hr_network_speeds *speeds);
+HR_API void hr_links_destroy(struct hr_links *links);
+HR_API struct hr_fold hr_links_fold(struct hr_links *links);
+/* Says which share has none, and whose; nothing where all has. Jobs that have ended, or were stopped, count. */
+HR_API enum hr_status hr_links_notes(const struct hr_links *links, struct hr_notes *notes, struct hr_error *error);
+
 /* Remembers every job's last placement, for hr_jobs_write. NULL when out of memory. */
 struct hr_placements;
 HR_API struct hr_placements *hr_placements_create(const struct hr_trace *trace);

@@ -40,10 +40,11 @@ struct hr_scenario {
   uint64_t seed;
   int64_t horizon_us; /* HR_NEVER_US: none */
   struct hr_notes notes;
-  struct hr_notes files;        /* paths of what it names: its trace, records, tables */
-  struct hr_quota_spec *quotas; /* NULL: none. Cohorts first, then tenants in the scenario's order */
-  bool prices_drawn;            /* a price of a pool is drawn: under another seed it is another */
-  struct hr_speeds *speeds;     /* NULL: every job works at speed 1 everywhere */
+  struct hr_notes files;                    /* paths of what it names: its trace, records, tables */
+  struct hr_quota_spec *quotas;             /* NULL: none. Cohorts first, then tenants in the scenario's order */
+  bool prices_drawn;                        /* a price of a pool is drawn: under another seed it is another */
+  struct hr_speeds *speeds;                 /* NULL: every job works at speed 1 everywhere */
+  struct hr_network_speeds *network_speeds; /* NULL: no link slows a job down */
 };
 
 /* Reads, overrides and validates a scenario. `overrides` are "path=value" texts, e.g. "policy.order=sjf" or

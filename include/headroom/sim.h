@@ -42,8 +42,9 @@ struct hr_run_config {
   const struct hr_fold *folds;
   uint32_t n_folds;
   struct hr_progress progress;
-  const struct hr_quota_spec *quotas; /* for the policy to keep; NULL: none */
-  const struct hr_speeds *speeds;     /* for these pools; NULL: every job works at speed 1 everywhere */
+  const struct hr_quota_spec *quotas;             /* for the policy to keep; NULL: none */
+  const struct hr_speeds *speeds;                 /* for these pools; NULL: every job works at speed 1 everywhere */
+  const struct hr_network_speeds *network_speeds; /* NULL: no link slows a job down */
 };
 
 /* Times in thousandths of a GPU, each for a microsecond. */

@@ -17,5 +17,6 @@ HR__EMBEDDED(regions)
 HR__EMBEDDED(discounts)
 HR__EMBEDDED(spot_presets)
 HR__EMBEDDED(mig_profiles)
+HR__EMBEDDED(network_speeds)
 
 #endif

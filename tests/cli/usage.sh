@@ -168,6 +168,31 @@ case_list_mig_profiles() {
   says stderr "option '--provider' does not go with 'list mig-profiles'"
 }
 
+case_list_network_speeds() {
+  try 0 list network-speeds
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  matches stdout '^BERT-large +infiniband +128 +0\.895  derived$'
+  matches stdout '^Transformer +25gbe +8 +0\.413  derived$'
+  try 0 list network-speeds -v
+  says stdout 'DeepLearningExamples'
+  try 2 list network-speeds --gpu A100-80
+  says stderr "option '--gpu' does not go with 'list network-speeds'"
+}
+
+case_topology() {
+  small_scenario
+  sed -i 's/"gpus_per_node": 8/&, "topology": {"nodes_per_rack": 1, "network": {"rack": "infiniband", "pool": "25gbe"}}/' s.json
+  printf 'job_id,submit_s,duration_s,gpus,model\n1,0,100,16,BERT-huge\n2,0,100,4,\n' >t.csv
+  try 0 validate s.json
+  says stdout 'topology: racks of 1 nodes; joined: rack infiniband, pool 25gbe'
+  try 0 run s.json --trace t.csv --jobs jobs.csv
+  says stderr 'note: network_speeds: 100.0 % of the GPU time of jobs on GPUs that are joined by a network has no figure'
+  says stderr 'as fast as within a node: BERT-huge'
+  try 0 run s.json --trace t.csv --jobs jobs.csv --set 'network_speeds=[{"network":"25gbe","speed":0.8}]'
+  if grep -q network_speeds stderr; then fail "a note where there is a figure"; fi
+  says jobs.csv '1,0,0,125,0,16,2,completed'
+}
+
 case_list_instances() {
   try 0 list instances
   [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"

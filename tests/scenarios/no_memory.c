@@ -40,16 +40,29 @@ static FILE *open_new(char *path) {
 #define WALK "\"price\":{\"model\":\"ou\",\"volatility\":1,\"reversion_h\":1}"
 
 static void write_scenario(FILE *file, const char *levels, const char *speeds) {
-  fputs("{\"trace\":{\"file\":\"t.csv\",\"columns\":{\"submit\":\"s\"}},\"horizon_s\":9999,"
-        "\"policy\":{\"name\":\"queue\",\"backfill\":\"easy\"},"
-        "\"classes\":{\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}},"
-        "\"costs\":{\"storage\":{\"datasets\":[{\"tenant\":\"a\",\"gb\":1}]},\"budgets\":[{\"tenant\":\"a\","
-        "\"usd_per_month\":1}],\"savings_plans\":[{\"usd_per_hour\":1,\"discount\":0.1,\"gpus\":[\"A10G\"]}]},"
-        "\"quotas\":{\"cohorts\":[{\"name\":\"c\",\"guaranteed_gpus\":9999}],\"tenants\":[{\"tenant\":\"a\",\"cohort\":"
-        "\"c\"}]},"
-        "\"cluster\":{\"pools\":[" POOL("a", "T4", "") "," POOL("b", "L4", OWNED) "," POOL(
-            "c", "A10G", ON_DEMAND) "," POOL("d", "T4", SPOT("\"model\":\"exponential\",\"rate_per_h\":1," WALK)),
-        file);
+  fputs(
+      "{\"trace\":{\"file\":\"t.csv\",\"columns\":{\"submit\":\"s\"}},\"horizon_s\":9999,"
+      "\"policy\":{\"name\":\"queue\",\"backfill\":\"easy\"},"
+      "\"classes\":{\"training\":{\"checkpoint\":{\"policy\":\"young-daly\"}}},"
+      "\"costs\":{\"storage\":{\"datasets\":[{\"tenant\":\"a\",\"gb\":1}]},\"budgets\":[{\"tenant\":\"a\","
+      "\"usd_per_month\":1}],\"savings_plans\":[{\"usd_per_hour\":1,\"discount\":0.1,\"gpus\":[\"A10G\"]}]},"
+      "\"quotas\":{\"cohorts\":[{\"name\":\"c\",\"guaranteed_gpus\":9999}],\"tenants\":[{\"tenant\":\"a\",\"cohort\":"
+      "\"c\"}]},"
+      "\"network_speeds\":[{\"network\":\"pcie\",\"speed\":1}],\"cluster\":{\"pools\":[" POOL(
+          "a", "T4",
+          ",\"topology\":{\"network\":{\"pool\":\"pcie\"}}") "," POOL("b", "L4",
+                                                                      OWNED) "," POOL("c", "A10G",
+                                                                                      ON_DEMAND) "," POOL("d", "T4",
+                                                                                                          SPOT(
+                                                                                                              "\"model"
+                                                                                                              "\":"
+                                                                                                              "\"expone"
+                                                                                                              "ntial\","
+                                                                                                              "\"rate_"
+                                                                                                              "per_h\":"
+                                                                                                              "1"
+                                                                                                              "," WALK)),
+      file);
   fprintf(file, "," POOL("e", "T4", SPOT("\"model\":\"trace\",\"file\":\"%s\"")) "]},", levels);
   fprintf(file, "\"models\":{\"reference\":\"L4\",\"file\":\"%s\",\"speeds\":{\"a\":{\"T4\":1}}}}", speeds);
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A kind is (what tells jobs apart otherwise, tier, whether the tier is only preferred). Waits that will be over stand in
+ * a heap by (time, job); what it holds of jobs that run by then, or stand in it twice, is dropped when it comes up.
+ */
+
+#include "policies/within.h"
+#include "policies/dispatch.h"
+
+struct wait {
+  int64_t until_us;
+  hr_job job;
+};
+
+struct hr__within {
+  uint8_t *is_over; /* by job: its wait */
+  struct wait *heap;
+  uint32_t n_waits, capacity;
+};
+
+/* ---- Kinds ------------------------------------------------------------------------------------------ */
+
+struct kind {
+  uint32_t base;
+  enum hr_tier tier; /* HR_TIER_ANY: none */
+  bool preferred;
+};
+
+enum { KINDS_OF_BASE = 2 * HR_N_TIERS };
+
+static struct kind kind_of(uint32_t number) {
+  uint32_t rest = number % KINDS_OF_BASE;
+  return (struct kind){number / KINDS_OF_BASE, (enum hr_tier)(rest / 2), rest % 2};
+}
+
+uint32_t hr__within_kind(const struct hr__queue *queue, hr_job job, uint32_t base) {
+  struct hr_within within = hr_cluster_within(queue->cluster, job);
+  return base * KINDS_OF_BASE + 2 * (uint32_t)within.tier + queue->within->is_over[job.id];
+}
+
+/* ---- Places ----------------------------------------------------------------------------------------- */
+
+static bool fits_anywhere(const struct hr__queue *queue, uint32_t gpus, uint32_t base,
+                          struct hr_placement *placement) {
+  return queue->sharer ? hr__sharer_find(queue->sharer, base, placement)
+                       : hr_placer_find(queue->placer, gpus, base, placement);
+}
+
+bool hr__within_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t number, struct hr_placement *placement) {
+  struct kind kind = kind_of(number);
+  if (kind.tier == HR_TIER_ANY) return fits_anywhere(queue, gpus, kind.base, placement);
+  bool found = queue->sharer ? hr__sharer_find_within(queue->sharer, kind.base, kind.tier, placement)
+                             : hr_placer_find_within(queue->placer, kind.tier, gpus, kind.base, placement);
+  return found || (kind.preferred && fits_anywhere(queue, gpus, kind.base, placement));
+}
+
+/* ---- Times ------------------------------------------------------------------------------------------ */
+
+/* When the shape's first job may go anywhere; what has come already: INT64_MIN. */
+static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape, struct kind kind) {
+  if (kind.tier == HR_TIER_ANY || kind.preferred) return INT64_MIN;
+  return hr_cluster_within(queue->cluster, shape->head.job).until_us;
+}
+
+int64_t hr__within_earliest(const struct hr__queue *queue, const struct hr__shape *shape, int64_t now_us) {
+  if (!queue->within) return hr_releases_earliest(queue->releases, shape->gpus, shape->kind, now_us);
+  struct kind kind = kind_of(shape->kind);
+  int64_t until = until_us(queue, shape, kind), anywhere_us = HR_NEVER_US, within_us = HR_NEVER_US;
+  if (until != INT64_MIN)
+    within_us = hr_releases_earliest_within(queue->releases, kind.tier, shape->gpus, kind.base, now_us);
+  if (until == HR_NEVER_US || within_us <= until) return within_us;
+  anywhere_us = hr_releases_earliest(queue->releases, shape->gpus, kind.base, now_us);
+  if (anywhere_us < until) anywhere_us = until;
+  return within_us < anywhere_us ? within_us : anywhere_us;
+}
+
+bool hr__within_allows(const struct hr__queue *queue, const struct hr_placement *placement, uint32_t taken,
+                       const struct hr__shape *shape, int64_t at_us, int64_t now_us) {
+  struct hr_releases *releases = queue->releases;
+  if (!queue->within)
+    return hr_releases_allow(releases, placement, taken, shape->gpus, shape->kind, at_us, now_us);
+  struct kind kind = kind_of(shape->kind);
+  int64_t until = until_us(queue, shape, kind);
+  if (until <= at_us && hr_releases_allow(releases, placement, taken, shape->gpus, kind.base, at_us, now_us))
+    return true;
+  return until != INT64_MIN && hr_releases_allow_within(releases, placement, taken, kind.tier, shape->gpus, kind.base,
+                                                        at_us, now_us);
+}
+
+/* ---- Waits ------------------------------------------------------------------------------------------ */
+
+static bool is_before(struct wait a, struct wait b) {
+  return a.until_us != b.until_us ? a.until_us < b.until_us : a.job.id < b.job.id;
+}
+
+static bool push(struct hr__queue *queue, struct wait wait) {
+  struct hr__within *within = queue->within;
+  if (within->n_waits == within->capacity) {
+    struct wait *heap = hr_arena_grown(queue->arena, within->heap, &within->capacity, sizeof *heap);
+    if (!heap) return false;
+    within->heap = heap;
+  }
+  uint32_t hole = within->n_waits++;
+  for (; hole > 0 && is_before(wait, within->heap[(hole - 1) / 2]); hole = (hole - 1) / 2)
+    within->heap[hole] = within->heap[(hole - 1) / 2];
+  within->heap[hole] = wait;
+  return true;
+}
+
+static void pop(struct hr__within *within) {
+  struct wait last = within->heap[--within->n_waits];
+  uint32_t hole = 0;
+  for (uint32_t child = 1; child < within->n_waits; child = 2 * hole + 1) {
+    if (child + 1 < within->n_waits && is_before(within->heap[child + 1], within->heap[child])) child++;
+    if (!is_before(within->heap[child], last)) break;
+    within->heap[hole] = within->heap[child];
+    hole = child;
+  }
+  within->heap[hole] = last;
+}
+
+/* The first that is not over of a job that waits; NULL: there is none. */
+static const struct wait *first_wait(struct hr__within *within, const struct hr_view *view) {
+  while (within->n_waits > 0) {
+    hr_job job = within->heap[0].job;
+    if (view->state[job.id] == HR_JOB_WAITING && !within->is_over[job.id]) return within->heap;
+    pop(within);
+  }
+  return NULL;
+}
+
+static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr_within within = hr_cluster_within(queue->cluster, job);
+  if (within.tier == HR_TIER_ANY || within.until_us == HR_NEVER_US) return HR_OK;
+  queue->within->is_over[job.id] = within.until_us <= view->now_us;
+  if (queue->within->is_over[job.id]) return HR_OK;
+  return push(queue, (struct wait){within.until_us, job}) ? HR_OK : HR_NO_MEMORY;
+}
+
+static const struct hr__listener listener = {.job_waits = job_waits};
+
+enum hr_status hr__within_begin_pass(struct hr__queue *queue, const struct hr_view *view) {
+  struct hr__within *within = queue->within;
+  const struct wait *first;
+  enum hr_status status = HR_OK;
+  bool any = false;
+  while (status == HR_OK && (first = first_wait(within, view)) && first->until_us <= view->now_us) {
+    hr_job job = first->job;
+    status = hr__queue_take_out(queue, view, job);
+    within->is_over[job.id] = true;
+    if (status == HR_OK) status = hr__queue_put_in(queue, view, job);
+    queue->freed = any = true;
+  }
+  return status == HR_OK && any ? hr__queue_refresh(queue, view) : status;
+}
+
+enum hr_status hr__within_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  const struct wait *first = first_wait(queue->within, view);
+  return first ? hr__queue_wake(queue, view, plan, first->until_us) : HR_OK;
+}
+
+struct hr__within *hr__within_create(struct hr__queue *queue, const struct hr_policy_env *env) {
+  struct hr__within *within = hr_arena_alloc(env->arena, sizeof *within);
+  if (!within) return NULL;
+  within->is_over = hr_arena_alloc(env->arena, (size_t)env->jobs->n_jobs + 1);
+  if (!within->is_over) return NULL;
+  hr__queue_listen(queue, &listener);
+  return within;
+}

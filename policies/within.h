@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_WITHIN_H
+#define HR_POLICIES_WITHIN_H
+
+/*
+ * Jobs that are to be within one group of a tier, as the queue has them: which of them are alike, where they go, when
+ * one could start, and whose wait is over. A job whose wait is over goes anywhere if it finds no place within its tier.
+ */
+
+#include "policies/waiting.h"
+
+struct hr__queue;
+struct hr__within;
+
+/* In the arena; it listens to the queue. NULL: out of memory. */
+struct hr__within *hr__within_create(struct hr__queue *queue, const struct hr_policy_env *env);
+/* The kind of a waiting job, `base` being what tells it apart otherwise: the pools that it accepts, or its request. */
+uint32_t hr__within_kind(const struct hr__queue *queue, hr_job job, uint32_t base);
+/* hr__fits of such a kind. */
+bool hr__within_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind, struct hr_placement *placement);
+
+/* When the first job of a shape could start by what is known, hr_releases_earliest; that its wait is over before counts.
+ */
+int64_t hr__within_earliest(const struct hr__queue *queue, const struct hr__shape *shape, int64_t now_us);
+/* Whether it still could at `at_us` if `taken` GPUs stayed at a placement, hr_releases_allow. */
+bool hr__within_allows(const struct hr__queue *queue, const struct hr_placement *placement, uint32_t taken,
+                       const struct hr__shape *shape, int64_t at_us, int64_t now_us);
+
+/* Before a pass: jobs whose wait is over are of another kind from now on. */
+enum hr_status hr__within_begin_pass(struct hr__queue *queue, const struct hr_view *view);
+/* After it: asks to be woken when the next wait is over. */
+enum hr_status hr__within_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Groups of neighbouring nodes by the largest gang that fits: a gang takes wholly free nodes and, for the rest, one more.
+ * With w nodes wholly free and p GPUs free on the fullest of the others, that is w x (GPUs of a node) + p, and every
+ * smaller gang of whole nodes and a rest fits, too. So one number tells for all gangs, and a free index over groups by
+ * that number finds the tightest group that a gang fits.
+ */
+
+#include "sim/free_index.h"
+
+struct hr_group_index {
+  struct hr_group_index *next; /* of the same nodes */
+  uint32_t nodes_per_group, n_levels;
+  uint32_t *count; /* [groups][n_levels]: nodes by free GPUs */
+  struct hr_free_index *by_room;
+};
+
+static uint32_t room_of(const struct hr_group_index *groups, uint32_t group) {
+  const uint32_t *count = groups->count + (size_t)group * groups->n_levels;
+  uint32_t size = groups->n_levels - 1, rest = size;
+  while (rest > 0 && count[--rest] == 0) continue;
+  return count[size] * size + rest;
+}
+
+struct hr_group_index *hr__free_index_group(struct hr_arena *arena, struct hr_free_index *index,
+                                            uint32_t nodes_per_group) {
+  for (struct hr_group_index *each = index->groups; each; each = each->next)
+    if (each->nodes_per_group == nodes_per_group) return each;
+  struct hr_group_index *groups = hr_arena_alloc(arena, sizeof *groups);
+  uint32_t n_groups = (index->n_nodes + nodes_per_group - 1) / nodes_per_group;
+  if (!groups) return NULL;
+  groups->nodes_per_group = nodes_per_group;
+  groups->n_levels = index->gpus_per_node + 1;
+  groups->count = hr_arena_alloc(arena, (size_t)n_groups * groups->n_levels * sizeof *groups->count);
+  groups->by_room = hr_free_index_create(arena, n_groups, nodes_per_group * index->gpus_per_node);
+  if (!groups->count || !groups->by_room) return NULL;
+  for (uint32_t node = 0; node < index->n_nodes; node++)
+    groups->count[(size_t)(node / nodes_per_group) * groups->n_levels + index->free[node]]++;
+  for (uint32_t group = 0; group < n_groups; group++)
+    hr_free_index_set(groups->by_room, group, room_of(groups, group));
+  groups->next = index->groups;
+  index->groups = groups;
+  return groups;
+}
+
+void hr__group_index_move(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after) {
+  for (; groups; groups = groups->next) {
+    uint32_t group = node / groups->nodes_per_group;
+    uint32_t *count = groups->count + (size_t)group * groups->n_levels;
+    count[before]--;
+    count[after]++;
+    hr_free_index_set(groups->by_room, group, room_of(groups, group));
+  }
+}
+
+const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group) {
+  const struct hr_group_index *groups = index->groups;
+  while (groups && groups->nodes_per_group != nodes_per_group) groups = groups->next;
+  return groups;
+}
+
+uint32_t hr_group_index_tightest(const struct hr_group_index *groups, uint32_t gpus) {
+  if (gpus > hr_free_index_gpus_per_node(groups->by_room)) return HR_NONE;
+  uint32_t room = hr_free_index_lowest(groups->by_room, gpus);
+  return room == HR_NONE ? HR_NONE : hr_free_index_node(groups->by_room, room, 0);
+}

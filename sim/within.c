@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How near together jobs are to be: what a job asks for, and whether a placement, or the empty cluster, keeps to it. */
+
+#include "sim/engine.h"
+
+/* A job on one GPU, or without GPUs on one node, is in one group of everything. */
+static bool may_spread(const struct hr_trace *trace, hr_job job) {
+  return trace->gpus[job.id] > 1 || (trace->tasks && trace->tasks[job.id] > 1);
+}
+
+/* What the trace says of the job goes before what is said of its class. */
+struct hr_within hr_cluster_within(const struct hr_cluster *cluster, hr_job job) {
+  const struct hr_trace *trace = cluster->trace;
+  enum hr_tier tier = trace->within ? (enum hr_tier)trace->within[job.id] : HR_TIER_ANY;
+  int64_t wait_us = trace->within_wait_us ? trace->within_wait_us[job.id] : HR_UNKNOWN_US;
+  if (tier == HR_TIER_ANY && cluster->classes) {
+    const struct hr_class_spec *class_ = &cluster->classes[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN];
+    tier = (enum hr_tier)class_->within;
+    wait_us = class_->within_wait_us;
+  }
+  if (tier == HR_TIER_ANY || !may_spread(trace, job)) return (struct hr_within){HR_TIER_ANY, HR_NEVER_US};
+  return (struct hr_within){tier, wait_us == HR_UNKNOWN_US ? HR_NEVER_US : trace->submit_us[job.id] + wait_us};
+}
+
+bool hr_cluster_any_within(const struct hr_cluster *cluster) {
+  return cluster->tiers_within != 0;
+}
+
+void hr__within_look(struct hr_cluster *cluster) {
+  bool any_class = false;
+  for (unsigned i = 0; cluster->classes && i < HR_N_CLASSES; i++)
+    any_class = any_class || cluster->classes[i].within != HR_TIER_ANY;
+  if (!cluster->trace->within && !any_class) return;
+  for (uint32_t job = 0; job < cluster->trace->n_jobs; job++)
+    cluster->tiers_within |= 1u << hr_cluster_within(cluster, (hr_job){job}).tier;
+  cluster->tiers_within &= ~(1u << HR_TIER_ANY);
+}
+
+/* Where GPUs are told apart, a policy looks at groups by itself. */
+enum hr_status hr__within_group(struct hr_cluster *cluster, struct hr_arena *arena) {
+  for (uint32_t i = 0; i < cluster->n_pools && !cluster->stock; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    for (enum hr_tier tier = HR_TIER_RACK; tier <= HR_TIER_ZONE; tier++) {
+      uint32_t n_nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
+      if (!(cluster->tiers_within >> tier & 1) || n_nodes >= spec->nodes) continue;
+      if (!hr__free_index_group(arena, cluster->pools[i].index, n_nodes)) return HR_NO_MEMORY;
+    }
+  }
+  return HR_OK;
+}
+
+const char *hr__within_refuses(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  const struct hr_cluster *cluster = &engine->cluster;
+  if (!cluster->tiers_within || placement->pool.id >= cluster->n_pools) return NULL;
+  struct hr_within within = hr_cluster_within(cluster, job);
+  if (within.tier == HR_TIER_ANY || engine->view.now_us >= within.until_us) return NULL;
+  return hr_cluster_span(cluster, placement) > within.tier ? "the job is to be within a narrower tier" : NULL;
+}
+
+/* ---- The empty cluster ------------------------------------------------------------------------------ */
+
+/* Tasks that one group of the empty pool has room for. */
+static uint64_t room_of_group(const struct hr_pool_spec *spec, const struct hr_request *request, enum hr_tier tier) {
+  struct hr_pool_spec part = *spec;
+  part.gpus_per_node = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
+  return (uint64_t)hr_pool_most_tasks(&part, request) * hr_topology_nodes(&spec->topology, tier, spec->nodes);
+}
+
+bool hr__within_never_fits(const struct hr_cluster *cluster, const struct hr_pool_spec *spec, hr_job job,
+                           const struct hr_request *request) {
+  if (!cluster->tiers_within) return false;
+  struct hr_within within = hr_cluster_within(cluster, job);
+  if (within.tier == HR_TIER_ANY || within.until_us != HR_NEVER_US) return false;
+  if (request) return room_of_group(spec, request, within.tier) < request->tasks;
+  uint64_t n_nodes = hr_topology_nodes(&spec->topology, within.tier, spec->nodes);
+  return n_nodes * spec->gpus_per_node < cluster->trace->gpus[job.id];
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How pools hang together, as scenarios tell it: what is taken, and the exact words for each way to be wrong. */
+
+#include "loading.h"
+
+/* The members of the topology begin at the start of the second line; those of the scenario, of the third. */
+#define SCENARIO(topology, members)                                                                                    \
+  "{\"policy\":{\"name\":\"queue\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A100-80\",\"nodes\":20,"         \
+  "\"gpus_per_node\":8,\"topology\":{\n" topology "}}]}" members "}"
+#define LINKED "\"network\":{\"pool\":\"25gbe\"}"
+
+static void a_topology_is_taken(void) {
+  write_text(SCENARIO("\"island_gpus\":2,\"numa_gpus\":4,\"nodes_per_rack\":4,\"racks_per_zone\":10,"
+                      "\"network\":{\"island\":\"nvlink\",\"node\":\"pcie\",\"rack\":\"infiniband\",\"zone\":"
+                      "\"400gbe\",\"pool\":\"25gbe\"}",
+                      ""));
+  struct hr_scenario *scenario = load(NULL, 0);
+  const struct hr_topology *topology = &scenario->cluster.pools[0].topology;
+  CU_ASSERT_EQUAL(topology->island_gpus, 2);
+  CU_ASSERT_EQUAL(topology->numa_gpus, 4);
+  CU_ASSERT_EQUAL(topology->nodes_per_rack, 4);
+  CU_ASSERT_EQUAL(topology->racks_per_zone, 10);
+  CU_ASSERT_EQUAL(topology->network[HR_TIER_ISLAND], HR_NETWORK_NVLINK);
+  CU_ASSERT_EQUAL(topology->network[HR_TIER_NUMA], HR_NETWORK_NONE);
+  CU_ASSERT_EQUAL(topology->network[HR_TIER_NODE], HR_NETWORK_PCIE);
+  CU_ASSERT_EQUAL(topology->network[HR_TIER_ZONE], HR_NETWORK_400GBE);
+  CU_ASSERT_EQUAL(topology->network[HR_TIER_POOL], HR_NETWORK_25GBE);
+  CU_ASSERT_TRUE(hr_cluster_spec_by_gpu(&scenario->cluster));
+  CU_ASSERT_PTR_NOT_NULL(scenario->network_speeds);
+  hr_scenario_destroy(scenario);
+}
+
+/* Parts of a node tell its GPUs apart; racks do not, unless the cluster says so. */
+static void gpus_are_told_apart_where_nodes_have_parts(void) {
+  const char *const by_gpu[] = {"cluster.by_gpu=true"};
+  write_text(SCENARIO("\"island_gpus\":8,\"nodes_per_rack\":4", ""));
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_FALSE(hr_cluster_spec_by_gpu(&scenario->cluster));
+  CU_ASSERT_PTR_NULL(scenario->network_speeds);
+  hr_scenario_destroy(scenario);
+  scenario = load(by_gpu, 1);
+  CU_ASSERT_TRUE(hr_cluster_spec_by_gpu(&scenario->cluster));
+  hr_scenario_destroy(scenario);
+  const char *const large[] = {"cluster.by_gpu=true", "cluster.pools.0.gpus_per_node=72",
+                               "cluster.pools.0.topology.island_gpus=36"};
+  expect_error(large, 3,
+               "s.json:1:47: pool 'p' has 72 GPUs a node; where GPUs are told apart, nodes have at most 64...");
+}
+
+static void sizes_nest(void) {
+  write_text(SCENARIO("\"numa_gpus\":3", ""));
+  expect_error(NULL, 0, "s.json:2:13: 'numa_gpus' 3 does not divide the 8 GPUs of a node");
+  write_text(SCENARIO("\"numa_gpus\":16", ""));
+  expect_error(NULL, 0, "s.json:2:13: 'numa_gpus' 16 does not divide the 8 GPUs of a node");
+  write_text(SCENARIO("\"island_gpus\":3", ""));
+  expect_error(NULL, 0, "s.json:2:15: 'island_gpus' 3 does not divide the 8 GPUs of a node");
+  write_text(SCENARIO("\"island_gpus\":8,\"numa_gpus\":4", ""));
+  expect_error(NULL, 0, "s.json:2:15: 'island_gpus' 8 does not divide the 4 GPUs of a NUMA domain");
+  write_text(SCENARIO("\"racks_per_zone\":3", ""));
+  expect_error(NULL, 0, "s.json:2:18: 'racks_per_zone' says nothing without 'nodes_per_rack', the nodes of a rack");
+}
+
+static void links_are_of_tiers_that_are_there(void) {
+  write_text(SCENARIO("\"network\":{\"rack\":\"infiniband\"}", ""));
+  expect_error(NULL, 0, "s.json:2:19: the pool has no tier 'rack': 'nodes_per_rack' makes it");
+  write_text(SCENARIO("\"network\":{\"island\":\"nvlink\"}", ""));
+  expect_error(NULL, 0, "s.json:2:21: the pool has no tier 'island': 'island_gpus' makes it");
+  write_text(SCENARIO("\"network\":{\"pool\":\"10gbe\"}", ""));
+  expect_error(NULL, 0,
+               "s.json:2:19: 'cluster.pools.0.topology.network.pool' is the text \"10gbe\"; one of nvlink, pcie, "
+               "infiniband, 25gbe, 50gbe, 100gbe, 200gbe, 400gbe is wanted; did you mean '50gbe'?");
+  write_text(SCENARIO("\"nodes_per_rak\":1", ""));
+  expect_error(NULL, 0, "s.json:2:1: unknown key 'cluster.pools.0.topology.nodes_per_rak'; did you mean...");
+}
+
+/* ---- Speeds ----------------------------------------------------------------------------------------- */
+
+static uint32_t ppm_of(const struct hr_scenario *scenario, const char *model, enum hr_network network, uint32_t gpus) {
+  const struct hr_network_speeds *speeds = scenario->network_speeds;
+  return hr_network_span_ppm(speeds, hr_network_span_of(speeds, model, network), gpus);
+}
+
+static void the_catalogue_has_some(void) {
+  write_text(SCENARIO(LINKED, ""));
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(ppm_of(scenario, "BERT-large", HR_NETWORK_INFINIBAND, 32), 971000);
+  CU_ASSERT_EQUAL(ppm_of(scenario, "bert-large", HR_NETWORK_INFINIBAND, 128), 895000);
+  CU_ASSERT_EQUAL(ppm_of(scenario, "BERT-large", HR_NETWORK_INFINIBAND, 4000), 843000);
+  CU_ASSERT_EQUAL(ppm_of(scenario, "LM (batch size 5)", HR_NETWORK_25GBE, 2), 245000);          /* 0.24 / 0.98 */
+  CU_ASSERT_EQUAL(ppm_of(scenario, "ResNet-50 (batch size 16)", HR_NETWORK_25GBE, 8), 1000000); /* 0.48 / 0.42 */
+  CU_ASSERT_EQUAL(ppm_of(scenario, "Transformer", HR_NETWORK_25GBE, 8), 413000);                /* 0.31 / 0.75 */
+  CU_ASSERT_EQUAL(ppm_of(scenario, "A3C", HR_NETWORK_25GBE, 8), 1000000);
+  hr_scenario_destroy(scenario);
+}
+
+/* Those of a family on a network go as a whole before the catalogue's; "*" comes after both. */
+static void ones_own_go_first(void) {
+  write_text(SCENARIO(LINKED,
+                      ",\"network_speeds\":[{\"model\":\"lm\",\"gpus\":16,\"network\":\"25gbe\",\"speed\":0.4},"
+                      "{\"network\":\"25gbe\",\"speed\":0.5},{\"model\":\"X\",\"network\":\"pcie\",\"speed\":1}]"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(ppm_of(scenario, "LM (batch size 5)", HR_NETWORK_25GBE, 2), 400000);
+  CU_ASSERT_EQUAL(ppm_of(scenario, "Transformer", HR_NETWORK_25GBE, 8), 413000);
+  CU_ASSERT_EQUAL(ppm_of(scenario, "A3C", HR_NETWORK_25GBE, 8), 500000);
+  CU_ASSERT_EQUAL(ppm_of(scenario, "A3C", HR_NETWORK_100GBE, 8), 1000000);
+  CU_ASSERT_EQUAL(scenario->notes.count, 0);
+  hr_scenario_destroy(scenario);
+}
+
+static void bad_speeds(void) {
+#define ROW "{\"model\":\"LM\",\"gpus\":16,\"network\":\"25gbe\",\"speed\":0.4}"
+  write_text(SCENARIO(LINKED, ",\n\"network_speeds\":[" ROW ",\n" ROW "]"));
+  expect_error(NULL, 0, "s.json:4:1: there already is a speed of 'LM' on 16 GPUs over 25gbe");
+  write_text(SCENARIO(LINKED, ",\n\"network_speeds\":[{\"network\":\"25gbe\",\"speed\":1.5}]"));
+  expect_error(NULL, 0, "s.json:3:46: 'network_speeds.0.speed' is the number 1.5; a number from 1e-06 to 1 is wanted");
+  write_text(SCENARIO(LINKED, ",\n\"network_speeds\":[{\"speed\":1}]"));
+  expect_error(NULL, 0, "s.json:3:19: 'network_speeds.0' lacks the key 'network'; ...");
+}
+
+static void speeds_that_nobody_looks_at_are_noted(void) {
+  write_text(SCENARIO("", ",\"network_speeds\":[" ROW "]"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL_FATAL(scenario->notes.count, 1);
+  CU_ASSERT_STRING_EQUAL(scenario->notes.text[0],
+                         "warning: 'network_speeds' says nothing, as no pool has a 'network' in its 'topology'");
+  hr_scenario_destroy(scenario);
+}
+
+TEST_MAIN("topology in scenarios", TEST(starts_in_a_folder_of_its_own), TEST(a_topology_is_taken),
+          TEST(gpus_are_told_apart_where_nodes_have_parts), TEST(sizes_nest), TEST(links_are_of_tiers_that_are_there),
+          TEST(the_catalogue_has_some), TEST(ones_own_go_first), TEST(bad_speeds),
+          TEST(speeds_that_nobody_looks_at_are_noted), TEST(leaves_nothing_behind))
