@@ -163,6 +163,7 @@ static const char *rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_NO_CLASS_POOL) return "the pools that would do are for jobs of other classes";
   if (reason == HR_REASON_NODE_TOO_SMALL) return "a task asks for more than any node they accept has";
   if (reason == HR_REASON_MIG_PROFILE) return "no GPU they accept is split into instances that will do";
+  if (reason == HR_REASON_NO_GROUP) return "no group of the tier they must be within is so large";
   if (reason == HR_REASON_OVER_QUOTA) return "more GPUs asked for than their tenant may ever use";
   if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would do, and they may not go there";
   return "refused by the policy";
@@ -192,7 +193,7 @@ static void print_notes(const struct run *run) {
   static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_TYPE,    HR_REASON_GPU_MEMORY,
                                            HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
                                            HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
-                                           HR_REASON_POLICY};
+                                           HR_REASON_NO_GROUP,   HR_REASON_POLICY};
   if (run->args->quiet) return;
   input_print_notes(stderr, &run->input);
   for (size_t i = 0; i < run->notes.count; i++) fprintf(stderr, "note: %s\n", run->notes.text[i]);

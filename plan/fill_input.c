@@ -29,6 +29,9 @@ enum { MOST_PODS = 200000000 };
 /* How many pods a list will have, more or less. */
 static enum hr_status check_pods(const struct hr__fill_input *input, struct hr_error *error) {
   double asked = 0, wanted = (double)input->target_milli;
+  if (input->trace->within)
+    return hr_fail(error, HR_BAD_INPUT, "%s: jobs are to be 'within' a group; to fill looks at one task at a time",
+                   input->trace->source);
   for (uint32_t i = 0; i < input->requests->count; i++)
     asked += (double)input->requests->jobs[i] * (double)asked_milli(&input->requests->request[i]);
   if (asked <= 0)

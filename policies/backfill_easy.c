@@ -13,18 +13,6 @@
 
 #include "policies/dispatch.h"
 
-static int64_t earliest_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
-  if (queue->outlook) return hr__outlook_earliest(queue->outlook, view, head->kind);
-  return hr_releases_earliest(queue->releases, head->gpus, head->kind, view->now_us);
-}
-
-/* Whether the head still fits by then if a job of the shape runs on at the placement. */
-static bool allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
-                   const struct hr__shape *head, int64_t reserved_us, int64_t now_us) {
-  if (queue->outlook) return hr__outlook_allows(queue->outlook, placement, shape->kind, head->kind);
-  return hr_releases_allow(queue->releases, placement, shape->gpus, head->gpus, head->kind, reserved_us, now_us);
-}
-
 struct candidate {
   struct hr__shape *shape;
   struct hr_job_entry entry;
@@ -40,7 +28,7 @@ static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, cons
   if (!hr__fits(queue, shape->gpus, shape->kind, &placement)) return false;
   *entry = first;
   if (first.value <= window_us) return true;
-  if (allows(queue, shape, &placement, head, reserved_us, now_us)) return true;
+  if (hr__within_allows(queue, shape, &placement, head, reserved_us, now_us)) return true;
   return hr__waiting_next(&queue->waiting, shape, last, window_us, entry);
 }
 
@@ -61,7 +49,7 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   struct hr__shape *head;
   enum hr_status status = hr__queue_start_in_order(queue, view, plan, &head);
   if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
-  int64_t reserved_us = earliest_us(queue, view, head);
+  int64_t reserved_us = hr__within_earliest(queue, view, head);
   struct hr_job_entry last = head->head;
   while (status == HR_OK) {
     struct candidate candidate = next_candidate(queue, head, last, reserved_us, view->now_us);
@@ -71,7 +59,7 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
     last = candidate.entry;
     bool is_short = last.value <= reserved_us - view->now_us;
     if (queue->outlook && !is_short &&
-        !hr__outlook_allows(queue->outlook, &placement, candidate.shape->kind, head->kind))
+        !hr__within_allows(queue, candidate.shape, &placement, head, reserved_us, view->now_us))
       continue; /* a rule that draws has found another place than before */
     status = hr__queue_start(queue, view, plan, candidate.shape, last, &placement, HR_REASON_BACKFILL);
   }

@@ -123,6 +123,17 @@ enum hr_status hr__queue_reject_given_up(struct hr__queue *queue, const struct h
   return status;
 }
 
+enum hr_status hr__queue_take_out(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr__shape *shape;
+  struct hr_job_entry entry = entry_of(queue, view, job, &shape);
+  return hr__waiting_remove(&queue->waiting, shape, entry);
+}
+
+enum hr_status hr__queue_put_in(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+  struct hr__ticket ticket = ticket_for(queue, view, job);
+  return hr__waiting_add(&queue->waiting, &ticket);
+}
+
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key) {
   struct hr__ticket ticket = ticket_for(queue, view, job);
   struct hr__shape *shape = hr__waiting_shape(&queue->waiting, ticket.gpus, ticket.kind);

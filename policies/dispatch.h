@@ -12,6 +12,7 @@
 #include "policies/order.h"
 #include "policies/outlook.h"
 #include "policies/sharer.h"
+#include "policies/within.h"
 
 /* What a part is told; each function may be NULL. */
 struct hr__listener {
@@ -31,7 +32,7 @@ struct hr__listener {
   enum hr_status (*node_changes)(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event);
 };
 
-enum { HR__MOST_LISTENERS = 6 };
+enum { HR__MOST_LISTENERS = 8 };
 
 /* A job that waits in vain. */
 struct hr__given_up {
@@ -67,6 +68,7 @@ struct hr__queue {
   struct hr__deadlines *deadlines; /* NULL unless the market rule goes by deadlines */
   struct hr__sharer *sharer;       /* NULL unless GPUs are told apart */
   struct hr__outlook *outlook;     /* likewise, and unless the backfill looks ahead; instead of `releases` */
+  struct hr__within *within;       /* NULL unless a job is to be within a group */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
@@ -89,16 +91,18 @@ static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
   return queue->trace->tenant ? queue->trace->tenant[job.id] : HR_NONE;
 }
 
-/* What tells jobs of so many GPUs apart: the pools that they accept; where GPUs are told apart, all that they ask for.
- */
+/* What tells jobs of so many GPUs apart: the pools that they accept; where GPUs are told apart, all that they ask for;
+   and how near together they are to be. */
 static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
-  return queue->sharer ? hr_cluster_requests(queue->cluster)->of_job[job.id]
-                       : hr_cluster_accept_class(queue->cluster, job);
+  uint32_t kind = queue->sharer ? hr_cluster_requests(queue->cluster)->of_job[job.id]
+                                : hr_cluster_accept_class(queue->cluster, job);
+  return queue->within ? hr__within_kind(queue, job, kind) : kind;
 }
 
 /* Where such a job would go now; false when it does not fit. Jobs without GPUs go anywhere. */
 static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
                             struct hr_placement *placement) {
+  if (queue->within) return hr__within_fits(queue, gpus, kind, placement);
   return queue->sharer ? hr__sharer_find(queue->sharer, kind, placement)
                        : hr_placer_find(queue->placer, gpus, kind, placement);
 }
@@ -129,6 +133,9 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
 /* A waiting job is to be given up: it is, at the next pass. False: out of memory. */
 bool hr__queue_give_up(struct hr__queue *queue, hr_job job, enum hr_reason reason);
 enum hr_status hr__queue_reject_given_up(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+/* Takes a waiting job out of the queue for the moment, as it has stood there, and puts it in as it is now. */
+enum hr_status hr__queue_take_out(struct hr__queue *queue, const struct hr_view *view, hr_job job);
+enum hr_status hr__queue_put_in(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Puts a waiting job where its order has it now. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
 /* Asks to be woken at a time, unless that was done already; HR_NEVER_US: not at all. */

@@ -27,11 +27,12 @@ enum side { NOWHERE, LEFT, STAYS };
 
 struct hr__outlook {
   struct hr_arena *arena;
-  const struct hr__sharer *sharer;
+  struct hr__sharer *sharer;
+  bool has_kinds;             /* jobs are to be within groups */
   const uint32_t *request_of; /* by job */
   struct hr__yard *later;
   struct heap left, stays;
-  struct end until; /* the last one that has left */
+  struct end until; /* the last one that has left, or would have: all before it have */
   int64_t *end_us;  /* by job, while it runs */
   uint8_t *side;    /* by job: enum side */
   struct hr_slice *slices;
@@ -101,6 +102,10 @@ static void leave(struct hr__outlook *outlook, const struct hr_view *view, struc
   outlook->until = end;
 }
 
+static void find_until(struct hr__outlook *outlook) {
+  if (!top(outlook, &outlook->left, &outlook->until)) outlook->until = (struct end){INT64_MIN, {0}};
+}
+
 static void stay(struct hr__outlook *outlook, const struct hr_view *view, struct end end) {
   struct hr_slice one;
   struct hr_placement placement = placement_of(view, end.job, &one);
@@ -108,23 +113,31 @@ static void stay(struct hr__outlook *outlook, const struct hr_view *view, struct
   outlook->side[end.job.id] = STAYS;
   pop(&outlook->left);
   push(outlook, &outlook->stays, end);
-  if (!top(outlook, &outlook->left, &outlook->until)) outlook->until = (struct end){INT64_MIN, {0}};
+  find_until(outlook);
 }
 
-static bool fits(const struct hr__outlook *outlook, uint32_t request) {
+static bool fits(const struct hr__outlook *outlook, uint32_t kind) {
   struct hr_placement unused;
-  return hr__yard_find(outlook->sharer, outlook->later, request, &unused);
+  return outlook->has_kinds ? hr__within_yard_find(outlook->sharer, outlook->later, kind, &unused)
+                            : hr__yard_find(outlook->sharer, outlook->later, kind, &unused);
 }
 
-int64_t hr__outlook_earliest(struct hr__outlook *outlook, const struct hr_view *view, uint32_t request) {
+int64_t hr__outlook_earliest(struct hr__outlook *outlook, const struct hr_view *view, uint32_t kind) {
   struct end end;
-  while (!outlook->out_of_memory && fits(outlook, request) && top(outlook, &outlook->left, &end))
-    stay(outlook, view, end);
-  while (!outlook->out_of_memory && !fits(outlook, request)) {
+  if (outlook->has_kinds) find_until(outlook); /* it may have been advanced */
+  while (!outlook->out_of_memory && fits(outlook, kind) && top(outlook, &outlook->left, &end)) stay(outlook, view, end);
+  while (!outlook->out_of_memory && !fits(outlook, kind)) {
     if (!top(outlook, &outlook->stays, &end)) return HR_NEVER_US;
     leave(outlook, view, end);
   }
   return outlook->until.at_us > view->now_us ? outlook->until.at_us : view->now_us + 1;
+}
+
+void hr__outlook_advance(struct hr__outlook *outlook, const struct hr_view *view, int64_t at_us) {
+  struct end end;
+  while (!outlook->out_of_memory && top(outlook, &outlook->stays, &end) && end.at_us <= at_us)
+    leave(outlook, view, end);
+  outlook->until = (struct end){at_us, {HR_NONE}};
 }
 
 /* Its slices in memory of the outlook's own. */
@@ -139,13 +152,13 @@ static bool copy(struct hr__outlook *outlook, struct hr_placement *placement) {
   return true;
 }
 
-bool hr__outlook_allows(struct hr__outlook *outlook, struct hr_placement *placement, uint32_t other, uint32_t request) {
+bool hr__outlook_allows(struct hr__outlook *outlook, struct hr_placement *placement, uint32_t other, uint32_t kind) {
   if (!copy(outlook, placement)) {
     outlook->out_of_memory = true;
     return false;
   }
   hr__yard_take(outlook->sharer, outlook->later, other, placement);
-  bool still_fits = fits(outlook, request);
+  bool still_fits = fits(outlook, kind);
   hr__yard_undo(outlook->sharer, outlook->later, other, placement);
   return still_fits;
 }
@@ -189,6 +202,7 @@ struct hr__outlook *hr__outlook_create(struct hr__queue *queue, const struct hr_
   if (!outlook) return NULL;
   *outlook = (struct hr__outlook){.arena = env->arena,
                                   .sharer = queue->sharer,
+                                  .has_kinds = queue->within != NULL,
                                   .request_of = hr_cluster_requests(env->cluster)->of_job,
                                   .later = hr__yard_create(queue->sharer, env, rule),
                                   .left = {.last_first = true},

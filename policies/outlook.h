@@ -14,11 +14,13 @@ struct hr__outlook;
 /* In the arena; it listens to the queue, after its sharer. NULL: out of memory. */
 struct hr__outlook *hr__outlook_create(struct hr__queue *queue, const struct hr_policy_env *env,
                                        const struct hr_packing_rule *rule);
-/* The earliest time after now at which a job of this request, which does not fit now, finds its places if nothing else
-   starts; HR_NEVER_US: never. Out of memory is told by the next change. */
-int64_t hr__outlook_earliest(struct hr__outlook *outlook, const struct hr_view *view, uint32_t request);
+/* The earliest time after now at which a job of this kind (hr__kind), which does not fit now, finds its places if
+   nothing else starts; HR_NEVER_US: never. Out of memory is told by the next change. */
+int64_t hr__outlook_earliest(struct hr__outlook *outlook, const struct hr_view *view, uint32_t kind);
+/* Told of a later time than that, as if it had been the answer. */
+void hr__outlook_advance(struct hr__outlook *outlook, const struct hr_view *view, int64_t at_us);
 /* Whether it still does at the time that was told last if a job of request `other` runs at `placement` beyond that. The
    placement, which the sharer would overwrite, is then a copy, valid until the next such question. */
-bool hr__outlook_allows(struct hr__outlook *outlook, struct hr_placement *placement, uint32_t other, uint32_t request);
+bool hr__outlook_allows(struct hr__outlook *outlook, struct hr_placement *placement, uint32_t other, uint32_t kind);
 
 #endif

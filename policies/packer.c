@@ -234,6 +234,54 @@ bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, u
   return last->found;
 }
 
+/* Some neighbouring nodes, and what a request makes of places. */
+struct among {
+  const uint32_t *values; /* of place 0; of others, `lanes` further each */
+  uint32_t lanes, first, end;
+};
+
+static uint32_t value_at(const struct hr_packer *packer, const struct among *among, uint32_t node) {
+  return among->values[(size_t)packer->place_of[node] * among->lanes];
+}
+
+/* The node with the highest value, the first place among equals; HR_NONE: the task fits none. */
+static uint32_t best_among(const struct hr_packer *packer, const struct among *among) {
+  uint32_t best = HR_NONE, most = 0;
+  for (uint32_t node = among->first; node < among->end; node++) {
+    uint32_t value = value_at(packer, among, node);
+    bool is_before = best != HR_NONE && packer->place_of[node] < packer->place_of[best];
+    if (value < most || value == 0 || (value == most && !is_before)) continue;
+    most = value;
+    best = node;
+  }
+  return best;
+}
+
+/* Of those that fit, in their order: one drawn. */
+static uint32_t drawn_among(const struct hr_packer *packer, const struct among *among) {
+  uint32_t n_fitting = 0;
+  for (uint32_t node = among->first; node < among->end; node++) n_fitting += value_at(packer, among, node);
+  if (n_fitting == 0) return HR_NONE;
+  uint32_t rest = hr_random_below(packer->packing.seed, 0, packer->packing.finds, n_fitting), node = among->first;
+  while (rest >= value_at(packer, among, node)) rest -= value_at(packer, among, node++);
+  return node;
+}
+
+bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node first, uint32_t n_nodes, hr_node *node,
+                          uint64_t *gpus) {
+  struct hr_packing *packing = &packer->packing;
+  const struct hr_request *asked = &packer->requests[request];
+  const struct block *block = refresh(packer, request);
+  uint32_t lane = packer->lane_of[request] % packer->n_lanes;
+  const struct among among = {block->tree + lane, packer->n_lanes, first.id, first.id + n_nodes};
+  uint32_t found = is_tally(packer) ? drawn_among(packer, &among) : best_among(packer, &among);
+  packing->finds++;
+  if (found == HR_NONE) return false;
+  *node = (hr_node){found};
+  *gpus = packer->rule->pick ? packer->rule->pick(packing, asked, *node) : hr_stock_pick(packer->stock, asked, *node);
+  return true;
+}
+
 void hr_packer_changed(struct hr_packer *packer, hr_node node) {
   uint32_t i = node.id, head = packer->n_nodes;
   packer->after[packer->before[i]] = packer->after[i];

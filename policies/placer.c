@@ -49,44 +49,55 @@ bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t
 
 /* ---- One node --------------------------------------------------------------------------------------- */
 
-/* The wholly free nodes below `whole_from` are spoken for. */
-static uint32_t node_at_level(const struct hr_free_index *index, uint32_t level, uint32_t whole_from) {
-  return hr_free_index_node(index, level, level == hr_free_index_gpus_per_node(index) ? whole_from : 0);
+/* The nodes that may be taken: those from `from` to before `end`, and of wholly free ones none below `whole_from`,
+   which are spoken for. */
+struct range {
+  uint32_t from, whole_from, end;
+};
+static const struct range whole_pool = {0, 0, HR_NONE};
+
+static uint32_t node_at_level(const struct hr_free_index *index, uint32_t level, struct range range) {
+  bool whole = level == hr_free_index_gpus_per_node(index);
+  uint32_t node = hr_free_index_node(index, level, whole ? range.whole_from : range.from);
+  return node < range.end ? node : HR_NONE;
 }
 
-static uint32_t first_fit(const struct hr_free_index *index, uint32_t gpus, uint32_t whole_from) {
+static uint32_t first_fit(const struct hr_free_index *index, uint32_t gpus, struct range range) {
   uint32_t first = HR_NONE;
   for (uint32_t level = hr_free_index_lowest(index, gpus); level != HR_NONE;
        level = hr_free_index_lowest(index, level + 1)) {
-    uint32_t node = node_at_level(index, level, whole_from);
+    uint32_t node = node_at_level(index, level, range);
     if (node < first) first = node;
   }
   return first;
 }
 
-static uint32_t best_fit(const struct hr_free_index *index, uint32_t gpus, uint32_t whole_from) {
-  uint32_t level = hr_free_index_lowest(index, gpus);
-  return level == HR_NONE ? HR_NONE : node_at_level(index, level, whole_from);
+static uint32_t best_fit(const struct hr_free_index *index, uint32_t gpus, struct range range) {
+  uint32_t node = HR_NONE;
+  for (uint32_t level = hr_free_index_lowest(index, gpus); level != HR_NONE && node == HR_NONE;
+       level = hr_free_index_lowest(index, level + 1))
+    node = node_at_level(index, level, range);
+  return node;
 }
 
-static uint32_t worst_fit(const struct hr_free_index *index, uint32_t gpus, uint32_t whole_from) {
+static uint32_t worst_fit(const struct hr_free_index *index, uint32_t gpus, struct range range) {
   uint32_t level = hr_free_index_highest(index);
-  uint32_t node = level >= gpus ? node_at_level(index, level, whole_from) : HR_NONE;
-  while (node == HR_NONE && level-- > gpus) /* all wholly free nodes are spoken for: the next level that has nodes */
-    if (hr_free_index_count(index, level)) node = hr_free_index_node(index, level, 0);
+  uint32_t node = level >= gpus ? node_at_level(index, level, range) : HR_NONE;
+  while (node == HR_NONE && level-- > gpus) /* none of these may be taken: the next level that has nodes */
+    if (hr_free_index_count(index, level)) node = node_at_level(index, level, range);
   return node;
 }
 
 /* The rule's node for `gpus` > 0 GPUs in one pool, HR_NONE if no node has them. */
 static uint32_t pick_node(enum hr_placement_rule rule, const struct hr_free_index *index, uint32_t gpus,
-                          uint32_t whole_from) {
+                          struct range range) {
   switch (rule) {
   case HR_PLACE_FIRST_FIT:
-    return first_fit(index, gpus, whole_from);
+    return first_fit(index, gpus, range);
   case HR_PLACE_BEST_FIT:
-    return best_fit(index, gpus, whole_from);
+    return best_fit(index, gpus, range);
   case HR_PLACE_WORST_FIT:
-    return worst_fit(index, gpus, whole_from);
+    return worst_fit(index, gpus, range);
   case HR_PLACE_POOL:
     break;
   }
@@ -107,7 +118,7 @@ static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *ca
     const struct hr_free_index *index = capacity->index[i];
     if (gpus > hr_free_index_gpus_per_node(index) || !accepts(placer, accept_class, i)) continue;
     *single = true;
-    uint32_t node = pick_node(placer->rule, index, gpus, 0);
+    uint32_t node = pick_node(placer->rule, index, gpus, whole_pool);
     if (node == HR_NONE) continue;
     uint32_t free = hr_free_index_get(index, node);
     if (best_pool != HR_NONE && !is_better(placer->rule, free, best_free)) continue;
@@ -124,23 +135,30 @@ static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *ca
 
 /* ---- Several nodes ---------------------------------------------------------------------------------- */
 
-static bool place_on_nodes(struct hr_placer *placer, const struct hr_capacity *capacity, hr_pool pool, uint32_t gpus,
-                           struct hr_placement *placement) {
-  const struct hr_free_index *index = capacity->index[pool.id];
+/* In a range that has as many wholly free nodes as the gang fills. */
+static bool place_in_range(struct hr_placer *placer, const struct hr_free_index *index, hr_pool pool,
+                           struct range range, uint32_t gpus, struct hr_placement *placement) {
   uint32_t size = hr_free_index_gpus_per_node(index), whole = gpus / size, rest = gpus % size;
-  if (hr_free_index_count(index, size) < whole) return false;
-  uint32_t first = hr_cluster_first_node(placer->cluster, pool).id, next = 0;
+  uint32_t first = hr_cluster_first_node(placer->cluster, pool).id;
   for (uint32_t i = 0; i < whole; i++) {
-    uint32_t node = hr_free_index_node(index, size, next);
+    uint32_t node = hr_free_index_node(index, size, range.whole_from);
     placer->slices[i] = (struct hr_slice){{first + node}, size * MILLI, 0};
-    next = node + 1;
+    range.whole_from = node + 1;
   }
   *placement = (struct hr_placement){pool, whole, placer->slices};
   if (rest == 0) return true;
-  uint32_t node = pick_node(placer->rule, index, rest, next);
+  uint32_t node = pick_node(placer->rule, index, rest, range);
   if (node == HR_NONE) return false;
   placer->slices[placement->n_slices++] = (struct hr_slice){{first + node}, rest * MILLI, 0};
   return true;
+}
+
+static bool place_on_nodes(struct hr_placer *placer, const struct hr_capacity *capacity, hr_pool pool, uint32_t gpus,
+                           struct hr_placement *placement) {
+  const struct hr_free_index *index = capacity->index[pool.id];
+  uint32_t size = hr_free_index_gpus_per_node(index);
+  if (hr_free_index_count(index, size) < gpus / size) return false;
+  return place_in_range(placer, index, pool, whole_pool, gpus, placement);
 }
 
 static bool place_by_count(const struct hr_placer *placer, const struct hr_capacity *capacity, uint32_t gpus,
@@ -175,4 +193,29 @@ bool hr_placer_find(struct hr_placer *placer, uint32_t gpus, uint32_t accept_cla
     for (uint32_t i = 0; i < placer->n_pools; i++)
       placer->free_gpus[i] = hr_cluster_free_milli(placer->cluster, (hr_pool){i}) / MILLI;
   return hr_placer_find_in(placer, &placer->present, gpus, accept_class, placement);
+}
+
+/* ---- Within groups ---------------------------------------------------------------------------------- */
+
+static bool place_in_group(struct hr_placer *placer, hr_pool pool, uint32_t n_nodes, uint32_t gpus,
+                           struct hr_placement *placement) {
+  const struct hr_free_index *index = placer->index[pool.id];
+  if (n_nodes >= hr_free_index_nodes(index)) return place_on_nodes(placer, &placer->present, pool, gpus, placement);
+  uint32_t group = hr_group_index_tightest(hr_free_index_groups(index, n_nodes), gpus);
+  if (group == HR_NONE) return false;
+  struct range range = {group * n_nodes, group * n_nodes, (group + 1) * n_nodes};
+  return place_in_range(placer, index, pool, range, gpus, placement);
+}
+
+bool hr_placer_find_within(struct hr_placer *placer, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
+                           struct hr_placement *placement) {
+  if (gpus == 0 || hr_placer_is_single(placer, gpus, accept_class))
+    return hr_placer_find(placer, gpus, accept_class, placement);
+  if (tier <= HR_TIER_NODE) return false;
+  for (uint32_t i = 0; i < placer->n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(placer->cluster, (hr_pool){i});
+    uint32_t n_nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
+    if (accepts(placer, accept_class, i) && place_in_group(placer, (hr_pool){i}, n_nodes, gpus, placement)) return true;
+  }
+  return false;
 }

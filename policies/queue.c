@@ -29,6 +29,8 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
                                      .reclaim_hours = hr__queue_param(env, "reclaim_hours")->real};
   limits.returns = limits.rule == HR__MARKET_SPOT_FIRST && hr__queue_param(env, "return_to_spot")->integer != 0;
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
+  if (queue->within)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where jobs are to be 'within' a group it is 'static'");
   if (queue->sharer)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where GPUs are told apart it is 'static'");
   if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
@@ -42,7 +44,7 @@ static enum hr_status choose_preemption(const struct hr__queue *queue, const str
   const struct hr_param_value *value = hr__queue_param(env, "preemption");
   enum preempts preempts = preemptions[value->integer];
   *rule = NULL;
-  bool may_by_itself = queue->order->running_key && !hr_cluster_stock(env->cluster);
+  bool may_by_itself = queue->order->running_key && !hr_cluster_stock(env->cluster) && !queue->within;
   if (preempts == PREEMPTS_AUTO) preempts = may_by_itself ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
   if (preempts == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
   if (preempts == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
@@ -115,17 +117,37 @@ static enum hr_status create_sharer(struct hr__queue *queue, const struct hr_pol
   return HR_OK;
 }
 
+/* Where jobs are to be near together. */
+static enum hr_status create_within(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+  if (!hr_cluster_any_within(env->cluster)) return HR_OK;
+  if (queue->rule == HR_PLACE_POOL)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'placement': 'pool' counts GPUs, and jobs are to be 'within' a group");
+  if (queue->backfill->walks)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "parameter 'backfill': where jobs are to be 'within' a group it is 'strict', 'skip' or 'easy'");
+  for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++)
+    if (hr_cluster_pool_spec(env->cluster, (hr_pool){i})->mig)
+      return hr_fail(error, HR_BAD_INPUT,
+                     "policy 'queue' does not keep jobs 'within' a group where MIG splits the GPUs of a pool");
+  queue->within = hr__within_create(queue, env);
+  return queue->within ? HR_OK : HR_NO_MEMORY;
+}
+
 static enum hr_status create_queue(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   queue->placer = hr_placer_create(env->arena, env->cluster, queue->rule);
   if (!queue->placer) return HR_NO_MEMORY;
   queue->parted = is_parted(queue, env);
   if (env->quotas && !hr__quota_create(queue, env)) return HR_NO_MEMORY;
-  enum hr_status status = create_waiting(queue, env);
+  enum hr_status status = create_within(queue, env, error);
+  if (status == HR_OK) status = create_waiting(queue, env);
   if (status == HR_OK && queue->order->create) status = queue->order->create(queue, env, error);
   if (status != HR_OK) return status;
   if (queue->order->listener) hr__queue_listen(queue, queue->order->listener);
   status = create_preemption(queue, env, error);
   if (status == HR_OK) status = create_sharer(queue, env, error);
+  if (status == HR_OK && queue->within && queue->preemptor)
+    return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where jobs are to be 'within' a group it is 'none'");
   if (status == HR_OK && queue->sharer && queue->preemptor)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where GPUs are told apart it is 'none'");
   if (status != HR_OK) return status;
@@ -166,7 +188,7 @@ static bool starves_nobody(const struct hr__queue *queue) {
 static uint32_t abilities(void *self) {
   const struct hr__queue *queue = self;
   if (queue->deadlines) return HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
-  uint32_t promises = starves_nobody(queue) ? HR_POLICY_STARVES_NOBODY : 0;
+  uint32_t promises = HR_POLICY_KEEPS_WITHIN | (starves_nobody(queue) ? HR_POLICY_STARVES_NOBODY : 0);
   if (queue->market) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
   return promises | (queue->preemptor ? HR_POLICY_PREEMPTS : 0);
 }
@@ -235,10 +257,12 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
   enum hr_status status = HR_OK;
   if (queue->n_given_up) status = hr__queue_reject_given_up(queue, view, plan);
+  if (status == HR_OK && queue->within) status = hr__within_begin_pass(queue, view);
   if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
   if (status == HR_OK) status = start_jobs(queue, view, plan);
   if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, plan);
   if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, plan);
+  if (status == HR_OK && queue->within) status = hr__within_end_pass(queue, view, plan);
   return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, plan) : status;
 }
 

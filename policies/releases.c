@@ -11,57 +11,9 @@
  * Where nothing waits, nothing is asked.
  */
 
-#include "headroom/policy.h"
+#include "policies/releases_parts.h"
 
 enum { MILLI = 1000 };
-
-/* The time of a bin that has the GPUs free now. */
-#define NOW INT64_MIN
-
-struct bin {
-  uint32_t size, free; /* GPUs */
-  bool away;           /* a node that jobs may not start on: nothing that it has comes free */
-  struct hr_job_tree ends;
-};
-
-struct tournament {
-  uint32_t gpus;
-  int64_t *time; /* [2 * leaves]; the root is 1, bin i's leaf is leaves + i */
-  struct tournament *next;
-};
-
-struct group { /* the bins of a pool */
-  uint32_t first_bin, n_bins, bin_size;
-  uint32_t leaves; /* a power of two */
-  struct tournament *tournaments;
-};
-
-/* A subtree of a tournament that may hold the next smallest time. */
-struct contender {
-  int64_t time;
-  uint32_t at;
-};
-
-/* A part of a start that is not in its bin's tree yet. */
-struct note {
-  int64_t end_us;
-  hr_job job;
-  uint32_t bin, gpus; /* no GPUs: crossed out */
-};
-
-struct hr_releases {
-  struct hr_arena *arena;
-  const struct hr_cluster *cluster;
-  struct note *notes;
-  uint32_t n_notes, n_crossed, notes_capacity;
-  uint32_t *noted_at; /* by job: the place of its first note + 1, 0 for none; its parts follow each other */
-  bool by_node;
-  uint32_t n_groups, n_bins;
-  struct group *groups;
-  struct bin *bins;
-  struct contender *contenders; /* room for the bins of the largest pool */
-  bool out_of_memory;
-};
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
 
@@ -71,14 +23,14 @@ static bool is_up(const struct hr_cluster *cluster, hr_pool pool, uint32_t numbe
 }
 
 static void init_group(struct hr_releases *releases, struct hr_tree_store *store, hr_pool pool) {
-  struct group *group = &releases->groups[pool.id];
+  struct hr__release_group *group = &releases->groups[pool.id];
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(releases->cluster, pool);
   group->first_bin = releases->n_bins;
   group->n_bins = releases->by_node ? spec->nodes : 1;
   group->bin_size = releases->by_node ? spec->gpus_per_node : spec->nodes * spec->gpus_per_node;
   for (group->leaves = 1; group->leaves < group->n_bins;) group->leaves *= 2;
   for (uint32_t i = 0; i < group->n_bins; i++) {
-    struct bin *bin = &releases->bins[releases->n_bins++];
+    struct hr__release_bin *bin = &releases->bins[releases->n_bins++];
     bin->size = bin->free = group->bin_size;
     bin->ends.store = store;
     bin->away = releases->by_node && !is_up(releases->cluster, pool, i);
@@ -109,34 +61,22 @@ struct hr_releases *hr_releases_create(struct hr_arena *arena, const struct hr_c
 
 /* ---- Tournaments ------------------------------------------------------------------------------------ */
 
-static int64_t bin_time(const struct bin *bin, uint32_t gpus) {
+static int64_t bin_time(const struct hr__release_bin *bin, uint32_t gpus) {
   int64_t time = HR_NEVER_US;
   if (bin->away) return HR_NEVER_US;
-  if (bin->free >= gpus) return NOW;
+  if (bin->free >= gpus) return HR__NOW;
   return hr_job_tree_reach(&bin->ends, (int64_t)(gpus - bin->free), &time) ? time : HR_NEVER_US;
 }
 
-static int64_t earlier(int64_t a, int64_t b) {
-  return a < b ? a : b;
+static void replay_all(struct hr_releases *releases, const struct hr__release_group *group, uint32_t bin) {
+  for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
+    hr__times_replay(each->time, group->leaves + bin - group->first_bin, bin_time(&releases->bins[bin], each->gpus));
+  if (group->races) hr__races_mark(group->races, bin - group->first_bin);
 }
 
-static void replay(struct tournament *tournament, uint32_t leaf, int64_t time) {
-  int64_t *times = tournament->time;
-  times[leaf] = time;
-  for (uint32_t at = leaf / 2; at > 0; at /= 2) {
-    int64_t winner = earlier(times[2 * at], times[2 * at + 1]);
-    if (times[at] == winner) return;
-    times[at] = winner;
-  }
-}
-
-static void replay_all(struct hr_releases *releases, const struct group *group, uint32_t bin) {
-  for (struct tournament *each = group->tournaments; each; each = each->next)
-    replay(each, group->leaves + bin - group->first_bin, bin_time(&releases->bins[bin], each->gpus));
-}
-
-static struct tournament *make_tournament(struct hr_releases *releases, struct group *group, uint32_t gpus) {
-  struct tournament *made = hr_arena_alloc(releases->arena, sizeof *made);
+static struct hr__release_tournament *make_tournament(struct hr_releases *releases, struct hr__release_group *group,
+                                                      uint32_t gpus) {
+  struct hr__release_tournament *made = hr_arena_alloc(releases->arena, sizeof *made);
   int64_t *times = hr_arena_alloc(releases->arena, 2 * (size_t)group->leaves * sizeof *times);
   if (!made || !times) {
     releases->out_of_memory = true;
@@ -144,28 +84,29 @@ static struct tournament *make_tournament(struct hr_releases *releases, struct g
   }
   for (uint32_t i = 0; i < group->leaves; i++)
     times[group->leaves + i] = i < group->n_bins ? bin_time(&releases->bins[group->first_bin + i], gpus) : HR_NEVER_US;
-  for (uint32_t at = group->leaves - 1; at > 0; at--) times[at] = earlier(times[2 * at], times[2 * at + 1]);
-  *made = (struct tournament){gpus, times, group->tournaments};
+  for (uint32_t at = group->leaves - 1; at > 0; at--) times[at] = hr__earlier(times[2 * at], times[2 * at + 1]);
+  *made = (struct hr__release_tournament){gpus, times, group->tournaments};
   group->tournaments = made;
   return made;
 }
 
 /* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
-static const struct tournament *tournament_for(struct hr_releases *releases, struct group *group, uint32_t gpus) {
-  for (struct tournament *each = group->tournaments; each; each = each->next)
+const struct hr__release_tournament *hr__releases_tournament(struct hr_releases *releases,
+                                                             struct hr__release_group *group, uint32_t gpus) {
+  for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
     if (each->gpus == gpus) return each;
   return make_tournament(releases, group, gpus);
 }
 
-static void push(struct contender *heap, uint32_t count, struct contender contender) {
+static void push(struct hr__release_contender *heap, uint32_t count, struct hr__release_contender contender) {
   uint32_t hole = count;
   for (; hole > 0 && contender.time < heap[(hole - 1) / 2].time; hole = (hole - 1) / 2)
     heap[hole] = heap[(hole - 1) / 2];
   heap[hole] = contender;
 }
 
-static struct contender pop(struct contender *heap, uint32_t count) {
-  struct contender top = heap[0], last = heap[count - 1];
+static struct hr__release_contender pop(struct hr__release_contender *heap, uint32_t count) {
+  struct hr__release_contender top = heap[0], last = heap[count - 1];
   uint32_t hole = 0;
   for (uint32_t child = 1; child < count - 1; child = 2 * hole + 1) {
     if (child + 1 < count - 1 && heap[child + 1].time < heap[child].time) child++;
@@ -177,22 +118,38 @@ static struct contender pop(struct contender *heap, uint32_t count) {
   return top;
 }
 
-/* The k-th smallest time of a tournament, k from 1: subtrees are opened in the order of their winners. */
-static int64_t kth_time(struct hr_releases *releases, const struct group *group, const struct tournament *tournament,
-                        uint32_t k) {
-  struct contender *heap = releases->contenders;
-  uint32_t count = 1;
-  if (k > group->n_bins) return HR_NEVER_US;
-  heap[0] = (struct contender){tournament->time[1], 1};
+/* The subtrees that make up a range of leaves. */
+static uint32_t push_range(struct hr__release_contender *heap, const struct hr__release_tournament *tournament,
+                           uint32_t from, uint32_t end) {
+  uint32_t count = 0;
+  for (; from < end; from /= 2, end /= 2) {
+    if (from & 1) {
+      push(heap, count++, (struct hr__release_contender){tournament->time[from], from});
+      from++;
+    }
+    if (end & 1) {
+      end--;
+      push(heap, count++, (struct hr__release_contender){tournament->time[end], end});
+    }
+  }
+  return count;
+}
+
+/* Subtrees are opened in the order of their winners. */
+int64_t hr__releases_kth_time(struct hr_releases *releases, const struct hr__release_group *group,
+                              const struct hr__release_tournament *tournament, struct hr__bin_range range, uint32_t k) {
+  struct hr__release_contender *heap = releases->contenders;
+  if (k > range.end - range.from) return HR_NEVER_US;
+  uint32_t count = push_range(heap, tournament, group->leaves + range.from, group->leaves + range.end);
   while (count > 0) {
-    struct contender best = pop(heap, count--);
+    struct hr__release_contender best = pop(heap, count--);
     while (best.at < group->leaves) { /* follow the winner down; the loser of each pairing stays a contender */
       uint32_t left = 2 * best.at, right = left + 1;
       bool left_wins = tournament->time[left] <= tournament->time[right];
       uint32_t loser = left_wins ? right : left;
-      best = (struct contender){best.time, left_wins ? left : right};
+      best = (struct hr__release_contender){best.time, left_wins ? left : right};
       if (tournament->time[loser] != HR_NEVER_US)
-        push(heap, count++, (struct contender){tournament->time[loser], loser});
+        push(heap, count++, (struct hr__release_contender){tournament->time[loser], loser});
     }
     if (--k == 0) return best.time;
   }
@@ -202,7 +159,7 @@ static int64_t kth_time(struct hr_releases *releases, const struct group *group,
 /* ---- Notes ------------------------------------------------------------------------------------------ */
 
 static void move_note(struct hr_releases *releases, uint32_t from, uint32_t to) {
-  struct note note = releases->notes[from];
+  struct hr__release_note note = releases->notes[from];
   releases->notes[to] = note;
   if (releases->noted_at[note.job.id] == from + 1) releases->noted_at[note.job.id] = to + 1;
 }
@@ -217,12 +174,13 @@ static bool make_room(struct hr_releases *releases) {
     releases->n_crossed = 0;
     return true;
   }
-  struct note *notes = hr_arena_grown(releases->arena, releases->notes, &releases->notes_capacity, sizeof *notes);
+  struct hr__release_note *notes =
+      hr_arena_grown(releases->arena, releases->notes, &releases->notes_capacity, sizeof *notes);
   if (notes) releases->notes = notes;
   return notes;
 }
 
-static bool write_note(struct hr_releases *releases, struct note note) {
+static bool write_note(struct hr_releases *releases, struct hr__release_note note) {
   if (releases->n_notes == releases->notes_capacity && !make_room(releases)) return false;
   releases->notes[releases->n_notes++] = note;
   if (!releases->noted_at[note.job.id]) releases->noted_at[note.job.id] = releases->n_notes;
@@ -237,7 +195,7 @@ static void cross_out(struct hr_releases *releases, hr_job job) {
   releases->noted_at[job.id] = 0;
 }
 
-static struct group *group_of_bin(struct hr_releases *releases, uint32_t bin) {
+static struct hr__release_group *group_of_bin(struct hr_releases *releases, uint32_t bin) {
   uint32_t low = 0, high = releases->n_groups - 1;
   while (low < high) {
     uint32_t middle = (low + high + 1) / 2;
@@ -250,9 +208,9 @@ static struct group *group_of_bin(struct hr_releases *releases, uint32_t bin) {
 }
 
 /* Brings the trees up to date. */
-static void settle(struct hr_releases *releases) {
+void hr__releases_settle(struct hr_releases *releases) {
   for (uint32_t i = 0; i < releases->n_notes; i++) {
-    struct note note = releases->notes[i];
+    struct hr__release_note note = releases->notes[i];
     if (!note.gpus) continue;
     struct hr_job_entry entry = {note.end_us, note.job, note.gpus};
     if (!hr_job_tree_insert(&releases->bins[note.bin].ends, entry)) releases->out_of_memory = true;
@@ -264,23 +222,25 @@ static void settle(struct hr_releases *releases) {
 
 /* ---- Asking ----------------------------------------------------------------------------------------- */
 
-static bool single(const struct hr_releases *releases, uint32_t gpus, uint32_t accept_class) {
+bool hr__releases_single(const struct hr_releases *releases, uint32_t gpus, uint32_t accept_class) {
   for (uint32_t i = 0; i < releases->n_groups; i++)
     if (releases->groups[i].bin_size >= gpus && hr_cluster_accepts(releases->cluster, accept_class, (hr_pool){i}))
       return true;
   return false;
 }
 
-static int64_t bins_time(struct hr_releases *releases, struct group *group, uint32_t gpus, uint32_t k) {
+static int64_t bins_time(struct hr_releases *releases, struct hr__release_group *group, uint32_t gpus, uint32_t k) {
   if (group->n_bins == 1) return k == 1 ? bin_time(&releases->bins[group->first_bin], gpus) : HR_NEVER_US;
-  const struct tournament *tournament = tournament_for(releases, group, gpus);
+  const struct hr__release_tournament *tournament = hr__releases_tournament(releases, group, gpus);
   if (!tournament) return HR_NEVER_US;
-  return k == 1 ? tournament->time[1] : kth_time(releases, group, tournament, k);
+  struct hr__bin_range all = {0, group->n_bins};
+  return k == 1 ? tournament->time[1] : hr__releases_kth_time(releases, group, tournament, all, k);
 }
 
 /* A gang over whole nodes and a remainder r fits once `whole` nodes are wholly free and one more has r: the wholly free
    ones have r too, so that is when whole + 1 nodes have it. */
-static int64_t group_time(struct hr_releases *releases, struct group *group, uint32_t gpus, bool is_single) {
+static int64_t group_time(struct hr_releases *releases, struct hr__release_group *group, uint32_t gpus,
+                          bool is_single) {
   if (is_single) return group->bin_size >= gpus ? bins_time(releases, group, gpus, 1) : HR_NEVER_US;
   uint32_t whole = gpus / group->bin_size, rest = gpus % group->bin_size;
   int64_t whole_time = bins_time(releases, group, group->bin_size, whole);
@@ -290,12 +250,12 @@ static int64_t group_time(struct hr_releases *releases, struct group *group, uin
 }
 
 int64_t hr_releases_earliest(struct hr_releases *releases, uint32_t gpus, uint32_t accept_class, int64_t now_us) {
-  settle(releases);
-  bool is_single = single(releases, gpus, accept_class);
+  hr__releases_settle(releases);
+  bool is_single = hr__releases_single(releases, gpus, accept_class);
   int64_t earliest_us = HR_NEVER_US;
   for (uint32_t i = 0; i < releases->n_groups; i++)
     if (hr_cluster_accepts(releases->cluster, accept_class, (hr_pool){i}))
-      earliest_us = earlier(earliest_us, group_time(releases, &releases->groups[i], gpus, is_single));
+      earliest_us = hr__earlier(earliest_us, group_time(releases, &releases->groups[i], gpus, is_single));
   return earliest_us > now_us ? earliest_us : now_us + 1;
 }
 
@@ -321,7 +281,7 @@ bool hr_releases_add(struct hr_releases *releases, hr_job job, uint32_t gpus, co
   for (uint32_t i = 0; i < n_parts(placement); i++) {
     uint32_t bin = bin_of(releases, placement, i), part = part_gpus(placement, i, gpus);
     releases->bins[bin].free -= part;
-    if (!write_note(releases, (struct note){end_us, job, bin, part})) return false;
+    if (!write_note(releases, (struct hr__release_note){end_us, job, bin, part})) return false;
     replay_all(releases, &releases->groups[placement->pool.id], bin);
   }
   return !releases->out_of_memory;
@@ -343,7 +303,7 @@ bool hr_releases_remove(struct hr_releases *releases, hr_job job, uint32_t gpus,
 
 void hr_releases_set_usable(struct hr_releases *releases, hr_pool pool, hr_node node, bool usable) {
   if (!releases->by_node) return;
-  const struct group *group = &releases->groups[pool.id];
+  const struct hr__release_group *group = &releases->groups[pool.id];
   uint32_t bin = group->first_bin + node.id - hr_cluster_first_node(releases->cluster, pool).id;
   if (releases->bins[bin].away == !usable) return;
   releases->bins[bin].away = !usable;
@@ -351,7 +311,7 @@ void hr_releases_set_usable(struct hr_releases *releases, hr_pool pool, hr_node 
 }
 
 /* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
-static void shrink(struct hr_releases *releases, const struct hr_placement *placement, uint32_t gpus, bool back) {
+void hr__releases_shrink(struct hr_releases *releases, const struct hr_placement *placement, uint32_t gpus, bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {
     uint32_t at = bin_of(releases, placement, i), part = part_gpus(placement, i, gpus);
     releases->bins[at].free += back ? part : (uint32_t)-part;
@@ -362,9 +322,9 @@ static void shrink(struct hr_releases *releases, const struct hr_placement *plac
 bool hr_releases_allow(struct hr_releases *releases, const struct hr_placement *placement, uint32_t taken,
                        uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us) {
   if (taken == 0) return true;
-  shrink(releases, placement, taken, false);
+  hr__releases_shrink(releases, placement, taken, false);
   int64_t earliest_us = hr_releases_earliest(releases, gpus, accept_class, now_us);
-  shrink(releases, placement, taken, true);
+  hr__releases_shrink(releases, placement, taken, true);
   return earliest_us <= at_us;
 }
 
@@ -382,6 +342,6 @@ uint32_t hr_releases_bin_free(const struct hr_releases *releases, uint32_t bin) 
 
 const struct hr_job_tree *hr_releases_bin_ends(struct hr_releases *releases, uint32_t bin) {
   static const struct hr_job_tree none = {0};
-  if (releases->n_notes) settle(releases);
+  if (releases->n_notes) hr__releases_settle(releases);
   return releases->bins[bin].away ? &none : &releases->bins[bin].ends;
 }

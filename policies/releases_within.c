@@ -9,9 +9,9 @@
 
 struct hr__release_race {
   uint32_t gpus, nodes_per_group, n_groups, leaves;
-  int64_t *time;               /* [2 * leaves]; the root is 1, group i's leaf is leaves + i */
-  uint32_t *marked;            /* [n_groups], the first n_marked: groups to look at again */
-  uint8_t *is_marked;          /* [n_groups] */
+  int64_t *time;      /* [2 * leaves]; the root is 1, group i's leaf is leaves + i */
+  uint32_t *marked;   /* [n_groups], the first n_marked: groups to look at again */
+  uint8_t *is_marked; /* [n_groups] */
   uint32_t n_marked;
   struct hr__release_race *next;
 };
@@ -53,7 +53,8 @@ static struct hr__release_race *race_for(struct hr_releases *releases, struct hr
   return made;
 }
 
-/* A gang fits once its whole nodes are wholly free and, for its rest, one node more has as much, as in the whole pool. */
+/* A gang fits once its whole nodes are wholly free and, for its rest, one node more has as much, as in the whole pool.
+ */
 static int64_t range_time(struct hr_releases *releases, struct hr__release_group *pool, struct hr__bin_range range,
                           uint32_t gpus) {
   uint32_t whole = gpus / pool->bin_size, rest = gpus % pool->bin_size;

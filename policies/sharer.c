@@ -7,11 +7,13 @@
 #include "policies/sharer.h"
 
 #include "policies/dispatch.h"
+#include "policies/sharer_groups.h"
 
 /* A state of the cluster, and who looks for places in it. */
 struct hr__yard {
   struct hr_stock *stock;
   struct hr_packer *packer;
+  struct hr__groups *groups; /* NULL unless jobs are to be within some */
 };
 
 struct hr__sharer {
@@ -24,6 +26,8 @@ struct hr__sharer {
   const struct hr_typical_pods *typical;
   struct hr_acceptance acceptance; /* of the cluster's classes, and of each pool alone */
   struct hr_slice *slices;         /* room for the largest gang */
+  const struct hr_cluster *cluster;
+  bool failed; /* out of memory while it was asked something */
 };
 
 /* ---- Finding ---------------------------------------------------------------------------------------- */
@@ -38,22 +42,29 @@ static bool find_task(const struct hr__sharer *sharer, const struct hr__yard *ya
   return true;
 }
 
+static void change_node(const struct hr__yard *yard, hr_node node) {
+  if (yard->groups) hr__groups_changed(yard->groups, node);
+}
+
 static void take(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
                  const struct hr_slice *slice) {
   hr_stock_take(yard->stock, &sharer->asked[request], slice);
   hr_packer_taken(yard->packer, request, slice->node);
+  change_node(yard, slice->node);
 }
 
 static void give(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
                  const struct hr_slice *slice) {
   hr_stock_give(yard->stock, &sharer->asked[request], slice);
   hr_packer_given(yard->packer, request, slice->node);
+  change_node(yard, slice->node);
 }
 
 static void undo(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
                  const struct hr_slice *slice) {
   hr_stock_undo(yard->stock, &sharer->asked[request], slice);
   hr_packer_given(yard->packer, request, slice->node);
+  change_node(yard, slice->node);
 }
 
 /* Each task as if those before it were there already. */
@@ -113,6 +124,85 @@ void hr__yard_node_changes(const struct hr__yard *yard, const struct hr_view *vi
   if (event->kind == HR_EVENT_NODE_UP) hr_stock_renew(yard->stock, event->node);
   yard->stock->closed[event->node.id] = hr_cluster_node_state(view->cluster, event->node) != HR_NODE_UP;
   hr_packer_changed(yard->packer, event->node);
+  change_node(yard, event->node);
+}
+
+/* ---- Within groups ---------------------------------------------------------------------------------- */
+
+/* On parts of one node a task has the GPUs that hr_stock_pick would take of them. */
+static bool find_task_in(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                         const struct hr__group_place *place, bool parted, struct hr_slice *slice) {
+  const struct hr_request *asked = &sharer->asked[request];
+  hr_node node = place->first;
+  uint64_t gpus;
+  if (!parted) {
+    if (!hr_packer_find_among(yard->packer, request, place->first, place->n_nodes, &node, &gpus)) return false;
+  } else {
+    if (!hr_stock_fits(yard->stock, asked, node)) return false;
+    gpus = hr_stock_pick_of(yard->stock, asked, node, place->gpus);
+    if ((uint32_t)__builtin_popcountll(gpus) < asked->gpus) return false;
+  }
+  *slice = hr_stock_slice(yard->stock, asked, node, gpus);
+  return true;
+}
+
+/* Each task as if those before it were there already. */
+static bool find_in(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                    const struct hr__group_place *place, bool parted) {
+  uint32_t tasks = sharer->asked[request].tasks, placed = 0;
+  while (placed < tasks && find_task_in(sharer, yard, request, place, parted, &sharer->slices[placed]))
+    take(sharer, yard, request, &sharer->slices[placed++]);
+  for (uint32_t i = placed; i-- > 0;) undo(sharer, yard, request, &sharer->slices[i]);
+  return placed == tasks;
+}
+
+/* Groups that have room by their number are tried, the tightest first, until the tasks find their places in one. */
+static bool find_in_pool(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
+                         enum hr_tier tier, hr_pool pool) {
+  const struct hr_pool_spec *spec = hr_cluster_pool_spec(sharer->cluster, pool);
+  bool parted = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
+  for (;;) {
+    uint32_t group = hr__groups_tightest(yard->groups, request, tier, pool);
+    if (group == HR_NONE) return false;
+    struct hr__group_place place = hr__groups_place(yard->groups, tier, pool, group);
+    if (find_in(sharer, yard, request, &place, parted)) return true;
+    hr__groups_leave_out(yard->groups, request, tier, pool, group);
+  }
+}
+
+/* A single task is on one node, and on one GPU of it in one group of everything. */
+static bool is_within(const struct hr_request *asked, enum hr_tier tier) {
+  return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE);
+}
+
+static bool find_within(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request, enum hr_tier tier,
+                        struct hr_placement *placement) {
+  const struct hr_request *asked = &sharer->asked[request];
+  if (is_within(asked, tier) || !hr_request_needs_node(asked)) return find(sharer, yard, request, placement);
+  if (!hr__groups_look(yard->groups, request, tier)) {
+    sharer->failed = true;
+    return false;
+  }
+  for (uint32_t pool = 0; pool < sharer->n_pools; pool++) {
+    *placement = (struct hr_placement){.pool = {pool}, .n_slices = asked->tasks, .slices = sharer->slices};
+    if (!hr_cluster_accepts(sharer->cluster, asked->accept_class, (hr_pool){pool})) continue;
+    if (find_in_pool(sharer, yard, request, tier, (hr_pool){pool})) return true;
+  }
+  return false;
+}
+
+bool hr__sharer_find_within(struct hr__sharer *sharer, uint32_t request, enum hr_tier tier,
+                            struct hr_placement *placement) {
+  return find_within(sharer, &sharer->now, request, tier, placement);
+}
+
+bool hr__yard_find_within(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request, enum hr_tier tier,
+                          struct hr_placement *placement) {
+  return find_within(sharer, yard, request, tier, placement);
+}
+
+bool hr__sharer_failed(const struct hr__sharer *sharer) {
+  return sharer->failed;
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
@@ -127,10 +217,14 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   (void)view;
   struct hr__sharer *sharer = queue->sharer;
   uint32_t request = sharer->requests->of_job[job.id];
+  struct hr_within within = hr_cluster_within(queue->cluster, job);
+  bool must = within.tier != HR_TIER_ANY && within.until_us == HR_NEVER_US;
   struct hr_placement unused;
   if (!sharer->empty.packer || !may_not_fit(&sharer->asked[request])) return HR_OK;
-  if (find(sharer, &sharer->empty, request, &unused)) return HR_OK;
-  return hr__queue_give_up(queue, job, HR_REASON_TOO_LARGE) ? HR_OK : HR_NO_MEMORY;
+  if (!find(sharer, &sharer->empty, request, &unused))
+    return hr__queue_give_up(queue, job, HR_REASON_TOO_LARGE) ? HR_OK : HR_NO_MEMORY;
+  if (!must || find_within(sharer, &sharer->empty, request, within.tier, &unused)) return HR_OK;
+  return hr__queue_give_up(queue, job, HR_REASON_NO_GROUP) ? HR_OK : HR_NO_MEMORY;
 }
 
 static uint32_t request_of(const struct hr__queue *queue, hr_job job) {
@@ -222,7 +316,9 @@ static bool make_yard(const struct hr__sharer *sharer, const struct hr_policy_en
                                     .typical = sharer->typical,
                                     .seed = env->seed};
   yard->packer = yard->stock ? hr_packer_create(env->arena, &config) : NULL;
-  return yard->packer != NULL;
+  if (!yard->packer || !hr_cluster_any_within(env->cluster)) return yard->packer != NULL;
+  yard->groups = hr__groups_create(env->arena, cluster, yard->stock, sharer->asked, sharer->requests->count);
+  return yard->groups != NULL;
 }
 
 /* As the cluster is before anything has happened. */
@@ -250,6 +346,7 @@ struct hr__sharer *hr__sharer_create(struct hr__queue *queue, const struct hr_po
                                      const struct hr_packing_rule *rule) {
   struct hr__sharer *sharer = hr_arena_alloc(env->arena, sizeof *sharer);
   if (!sharer) return NULL;
+  sharer->cluster = env->cluster;
   sharer->n_pools = hr_cluster_pools(env->cluster);
   sharer->requests = hr_cluster_requests(env->cluster);
   sharer->typical = hr_typical_pods_create(env->arena, sharer->requests);

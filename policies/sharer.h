@@ -17,6 +17,11 @@ struct hr__sharer *hr__sharer_create(struct hr__queue *queue, const struct hr_po
                                      const struct hr_packing_rule *rule);
 /* Where a job of this request (its number) would go now; the placement is valid until the next question. */
 bool hr__sharer_find(struct hr__sharer *sharer, uint32_t request, struct hr_placement *placement);
+/* Likewise within one group of a tier, HR_TIER_ISLAND to HR_TIER_ZONE. */
+bool hr__sharer_find_within(struct hr__sharer *sharer, uint32_t request, enum hr_tier tier,
+                            struct hr_placement *placement);
+/* Whether memory ran out while it was asked. */
+bool hr__sharer_failed(const struct hr__sharer *sharer);
 
 /* ---- Other states than the present one -------------------------------------------------------------- */
 
@@ -27,6 +32,9 @@ struct hr__yard *hr__yard_create(const struct hr__sharer *sharer, const struct h
 /* As hr__sharer_find. */
 bool hr__yard_find(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
                    struct hr_placement *placement);
+/* As hr__sharer_find_within. */
+bool hr__yard_find_within(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request, enum hr_tier tier,
+                          struct hr_placement *placement);
 /* A job of this request has a place there, which must be free; leaves it; or is taken back just after it came. */
 void hr__yard_take(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
                    const struct hr_placement *placement);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A kind is (what tells jobs apart otherwise, tier, whether the tier is only preferred). Waits that will be over stand in
- * a heap by (time, job); what it holds of jobs that run by then, or stand in it twice, is dropped when it comes up.
+ * A kind is (what tells jobs apart otherwise, tier, whether the tier is only preferred). Waits that will be over stand
+ * in a heap by (time, job); what it holds of jobs that run by then, or stand in it twice, is dropped when it comes up.
  */
 
 #include "policies/within.h"
@@ -40,8 +40,7 @@ uint32_t hr__within_kind(const struct hr__queue *queue, hr_job job, uint32_t bas
 
 /* ---- Places ----------------------------------------------------------------------------------------- */
 
-static bool fits_anywhere(const struct hr__queue *queue, uint32_t gpus, uint32_t base,
-                          struct hr_placement *placement) {
+static bool fits_anywhere(const struct hr__queue *queue, uint32_t gpus, uint32_t base, struct hr_placement *placement) {
   return queue->sharer ? hr__sharer_find(queue->sharer, base, placement)
                        : hr_placer_find(queue->placer, gpus, base, placement);
 }
@@ -54,37 +53,65 @@ bool hr__within_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t numb
   return found || (kind.preferred && fits_anywhere(queue, gpus, kind.base, placement));
 }
 
+bool hr__within_yard_find(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t number,
+                          struct hr_placement *placement) {
+  struct kind kind = kind_of(number);
+  bool found = kind.tier != HR_TIER_ANY && hr__yard_find_within(sharer, yard, kind.base, kind.tier, placement);
+  bool may_be_anywhere = kind.tier == HR_TIER_ANY || kind.preferred;
+  return found || (may_be_anywhere && hr__yard_find(sharer, yard, kind.base, placement));
+}
+
 /* ---- Times ------------------------------------------------------------------------------------------ */
 
 /* When the shape's first job may go anywhere; what has come already: INT64_MIN. */
-static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape, struct kind kind) {
+static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape) {
+  if (!queue->within) return INT64_MIN;
+  struct kind kind = kind_of(shape->kind);
   if (kind.tier == HR_TIER_ANY || kind.preferred) return INT64_MIN;
   return hr_cluster_within(queue->cluster, shape->head.job).until_us;
 }
 
-int64_t hr__within_earliest(const struct hr__queue *queue, const struct hr__shape *shape, int64_t now_us) {
-  if (!queue->within) return hr_releases_earliest(queue->releases, shape->gpus, shape->kind, now_us);
-  struct kind kind = kind_of(shape->kind);
-  int64_t until = until_us(queue, shape, kind), anywhere_us = HR_NEVER_US, within_us = HR_NEVER_US;
-  if (until != INT64_MIN)
-    within_us = hr_releases_earliest_within(queue->releases, kind.tier, shape->gpus, kind.base, now_us);
-  if (until == HR_NEVER_US || within_us <= until) return within_us;
-  anywhere_us = hr_releases_earliest(queue->releases, shape->gpus, kind.base, now_us);
-  if (anywhere_us < until) anywhere_us = until;
-  return within_us < anywhere_us ? within_us : anywhere_us;
+static uint32_t base_of(const struct hr__queue *queue, uint32_t kind) {
+  return queue->within ? kind_of(kind).base : kind;
 }
 
-bool hr__within_allows(const struct hr__queue *queue, const struct hr_placement *placement, uint32_t taken,
-                       const struct hr__shape *shape, int64_t at_us, int64_t now_us) {
+/* By its kind, or as it will be when its wait is over. */
+static int64_t earliest_as(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head,
+                           bool is_over) {
+  uint32_t gpus = head->gpus, base = base_of(queue, head->kind);
+  if (queue->outlook) return hr__outlook_earliest(queue->outlook, view, head->kind + is_over);
+  if (is_over || until_us(queue, head) == INT64_MIN)
+    return hr_releases_earliest(queue->releases, gpus, base, view->now_us);
+  return hr_releases_earliest_within(queue->releases, kind_of(head->kind).tier, gpus, base, view->now_us);
+}
+
+static int64_t earliest_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
+  int64_t until = until_us(queue, head), within_us = earliest_as(queue, view, head, false);
+  if (until == INT64_MIN || until == HR_NEVER_US || within_us <= until) return within_us;
+  int64_t anywhere_us = earliest_as(queue, view, head, true);
+  if (anywhere_us < until) anywhere_us = until;
+  return anywhere_us < within_us ? anywhere_us : earliest_as(queue, view, head, false);
+}
+
+/* The outlook is left at the time that is told, all who end by then gone. */
+int64_t hr__within_earliest(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
+  int64_t at_us = earliest_us(queue, view, head);
+  if (queue->outlook && queue->within) hr__outlook_advance(queue->outlook, view, at_us);
+  return at_us;
+}
+
+bool hr__within_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
+                       const struct hr__shape *head, int64_t at_us, int64_t now_us) {
   struct hr_releases *releases = queue->releases;
-  if (!queue->within)
-    return hr_releases_allow(releases, placement, taken, shape->gpus, shape->kind, at_us, now_us);
-  struct kind kind = kind_of(shape->kind);
-  int64_t until = until_us(queue, shape, kind);
-  if (until <= at_us && hr_releases_allow(releases, placement, taken, shape->gpus, kind.base, at_us, now_us))
+  int64_t until = until_us(queue, head);
+  bool is_over = until != INT64_MIN && until <= at_us;
+  uint32_t base = base_of(queue, head->kind);
+  if (queue->outlook)
+    return hr__outlook_allows(queue->outlook, placement, base_of(queue, shape->kind), head->kind + is_over);
+  if (until <= at_us && hr_releases_allow(releases, placement, shape->gpus, head->gpus, base, at_us, now_us))
     return true;
-  return until != INT64_MIN && hr_releases_allow_within(releases, placement, taken, kind.tier, shape->gpus, kind.base,
-                                                        at_us, now_us);
+  return until != INT64_MIN && hr_releases_allow_within(releases, placement, shape->gpus, kind_of(head->kind).tier,
+                                                        head->gpus, base, at_us, now_us);
 }
 
 /* ---- Waits ------------------------------------------------------------------------------------------ */
@@ -155,6 +182,7 @@ enum hr_status hr__within_begin_pass(struct hr__queue *queue, const struct hr_vi
 }
 
 enum hr_status hr__within_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+  if (queue->sharer && hr__sharer_failed(queue->sharer)) return HR_NO_MEMORY;
   const struct wait *first = first_wait(queue->within, view);
   return first ? hr__queue_wake(queue, view, plan, first->until_us) : HR_OK;
 }

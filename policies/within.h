@@ -7,6 +7,7 @@
  * one could start, and whose wait is over. A job whose wait is over goes anywhere if it finds no place within its tier.
  */
 
+#include "policies/sharer.h"
 #include "policies/waiting.h"
 
 struct hr__queue;
@@ -19,12 +20,17 @@ uint32_t hr__within_kind(const struct hr__queue *queue, hr_job job, uint32_t bas
 /* hr__fits of such a kind. */
 bool hr__within_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind, struct hr_placement *placement);
 
-/* When the first job of a shape could start by what is known, hr_releases_earliest; that its wait is over before counts.
+/* Likewise in another state of the cluster, where GPUs are told apart. */
+bool hr__within_yard_find(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t kind,
+                          struct hr_placement *placement);
+
+/* When the first job of a shape that does not fit now could start, by what is known of the ends of what runs
+   (hr_releases_earliest, hr__outlook_earliest); that its wait is over before counts. Of any jobs, within groups or not.
  */
-int64_t hr__within_earliest(const struct hr__queue *queue, const struct hr__shape *shape, int64_t now_us);
-/* Whether it still could at `at_us` if `taken` GPUs stayed at a placement, hr_releases_allow. */
-bool hr__within_allows(const struct hr__queue *queue, const struct hr_placement *placement, uint32_t taken,
-                       const struct hr__shape *shape, int64_t at_us, int64_t now_us);
+int64_t hr__within_earliest(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head);
+/* Whether it still could at that time if a job of a shape ran on beyond it at a placement. */
+bool hr__within_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
+                       const struct hr__shape *head, int64_t at_us, int64_t now_us);
 
 /* Before a pass: jobs whose wait is over are of another kind from now on. */
 enum hr_status hr__within_begin_pass(struct hr__queue *queue, const struct hr_view *view);

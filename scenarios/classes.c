@@ -81,11 +81,22 @@ static enum hr_status build_checkpoint(struct hr__builder *builder, const cJSON 
   return status;
 }
 
+static enum hr_status build_within(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
+#define WORD(name, text) text,
+  static const char *const tiers[] = {HR_TIER_TABLE(WORD) NULL};
+#undef WORD
+  spec->within = (uint8_t)hr__choice_of(class_, "within", tiers, HR_TIER_ANY);
+  spec->within_wait_us = hr__span_of(class_, "within_wait_s", HR_UNKNOWN_US);
+  if (spec->within != HR_TIER_ANY || !hr__has(class_, "within_wait_s")) return HR_OK;
+  return hr__build_fail_at(builder, class_, "within_wait_s", "'within_wait_s' says nothing without 'within'");
+}
+
 static enum hr_status build_class(struct hr__builder *builder, const cJSON *class_, struct hr_class_spec *spec) {
   const cJSON *spot = cJSON_GetObjectItemCaseSensitive(class_, "spot");
   *spec =
       (struct hr_class_spec){.no_spot = spot && cJSON_IsFalse(spot), .restart_us = hr__span_of(class_, "restart_s", 0)};
-  return build_checkpoint(builder, class_, spec);
+  enum hr_status status = build_within(builder, class_, spec);
+  return status == HR_OK ? build_checkpoint(builder, class_, spec) : status;
 }
 
 enum hr_status hr__build_classes(struct hr__builder *builder) {

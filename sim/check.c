@@ -134,6 +134,8 @@ static enum hr_status check_nodes(const struct hr__engine *engine, const struct 
     if (state == HR_NODE_UP || state == HR_NODE_CLOSING) total_milli += pool->spec->gpus_per_node * 1000;
     if (state == HR_NODE_UP) free_milli += engine->cluster.node_free_milli[id];
   }
+  if (!hr__group_index_agrees(pool->index))
+    return broken(engine, "pool '%s': the room of groups differs", pool->spec->name);
   if (memcmp(n_in, pool->n_in, sizeof n_in) != 0 || n_offered != pool->n_offered)
     return broken(engine, "pool '%s': the counts of nodes by state differ", pool->spec->name);
   if (total_milli != pool->total_milli) return broken(engine, "pool '%s': its GPUs differ", pool->spec->name);

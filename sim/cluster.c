@@ -119,7 +119,10 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
     if (init_pool(cluster, arena, &spec->pools[i]) != HR_OK) return HR_NO_MEMORY;
   if (make_nodes(cluster, arena) != HR_OK) return HR_NO_MEMORY;
   enum hr_status status = hr__accepts_init(&cluster->accepts, arena, spec, trace, speeds);
-  return status == HR_OK ? tell_gpus_apart(cluster, arena, spec) : status;
+  if (status == HR_OK) status = tell_gpus_apart(cluster, arena, spec);
+  if (status != HR_OK) return status;
+  hr__within_look(cluster);
+  return hr__within_group(cluster, arena);
 }
 
 /* ---- Asking, for policies --------------------------------------------------------------------------- */

@@ -48,6 +48,7 @@ struct hr_cluster {
   struct hr__accepts accepts;
   struct hr_stock *stock;       /* NULL where GPUs are not told apart */
   struct hr_requests *requests; /* likewise */
+  uint32_t tiers_within;        /* bits 1 << enum hr_tier: that some job is to be within */
 };
 
 /* Of a node: those that a job may have to itself. */
@@ -66,6 +67,13 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
 
 /* Takes a placement for a job, or takes nothing and returns the rule that it breaks. */
 const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
+/* within.c: which tiers jobs are to be within; groups of nodes for them. */
+void hr__within_look(struct hr_cluster *cluster);
+enum hr_status hr__within_group(struct hr_cluster *cluster, struct hr_arena *arena);
+/* Whether a job that must be within a group fits none of the empty pool, which has room for it. */
+bool hr__within_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_job job,
+                           const struct hr_request *request);
+
 /* Gives back what was taken; takes the taking back, in the same instant. */
 void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
 void hr__cluster_undo(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);

@@ -158,10 +158,12 @@ static int nearness(enum hr_reason reason) {
   case HR_REASON_NODE_TOO_SMALL:
   case HR_REASON_MIG_PROFILE:
     return 3;
-  case HR_REASON_NO_CLASS_POOL:
+  case HR_REASON_NO_GROUP:
     return 4;
-  default:
+  case HR_REASON_NO_CLASS_POOL:
     return 5;
+  default:
+    return 6;
   }
 }
 
@@ -173,15 +175,22 @@ static bool lacks_instances(const struct hr_cluster *cluster, hr_pool pool, cons
   return cluster->pools[pool.id].spec->mig && hr_pool_most_tasks(cluster->spec, pool, &gpus_alone) == 0;
 }
 
-/* Whether the pool, all of its nodes there and empty, would have room for the job. */
-static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool number, hr_job job,
-                                   const struct hr_request *request) {
+static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool number, hr_job job,
+                                  const struct hr_request *request) {
   const struct hr__pool *pool = &cluster->pools[number.id];
   if (!request) return pool->size_milli >= asked_milli(cluster, job) ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
   uint64_t on_each = hr_pool_most_tasks(cluster->spec, number, request);
   if (on_each == 0 && lacks_instances(cluster, number, request)) return HR_REASON_MIG_PROFILE;
   if (on_each == 0) return HR_REASON_NODE_TOO_SMALL;
   return on_each * pool->spec->nodes >= request->tasks ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
+}
+
+/* Whether the pool, all of its nodes there and empty, would have room for the job. */
+static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool number, hr_job job,
+                                   const struct hr_request *request) {
+  enum hr_reason reason = refuse_room(cluster, number, job, request);
+  bool never = reason == HR_REASON_NONE && hr__within_never_fits(cluster, number, job, request);
+  return never ? HR_REASON_NO_GROUP : reason;
 }
 
 enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job job) {

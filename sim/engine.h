@@ -8,6 +8,7 @@
 #include "sim/arena.h"
 #include "sim/cluster.h"
 #include "sim/event_heap.h"
+#include "sim/free_index.h"
 #include "sim/network.h"
 #include "sim/speeds.h"
 #include "sim/supply.h"
@@ -278,6 +279,9 @@ enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job);
 
 /* network.c: how fast a job is at its placement, were it alone there. */
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+
+/* within.c: the rule that a start would break by how far it spreads, NULL: none. */
+const char *hr__within_refuses(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* neighbours.c: jobs that share GPUs. */
 bool hr__pool_interferes(const struct hr_pool_spec *spec);

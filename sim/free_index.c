@@ -39,6 +39,7 @@ void hr_free_index_set(struct hr_free_index *index, uint32_t node, uint32_t gpus
   if (--index->count_at[before] == 0) hr__bitset_remove(&index->level_shape, index->levels, before);
   index->free[node] = gpus;
   link_node(index, node, gpus);
+  if (index->groups) hr__group_index_move(index->groups, node, before, gpus);
 }
 
 uint32_t hr_free_index_nodes(const struct hr_free_index *index) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Groups of neighbouring nodes by the largest gang that fits: a gang takes wholly free nodes and, for the rest, one more.
- * With w nodes wholly free and p GPUs free on the fullest of the others, that is w x (GPUs of a node) + p, and every
- * smaller gang of whole nodes and a rest fits, too. So one number tells for all gangs, and a free index over groups by
- * that number finds the tightest group that a gang fits.
+ * Groups of neighbouring nodes by the largest gang that fits: a gang takes wholly free nodes and, for the rest, one
+ * more. With w nodes wholly free and p GPUs free on the fullest of the others, that is w x (GPUs of a node) + p, and
+ * every smaller gang of whole nodes and a rest fits, too. So one number tells for all gangs, and a free index over
+ * groups by that number finds the tightest group that a gang fits.
  */
 
 #include "sim/free_index.h"
@@ -36,8 +36,7 @@ struct hr_group_index *hr__free_index_group(struct hr_arena *arena, struct hr_fr
   if (!groups->count || !groups->by_room) return NULL;
   for (uint32_t node = 0; node < index->n_nodes; node++)
     groups->count[(size_t)(node / nodes_per_group) * groups->n_levels + index->free[node]]++;
-  for (uint32_t group = 0; group < n_groups; group++)
-    hr_free_index_set(groups->by_room, group, room_of(groups, group));
+  for (uint32_t group = 0; group < n_groups; group++) hr_free_index_set(groups->by_room, group, room_of(groups, group));
   groups->next = index->groups;
   index->groups = groups;
   return groups;
@@ -51,6 +50,27 @@ void hr__group_index_move(struct hr_group_index *groups, uint32_t node, uint32_t
     count[after]++;
     hr_free_index_set(groups->by_room, group, room_of(groups, group));
   }
+}
+
+/* The largest gang for which a group has room, node by node. */
+static uint32_t room_by_node(const struct hr_free_index *index, uint32_t from, uint32_t end) {
+  uint32_t size = index->gpus_per_node, whole = 0, rest = 0;
+  for (uint32_t node = from; node < end && node < index->n_nodes; node++) {
+    uint32_t free = index->free[node];
+    whole += free == size;
+    if (free < size && free > rest) rest = free;
+  }
+  return whole * size + rest;
+}
+
+bool hr__group_index_agrees(const struct hr_free_index *index) {
+  for (const struct hr_group_index *each = index->groups; each; each = each->next)
+    for (uint32_t group = 0; group < hr_free_index_nodes(each->by_room); group++) {
+      uint32_t from = group * each->nodes_per_group;
+      if (hr_free_index_get(each->by_room, group) != room_by_node(index, from, from + each->nodes_per_group))
+        return false;
+    }
+  return true;
 }
 
 const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group) {

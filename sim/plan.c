@@ -53,7 +53,8 @@ enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_p
                              enum hr_reason reason) {
   struct hr__engine *engine = plan->engine;
   if (!is_waiting(engine, job)) return refuse(plan, job, "start", "the job is not waiting");
-  const char *rule = hr__cluster_take(&engine->cluster, placement, job);
+  const char *rule = hr__within_refuses(engine, job, placement);
+  if (!rule) rule = hr__cluster_take(&engine->cluster, placement, job);
   if (rule) return refuse(plan, job, "start", rule);
   if (hr__seat_keep(engine, job, placement) != HR_OK) {
     hr__cluster_undo(&engine->cluster, placement, job);

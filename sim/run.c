@@ -327,6 +327,12 @@ static enum hr_status create_policy(struct hr__engine *engine) {
                               .quotas = config->quotas};
   enum hr_status status = ops->create(&env, &engine->policy, engine->error);
   if (status == HR_OK && ops->abilities) engine->abilities = ops->abilities(engine->policy);
+  bool may_break = engine->cluster.tiers_within && !(engine->abilities & HR_POLICY_KEEPS_WITHIN);
+  if (status == HR_OK && may_break)
+    return hr_fail(engine->error, HR_BAD_INPUT,
+                   "policy '%s' does not look at how near together jobs are to be ('within', of the trace or of a "
+                   "class); 'queue' does",
+                   config->policy->name);
   return status == HR_NO_MEMORY ? hr__out_of_memory(engine) : status;
 }
 

@@ -175,18 +175,22 @@ static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t asked_
 }
 
 /* GPUs of a task's own have nothing taken of them, so they all have the same left. */
-uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  if (request->gpus > 0 && hr_stock_mig(stock, node)) return hr__stock_mig_pick(stock, request, node);
+uint64_t hr_stock_pick_of(const struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus) {
   const uint16_t *milli = hr_stock_gpus(stock, node);
-  if (is_by_share(stock, request, node))
-    return pick_one(milli, stock->n_gpus[node.id], hr_stock_milli(stock, request, node));
-  uint64_t fitting = hr_stock_fitting_gpus(stock, request, node), picked = 0;
+  uint64_t fitting = hr_stock_fitting_gpus(stock, request, node) & gpus, picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
     uint64_t gpu = UINT64_C(1) << least_left(milli, fitting);
     picked |= gpu;
     fitting &= ~gpu;
   }
   return picked;
+}
+
+uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+  if (request->gpus > 0 && hr_stock_mig(stock, node)) return hr__stock_mig_pick(stock, request, node);
+  if (is_by_share(stock, request, node))
+    return pick_one(hr_stock_gpus(stock, node), stock->n_gpus[node.id], hr_stock_milli(stock, request, node));
+  return hr_stock_pick_of(stock, request, node, UINT64_MAX);
 }
 
 static void find_widest(struct hr_stock *stock, hr_node node) {

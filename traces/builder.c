@@ -250,6 +250,7 @@ void hr_job_record_init(struct hr_job_record *record) {
                                    .estimate_us = HR_UNKNOWN_US,
                                    .deadline_us = INT64_MIN,
                                    .checkpoint_interval_us = HR_UNKNOWN_US,
+                                   .within_wait_us = HR_UNKNOWN_US,
                                    .min_gpus = HR_NONE,
                                    .max_gpus = HR_NONE,
                                    .tasks = 1,
@@ -346,6 +347,10 @@ const char *hr__job_record_fault(const struct hr_job_record *record) {
   if (record->max_gpus != HR_NONE && record->max_gpus < record->gpus) return "'max_gpus' is less than 'gpus'";
   if (record->gpu_milli == 0 || record->gpu_milli > 1000) return "'gpu_milli' is not from 1 to 1000";
   if (record->fail_at_ppm > 1000000 && record->fail_at_ppm != HR_NONE) return "'fail_at' is not from 0 to 1";
+  if (record->within >= HR_TIER_POOL) return "the tier that the job is to be within is none that there is";
+  if (record->within == HR_TIER_ANY && record->within_wait_us != HR_UNKNOWN_US)
+    return "'within_wait_s' says nothing without 'within'";
+  if (!is_duration(record->within_wait_us, true)) return "the wait for a place within is negative or out of range";
   if (!fits_flags(record)) return "the class, the outcome or a flag is none that there is";
   return times_fault(record);
 }

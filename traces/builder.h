@@ -37,7 +37,9 @@
   X(CHECKPOINT_INTERVAL, checkpoint_interval_us, 8, HR_UNKNOWN_US, record->checkpoint_interval_us)                     \
   X(CHECKPOINT, checkpoint_mib, 8, 0, record->checkpoint_mib)                                                          \
   X(MIN_GPUS, min_gpus, 4, HR_NONE, record->min_gpus)                                                                  \
-  X(MAX_GPUS, max_gpus, 4, HR_NONE, record->max_gpus)
+  X(MAX_GPUS, max_gpus, 4, HR_NONE, record->max_gpus)                                                                  \
+  X(WITHIN, within, 1, HR_TIER_ANY, record->within)                                                                    \
+  X(WITHIN_WAIT, within_wait_us, 8, HR_UNKNOWN_US, record->within_wait_us)
 #define HR__COLUMN_TABLE(X) HR__COMMON_COLUMN_TABLE(X) HR__OTHER_COLUMN_TABLE(X)
 
 enum hr__column_id {

@@ -36,7 +36,9 @@
   X("checkpoint", "checkpoint_gb", HR__GIB, false, false, checkpoint_mib)                                              \
   X("fail_at", "fail_at", HR__FRACTION, false, false, fail_at_ppm)                                                     \
   X("min_gpus", "min_gpus", HR__GPUS, false, false, min_gpus)                                                          \
-  X("max_gpus", "max_gpus", HR__GPUS, false, false, max_gpus)
+  X("max_gpus", "max_gpus", HR__GPUS, false, false, max_gpus)                                                          \
+  X("within", "within", HR__TIER, false, false, within)                                                                \
+  X("within_wait", "within_wait_s", HR__DURATION, false, false, within_wait_us)
 
 enum {
 #define HR__COUNT_FIELD(...) +1

@@ -104,6 +104,9 @@ static const struct word status_words[] = {
     {"canceled", HR_OUTCOME_CANCELLED},  {"killed", HR_OUTCOME_CANCELLED},    {"running", HR_OUTCOME_UNKNOWN},
     {"pending", HR_OUTCOME_UNKNOWN},     {"unknown", HR_OUTCOME_UNKNOWN},     {NULL, 0}};
 
+static const struct word tier_words[] = {{"island", HR_TIER_ISLAND}, {"numa", HR_TIER_NUMA}, {"node", HR_TIER_NODE},
+                                         {"rack", HR_TIER_RACK},     {"zone", HR_TIER_ZONE}, {NULL, 0}};
+
 static const struct word boolean_words[] = {{"true", 1}, {"yes", 1}, {"1", 1}, {"false", 0},
                                             {"no", 0},   {"0", 0},   {NULL, 0}};
 
@@ -198,6 +201,8 @@ const char *hr__value_read(struct hr__value_reader *reader, enum hr__kind kind, 
     return read_flag(text, true, HR_JOB_DEDICATED, member);
   case HR__INTERRUPTIBLE:
     return read_flag(text, false, HR_JOB_NOT_INTERRUPTIBLE, member);
+  case HR__TIER:
+    return read_word(tier_words, text, member, "not one of island, numa, node, rack, zone");
   default:
     return read_number(kind, unit_us, text, member);
   }

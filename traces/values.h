@@ -32,7 +32,8 @@ enum hr__kind {
   HR__CLASS,                        /* uint8_t: enum hr_job_class */
   HR__STATUS,                       /* uint8_t: enum hr_outcome */
   HR__DEDICATED,                    /* uint8_t: sets HR_JOB_DEDICATED when true */
-  HR__INTERRUPTIBLE                 /* uint8_t: sets HR_JOB_NOT_INTERRUPTIBLE when false */
+  HR__INTERRUPTIBLE,                /* uint8_t: sets HR_JOB_NOT_INTERRUPTIBLE when false */
+  HR__TIER                          /* uint8_t: enum hr_tier, up to a zone */
 };
 
 /* What the instants of a file are measured by; all of them by the same. */

@@ -150,6 +150,8 @@ struct hr_class_spec {
   uint64_t checkpoint_mib; /* size; written at the pool's storage bandwidth */
   int64_t write_us;        /* how long a checkpoint takes where the pool's storage bandwidth is not known */
   int64_t restart_us;      /* image and load, before work goes on after an interruption */
+  uint8_t within;          /* enum hr_tier: as in a trace, for jobs of which it does not tell that */
+  int64_t within_wait_us;  /* likewise */
 };
 
 #ifdef __cplusplus

@@ -81,6 +81,9 @@ struct hr_packer;
 HR_API struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packer_config *config);
 /* Where one task of the request would go; false when it fits nowhere. */
 HR_API bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, uint64_t *gpus);
+/* Likewise on some neighbouring nodes alone; costs a look at each of them besides. */
+HR_API bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node first, uint32_t n_nodes,
+                                 hr_node *node, uint64_t *gpus);
 /* To be told after hr_stock_take and hr_stock_give. */
 HR_API void hr_packer_taken(struct hr_packer *packer, uint32_t request, hr_node node);
 HR_API void hr_packer_given(struct hr_packer *packer, uint32_t request, hr_node node);

@@ -70,8 +70,9 @@ enum hr_event_kind {
   X(HR_REASON_OVER_QUOTA, "over-quota")           /* more GPUs than its tenant may ever use */                         \
   X(HR_REASON_GPU_MEMORY, "gpu-memory")           /* more memory of a GPU than such GPUs have */                       \
   X(HR_REASON_NODE_TOO_SMALL, "node-too-small")   /* a task asks for more than any acceptable node has */              \
-  X(HR_REASON_MIG_PROFILE, "no-such-mig-profile") /* no acceptable pool's GPUs are split into instances that will do   \
-                                                   */
+  X(HR_REASON_MIG_PROFILE,                                                                                             \
+    "no-such-mig-profile")               /* no acceptable pool's GPUs are split into instances that will do */         \
+  X(HR_REASON_NO_GROUP, "no-such-group") /* no acceptable rack, or whatever it must be within, is so large */
 
 enum hr_reason {
 #define HR_REASON_NAME(name, text) name,
@@ -146,6 +147,15 @@ HR_API uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t g
 /* How many nodes have exactly `gpus` free. */
 HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus);
 
+/* Groups of neighbouring nodes, the last one with what is left. The engine keeps those that jobs ask to be within
+   (hr_cluster_within), of racks and zones that are smaller than their pool. */
+struct hr_group_index;
+/* Those of so many nodes; NULL: nobody keeps them. */
+HR_API const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group);
+/* Of the groups that a gang fits, on wholly free nodes and with its rest on one more, the one that has the least room:
+   the lowest number among equals, HR_NONE if it fits none. Costs a few bit scans. */
+HR_API uint32_t hr_group_index_tightest(const struct hr_group_index *groups, uint32_t gpus);
+
 struct hr_cluster;
 /* As it is without jobs. */
 HR_API const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluster);
@@ -171,6 +181,18 @@ HR_API bool hr_cluster_accepts(const struct hr_cluster *cluster, uint32_t accept
 HR_API enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement);
 /* The links that join it, of that tier. */
 HR_API enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct hr_placement *placement);
+
+/* How near together a job is to be: its placement spans this tier or a narrower one, until a time on the run's clock;
+   from then on that is only preferred. HR_TIER_ANY: it may be anywhere. HR_NEVER_US: it must not be elsewhere at any
+   time. */
+struct hr_within {
+  enum hr_tier tier;
+  int64_t until_us;
+};
+HR_API struct hr_within hr_cluster_within(const struct hr_cluster *cluster, hr_job job);
+/* Whether a job of the trace asks for it. Only policies that say HR_POLICY_KEEPS_WITHIN are run then; a start that
+   breaks it is refused. */
+HR_API bool hr_cluster_any_within(const struct hr_cluster *cluster);
 
 /* ---- Markets ---------------------------------------------------------------------------------------- */
 
@@ -277,7 +299,8 @@ struct hr_policy_env {
 enum {
   HR_POLICY_PREEMPTS = 1,
   HR_POLICY_MANAGES_CAPACITY = 2,
-  HR_POLICY_STARVES_NOBODY = 4 /* a promise: no job that fits the cluster waits for ever while others come and go */
+  HR_POLICY_STARVES_NOBODY = 4, /* a promise: no job that fits the cluster waits for ever while others come and go */
+  HR_POLICY_KEEPS_WITHIN = 8    /* it looks at how near together jobs are to be */
 };
 
 struct hr_policy_ops {
@@ -293,9 +316,9 @@ struct hr_policy_ops {
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
   /* Once per instant, after all events of that instant. */
   enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_plan *plan);
-  /* What this policy will do beyond starting and rejecting jobs (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY), and
-     what it promises (HR_POLICY_STARVES_NOBODY). Asked once, after `create`; NULL: nothing of it. Who does not manage
-     capacity gets all nodes that can be had, as soon as they can be had. */
+  /* What this policy will do beyond starting and rejecting jobs (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY,
+     HR_POLICY_KEEPS_WITHIN), and what it promises (HR_POLICY_STARVES_NOBODY). Asked once, after `create`; NULL: nothing
+     of it. Who does not manage capacity gets all nodes that can be had, as soon as they can be had. */
   uint32_t (*abilities)(void *self);
 };
 

@@ -92,6 +92,11 @@ HR_API bool hr_placer_find_in(struct hr_placer *placer, const struct hr_capacity
                               uint32_t accept_class, struct hr_placement *placement);
 /* Likewise on the nodes of one pool as it is now, by a rule that chooses nodes. */
 HR_API bool hr_placer_find_on(struct hr_placer *placer, hr_pool pool, uint32_t gpus, struct hr_placement *placement);
+/* On the cluster as it is now, within one group of a tier (HR_TIER_ISLAND to HR_TIER_ZONE), by a rule that chooses
+   nodes: of the first pool where it fits, in the group that has the least room of those that it fits, there by the
+   rule. For tiers that some job of the trace asks to be within. */
+HR_API bool hr_placer_find_within(struct hr_placer *placer, enum hr_tier tier, uint32_t gpus, uint32_t accept_class,
+                                  struct hr_placement *placement);
 /* Whether the job would sit on one node (or is placed by count): then n_slices is at most 1. */
 HR_API bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t accept_class);
 
@@ -119,6 +124,12 @@ HR_API int64_t hr_releases_earliest(struct hr_releases *releases, uint32_t gpus,
    then. */
 HR_API bool hr_releases_allow(struct hr_releases *releases, const struct hr_placement *placement, uint32_t taken,
                               uint32_t gpus, uint32_t accept_class, int64_t at_us, int64_t now_us);
+/* Likewise within one group of a tier, as hr_placer_find_within places it; by node only. */
+HR_API int64_t hr_releases_earliest_within(struct hr_releases *releases, enum hr_tier tier, uint32_t gpus,
+                                           uint32_t accept_class, int64_t now_us);
+HR_API bool hr_releases_allow_within(struct hr_releases *releases, const struct hr_placement *placement, uint32_t taken,
+                                     enum hr_tier tier, uint32_t gpus, uint32_t accept_class, int64_t at_us,
+                                     int64_t now_us);
 /* Bins, for a planner that wants the whole future: their number, where a pool's first one is, free GPUs now, and
    their running jobs by (expected end, job), value = GPUs. */
 HR_API uint32_t hr_releases_bins(const struct hr_releases *releases);

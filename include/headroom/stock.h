@@ -154,6 +154,9 @@ HR_API uint64_t hr_stock_fits_each(const struct hr_stock *stock, const struct hr
    Instances of MIG are of a GPU that keeps its layout if there is one, of those of the smallest profile, and of those
    of a GPU with the least left. */
 HR_API uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
+/* Likewise of these GPUs alone, where GPUs are not split by MIG: as many as fit, at most those that it asks for. */
+HR_API uint64_t hr_stock_pick_of(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
+                                 uint64_t gpus);
 /* The place of a task on GPUs of a node that fit it: with what it takes of them and, on one that is split by MIG, the
    instance that it gets. That is one of the smallest profile that will do, an idle one, or on demand a new one whose
    start leaves the most room for the profiles that are asked for (hr_mig_best_start). A GPU without tasks may be given

@@ -97,6 +97,9 @@ struct hr_trace {
   const int64_t *checkpoint_interval_us; /* HR_UNKNOWN_US where unknown */
   const uint64_t *checkpoint_mib;        /* 0 where unknown */
   const uint32_t *min_gpus, *max_gpus;   /* elastic bounds; equal to gpus where the job is rigid */
+  const uint8_t *within;                 /* enum hr_tier: its GPUs are to be in one group of it; HR_TIER_ANY: none */
+  const int64_t *within_wait_us;         /* how long after its submission it waits for such a place, 0: not at all;
+                                            HR_UNKNOWN_US: for ever */
 
   struct hr_names tenants, users, models, mig_profiles;
   struct hr_names gpu_type_lists; /* each a `|` list as written, e.g. "A100-80|H100" */
@@ -152,12 +155,12 @@ struct hr_job_record {
   struct hr_text model, gpu_types, regions, mig_profile;
   int64_t limit_us, estimate_us;
   int64_t deadline_us; /* on the input's own clock; INT64_MIN for none */
-  int64_t checkpoint_interval_us;
+  int64_t checkpoint_interval_us, within_wait_us;
   uint64_t checkpoint_mib, mem_mib, gpu_mem_mib;
   uint32_t min_gpus, max_gpus; /* HR_NONE where the job is rigid */
   uint32_t cpu_milli, gpu_milli, fail_at_ppm;
   int32_t priority;
-  uint8_t class_, outcome, flags;
+  uint8_t class_, outcome, flags, within;
 };
 HR_API void hr_job_record_init(struct hr_job_record *record);
 

@@ -22,6 +22,7 @@ static bool gpu_fits(const struct naive_node *node, const struct hr_request *req
 }
 
 static bool fits(const struct naive *naive, const struct naive_node *node, const struct hr_request *request) {
+  if (node->closed) return false;
   int count = 0, tasks = node->shares + node->no_gpu;
   if (!accepts(naive, node, request)) return false;
   for (int i = 0; i <= NAIVE_MOST_GPUS; i++) tasks += node->whole[i];

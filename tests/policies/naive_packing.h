@@ -12,6 +12,7 @@ enum { NAIVE_MOST_GPUS = 8, NAIVE_MOST_NODES = 64 };
 struct naive_node {
   uint32_t pool, id;
   bool whole_only; /* a share of a GPU takes all of it */
+  bool closed;     /* nothing fits for the moment */
   int n_gpus, left[NAIVE_MOST_GPUS];
   long gpu_mem[NAIVE_MOST_GPUS]; /* -1: not told; likewise below */
   long cpu, mem, cpu_capacity, mem_capacity;

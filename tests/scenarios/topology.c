@@ -126,7 +126,29 @@ static void speeds_that_nobody_looks_at_are_noted(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* ---- Near together ---------------------------------------------------------------------------------- */
+
+#define CLASSES(members) SCENARIO("", ",\"classes\":{\"training\":{\n" members "}}")
+
+static void classes_say_how_near_their_jobs_are(void) {
+  write_text(CLASSES("\"within\":\"rack\",\"within_wait_s\":1.5"));
+  struct hr_scenario *scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].within, HR_TIER_RACK);
+  CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].within_wait_us, 1500000);
+  CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_INFERENCE].within, HR_TIER_ANY);
+  hr_scenario_destroy(scenario);
+  write_text(CLASSES("\"within\":\"island\""));
+  scenario = load(NULL, 0);
+  CU_ASSERT_EQUAL(scenario->classes[HR_CLASS_TRAINING].within_wait_us, HR_UNKNOWN_US);
+  hr_scenario_destroy(scenario);
+  write_text(CLASSES("\"within_wait_s\":5"));
+  expect_error(NULL, 0, "s.json:3:17: 'within_wait_s' says nothing without 'within'");
+  write_text(CLASSES("\"within\":\"pool\""));
+  expect_error(NULL, 0, "s.json:3:10: 'classes.training.within' is the text \"pool\"; one of island, numa, node, ...");
+}
+
 TEST_MAIN("topology in scenarios", TEST(starts_in_a_folder_of_its_own), TEST(a_topology_is_taken),
           TEST(gpus_are_told_apart_where_nodes_have_parts), TEST(sizes_nest), TEST(links_are_of_tiers_that_are_there),
           TEST(the_catalogue_has_some), TEST(ones_own_go_first), TEST(bad_speeds),
-          TEST(speeds_that_nobody_looks_at_are_noted), TEST(leaves_nothing_behind))
+          TEST(speeds_that_nobody_looks_at_are_noted), TEST(classes_say_how_near_their_jobs_are),
+          TEST(leaves_nothing_behind))

@@ -98,6 +98,8 @@ static void a_job_has_all_fields(struct hr_trace *trace) {
   CU_ASSERT_EQUAL(trace->fail_at_ppm[0], 250000);
   CU_ASSERT_EQUAL(trace->min_gpus[0], 4);
   CU_ASSERT_EQUAL(trace->max_gpus[0], 16);
+  CU_ASSERT_EQUAL(trace->within[0], HR_TIER_RACK);
+  CU_ASSERT_EQUAL(trace->within_wait_us[0], 30500000);
 }
 
 /* The second job says only what it must. */
@@ -113,16 +115,18 @@ static void a_job_knows_nothing_else(const struct hr_trace *trace) {
   CU_ASSERT_EQUAL(trace->fail_at_ppm[1], HR_NONE);
   CU_ASSERT_EQUAL(trace->min_gpus[1], 3);
   CU_ASSERT_EQUAL(trace->max_gpus[1], 3);
+  CU_ASSERT_EQUAL(trace->within[1], HR_TIER_ANY);
+  CU_ASSERT_EQUAL(trace->within_wait_us[1], HR_UNKNOWN_US);
 }
 
 static void every_field_has_its_column(void) {
   struct hr_trace *trace = trace_of(
       "job_id,submit_s,duration_s,gpus,user,tenant,class,priority,limit_s,estimate_s,deadline_s,tasks,cpu,mem_gb,"
       "gpu_mem_gb,gpu_milli,gpu_type,status,model,regions,mig_profile,dedicated,interruptible,checkpoint_interval_s,"
-      "checkpoint_gb,fail_at,min_gpus,max_gpus\n"
+      "checkpoint_gb,fail_at,min_gpus,max_gpus,within,within_wait_s\n"
       "j-1,10,10,8,ann,vision,fine-tune,-5,20,15,100,4,7.5,64,40,500, A100-80 | H100 ,failed,\"llama, 8B\","
-      "eu|us-east-1,1g.10gb,yes,no,600,2.5,0.25,4,16\n"
-      "j-2,10,10,3,,,,,,,,,,,,,,,,,,,,,,,,\n",
+      "eu|us-east-1,1g.10gb,yes,no,600,2.5,0.25,4,16,Rack,30.5\n"
+      "j-2,10,10,3,,,,,,,,,,,,,,,,,,,,,,,,,,\n",
       NULL);
   a_job_has_all_fields(trace);
   a_job_knows_nothing_else(trace);

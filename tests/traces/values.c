@@ -66,6 +66,8 @@ static void bounds_are_told(void) {
   CU_ASSERT(value_refused("gpu_milli", "1001", "more than 1000"));
   CU_ASSERT(value_refused("mem_gb", "1e12", "more than 1048576 GiB"));
   CU_ASSERT(value_refused("dedicated", "perhaps", "not one of true, false"));
+  CU_ASSERT(value_refused("within", "pool", "'pool' is not one of island, numa, node, rack, zone"));
+  CU_ASSERT(value_refused("within_wait_s", "-1", "not a number of seconds of at least 0"));
   CU_ASSERT(value_refused("gpu_type", "A100||H100", "'|' between"));
   CU_ASSERT(value_refused("limit_s", "-1", "not a number of seconds of at least 0"));
 }
@@ -74,6 +76,7 @@ static void fields_must_agree(void) {
   CU_ASSERT(refused(text_with("tasks", "3"), NULL, "jobs.csv:2: ", "not a multiple of 'tasks'"));
   CU_ASSERT(refused(text_with("min_gpus", "9"), NULL, "jobs.csv:2: ", "'min_gpus' is more than 'gpus'"));
   CU_ASSERT(refused(text_with("max_gpus", "7"), NULL, "jobs.csv:2: ", "'max_gpus' is less than 'gpus'"));
+  CU_ASSERT(refused(text_with("within_wait_s", "5"), NULL, "jobs.csv:2: ", "says nothing without 'within'"));
   CU_ASSERT(refused(text_with("deadline_s", "0.5"), NULL, "jobs.csv:2: ", "deadline is before the submit"));
 }
 

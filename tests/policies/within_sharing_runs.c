@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whole runs where GPUs are told apart of jobs that are to be within islands, NUMA domains, nodes, racks or zones, job
+   by job against a scheduler that counts out every group for every job: when each job starts, on which nodes and GPUs.
+ */
+
+#include "harness.h"
+#include "headroom/sim.h"
+#include "naive_packing.h"
+#include "queue_choice.h"
+#include "sim/arena.h"
+#include "sim/philox.h"
+
+#include <string.h>
+
+enum { JOBS = 60, POOLS = 2, MOST_TASKS = 4, CASES = 330 };
+
+struct job {
+  int64_t start_us, end_us;
+  bool rejected;
+  uint32_t n_slices;
+  struct hr_slice slices[MOST_TASKS];
+};
+
+static struct {
+  int64_t submit_us[JOBS], work_us[JOBS], limit_us[JOBS], wait_us[JOBS];
+  uint32_t gpus[JOBS], tasks[JOBS], cpu_milli[JOBS];
+  uint16_t gpu_milli[JOBS];
+  uint8_t flags[JOBS], within[JOBS];
+  uint64_t mem_mib[JOBS], gpu_mem_mib[JOBS];
+  struct hr_trace trace;
+  struct hr_pool_spec pools[POOLS];
+  struct hr_cluster_spec cluster;
+  struct job engine[JOBS], naive[JOBS];
+} world;
+
+static struct hr__stream draws;
+
+static uint32_t draw(uint32_t below) {
+  return hr__stream_next(&draws) % below;
+}
+
+/* ---- A small world ---------------------------------------------------------------------------------- */
+
+static void draw_pools(void) {
+  static char first[] = "first", second[] = "second", gpu[] = "T4";
+  for (uint32_t i = 0; i < POOLS; i++) {
+    world.pools[i] = (struct hr_pool_spec){.name = i ? second : first,
+                                           .gpu = gpu,
+                                           .nodes = 3 + draw(7),
+                                           .gpus_per_node = draw(2) ? 4 : 8,
+                                           .gpu_mem_mib = draw(2) ? 16384 : 0,
+                                           .cpu_milli_per_node = i && draw(2) ? 0 : 16000,
+                                           .mem_mib_per_node = i && draw(2) ? 0 : 16000,
+                                           .sharing = draw(4) ? HR_SHARING_FRACTION : HR_SHARING_WHOLE};
+    struct hr_topology *topology = &world.pools[i].topology;
+    if (draw(4)) topology->numa_gpus = 4;
+    if (draw(4)) topology->island_gpus = 1 + draw(2);
+    if (draw(4)) topology->nodes_per_rack = 1 + draw(3);
+    if (topology->nodes_per_rack && draw(2)) topology->racks_per_zone = 2;
+  }
+  world.cluster = (struct hr_cluster_spec){.pools = world.pools, .n_pools = 1 + draw(POOLS), .by_gpu = true};
+}
+
+/* `of_several`: shares of several GPUs, too. */
+static void draw_jobs(bool of_several) {
+  for (uint32_t i = 0; i < JOBS; i++) {
+    world.submit_us[i] = (i ? world.submit_us[i - 1] : 0) + draw(6);
+    world.work_us[i] = 1 + draw(40);
+    world.limit_us[i] = world.work_us[i] * (1 + draw(3));
+    world.tasks[i] = draw(2) ? 1 : 1 + draw(MOST_TASKS);
+    world.gpus[i] = world.tasks[i] * (draw(8) ? 1 + draw(draw(2) ? 2 : 4) : 0);
+    bool may_share = of_several || world.gpus[i] <= world.tasks[i];
+    world.gpu_milli[i] = (uint16_t)(!may_share || draw(2) ? 1000 : 50 * (1 + draw(19)));
+    world.flags[i] = draw(12) ? 0 : HR_JOB_DEDICATED;
+    world.cpu_milli[i] = draw(2) * draw(8000);
+    world.mem_mib[i] = draw(2) * draw(8000);
+    world.gpu_mem_mib[i] = draw(2) * draw(16384);
+    world.within[i] = (uint8_t)draw(HR_TIER_POOL);
+    world.wait_us[i] = world.within[i] && draw(3) ? (int64_t)draw(60) * draw(2) : HR_UNKNOWN_US;
+  }
+  world.trace = (struct hr_trace){.source = "test",
+                                  .n_jobs = JOBS,
+                                  .submit_us = world.submit_us,
+                                  .work_us = world.work_us,
+                                  .limit_us = world.limit_us,
+                                  .gpus = world.gpus,
+                                  .tasks = world.tasks,
+                                  .gpu_milli = world.gpu_milli,
+                                  .cpu_milli = world.cpu_milli,
+                                  .mem_mib = world.mem_mib,
+                                  .flags = world.flags,
+                                  .gpu_mem_mib = world.gpu_mem_mib,
+                                  .within = world.within,
+                                  .within_wait_us = world.wait_us};
+}
+
+/* ---- The product ------------------------------------------------------------------------------------ */
+
+static void remember(void *self, const struct hr_view *view, const struct hr_event *event) {
+  (void)self;
+  (void)view;
+  if (event->job.id == HR_NONE) return;
+  struct job *job = &world.engine[event->job.id];
+  job->rejected = job->rejected || event->kind == HR_EVENT_REJECT;
+  if (event->kind != HR_EVENT_START) return;
+  job->start_us = event->at_us;
+  job->n_slices = event->placement->n_slices;
+  for (uint32_t i = 0; i < job->n_slices; i++) job->slices[i] = event->placement->slices[i];
+}
+
+static void run_engine(const char *backfill, const char *rule) {
+  struct hr_policy_choice choice = queue_choice(backfill, rule);
+  struct hr_fold fold = {.on_event = remember};
+  struct hr_run_config config = {.trace = &world.trace,
+                                 .cluster = &world.cluster,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
+                                 .horizon_us = HR_NEVER_US,
+                                 .check = true,
+                                 .folds = &fold,
+                                 .n_folds = 1};
+  struct hr_result *result;
+  struct hr_error error = {0};
+  for (uint32_t i = 0; i < JOBS; i++) world.engine[i] = (struct job){.start_us = -1};
+  enum hr_status status = hr_sim_run(&config, &result, &error);
+  if (status != HR_OK) printf("%s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  CU_ASSERT_EQUAL(result->n_completed + result->n_rejected, JOBS);
+  hr_result_destroy(result);
+  hr_policy_choice_finish(&choice);
+}
+
+/* ---- The naive one ---------------------------------------------------------------------------------- */
+
+static struct naive naive;
+static const uint8_t accepted[] = {1, 1, 1, 0, 0, 1}; /* any pool; the first alone; the second alone */
+
+static struct hr_request request_of(uint32_t job, uint32_t accept_class) {
+  bool has_gpus = world.gpus[job] > 0;
+  return (struct hr_request){.accept_class = accept_class,
+                             .tasks = world.tasks[job],
+                             .gpus = world.gpus[job] / world.tasks[job],
+                             .gpu_milli = has_gpus ? world.gpu_milli[job] : 0,
+                             .gpu_mem_mib = has_gpus ? (uint32_t)world.gpu_mem_mib[job] : 0,
+                             .cpu_milli = world.cpu_milli[job],
+                             .mem_mib = world.mem_mib[job],
+                             .dedicated = world.flags[job] != 0};
+}
+
+static void begin_naive(struct hr_arena *arena) {
+  const struct hr_requests *requests = hr_requests_create(arena, &world.trace, NULL, NULL, NULL);
+  naive = (struct naive){.acceptance = {accepted, 3, POOLS}, .typical = hr_typical_pods_create(arena, requests)};
+  for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
+    const struct hr_pool_spec *spec = &world.pools[pool];
+    for (uint32_t i = 0; i < spec->nodes; i++) {
+      struct naive_node *node = &naive.node[naive.n_nodes];
+      *node = (struct naive_node){.pool = pool,
+                                  .id = (uint32_t)naive.n_nodes++,
+                                  .whole_only = spec->sharing == HR_SHARING_WHOLE,
+                                  .n_gpus = (int)spec->gpus_per_node};
+      node->cpu = node->cpu_capacity = spec->cpu_milli_per_node ? (long)spec->cpu_milli_per_node : -1;
+      node->mem = node->mem_capacity = spec->mem_mib_per_node ? (long)spec->mem_mib_per_node : -1;
+      for (int gpu = 0; gpu < node->n_gpus; gpu++) {
+        node->left[gpu] = 1000;
+        node->gpu_mem[gpu] = spec->gpu_mem_mib ? (long)spec->gpu_mem_mib : -1;
+      }
+    }
+  }
+}
+
+static uint32_t milli_on(const struct hr_request *request, const struct naive_node *node) {
+  return request->gpus * (node->whole_only ? 1000 : request->gpu_milli);
+}
+
+/* One task on the GPUs of a set alone, those with the least left first; false: there is no room. */
+static bool place_on_gpus(const char *rule, struct naive_node *node, const struct hr_request *request, uint64_t set,
+                          uint64_t *gpus) {
+  struct naive alone = naive;
+  uint64_t unused;
+  uint32_t milli = node->whole_only ? 1000 : request->gpu_milli;
+  for (int i = 0; i < alone.n_nodes; i++) alone.node[i].closed = alone.node[i].id != node->id;
+  *gpus = 0;
+  if (naive_find(&alone, rule, request, &unused) < 0) return false;
+  for (uint32_t i = 0; i < request->gpus; i++) {
+    int best = -1;
+    for (int gpu = 0; gpu < node->n_gpus; gpu++) {
+      bool has_memory = node->gpu_mem[gpu] < 0 || node->gpu_mem[gpu] >= (long)request->gpu_mem_mib;
+      bool may = set >> gpu & 1 && !(*gpus >> gpu & 1) && node->left[gpu] >= (int)milli && has_memory;
+      if (may && (best < 0 || node->left[gpu] < node->left[best])) best = gpu;
+    }
+    if (best < 0) return false;
+    *gpus |= UINT64_C(1) << best;
+  }
+  return true;
+}
+
+/* Some nodes, or some GPUs of one. */
+struct group {
+  uint32_t from, end;
+  uint64_t set;
+  bool parted;
+};
+
+/* As many tasks as there is room for, at most `most`, are taken one by one. */
+static uint32_t fill_group(const char *rule, const struct group *group, const struct hr_request *request, uint32_t most,
+                           struct hr_slice *slices) {
+  uint32_t placed = 0;
+  for (; placed < most; placed++) {
+    uint64_t gpus;
+    int at;
+    for (int i = 0; i < naive.n_nodes; i++)
+      naive.node[i].closed = naive.node[i].id < group->from || naive.node[i].id >= group->end;
+    if (group->parted)
+      at = place_on_gpus(rule, &naive.node[group->from], request, group->set, &gpus) ? (int)group->from : -1;
+    else
+      at = naive_find(&naive, rule, request, &gpus);
+    for (int i = 0; i < naive.n_nodes; i++) naive.node[i].closed = false;
+    if (at < 0) break;
+    naive_change(&naive.node[at], request, gpus, 1);
+    slices[placed] = (struct hr_slice){{naive.node[at].id}, milli_on(request, &naive.node[at]), gpus, {0}};
+  }
+  return placed;
+}
+
+static void empty_group(const struct hr_request *request, const struct hr_slice *slices, uint32_t placed) {
+  while (placed-- > 0) naive_change(&naive.node[slices[placed].node.id], request, slices[placed].gpus, -1);
+}
+
+/* All tasks, or none. */
+static bool try_group(const char *rule, uint32_t number, uint32_t accept_class, const struct group *group,
+                      struct job *job) {
+  struct hr_request request = request_of(number, accept_class);
+  job->n_slices = fill_group(rule, group, &request, request.tasks, job->slices);
+  if (job->n_slices == request.tasks) return true;
+  empty_group(&request, job->slices, job->n_slices);
+  return false;
+}
+
+static uint32_t room_of(const char *rule, uint32_t number, uint32_t accept_class, const struct group *group) {
+  enum { MOST_ROOM = 4000 };
+  static struct hr_slice slices[MOST_ROOM];
+  struct hr_request request = request_of(number, accept_class);
+  uint32_t room = fill_group(rule, group, &request, MOST_ROOM, slices);
+  empty_group(&request, slices, room);
+  return room;
+}
+
+static uint32_t first_node(uint32_t pool) {
+  return pool ? world.pools[0].nodes : 0;
+}
+
+/* The groups of a pool, in their order; how many. */
+static uint32_t groups_of(uint32_t pool, enum hr_tier tier, struct group *groups) {
+  const struct hr_pool_spec *spec = &world.pools[pool];
+  const struct hr_topology *topology = &spec->topology;
+  uint32_t gpus = spec->gpus_per_node, nodes = 1, count = 0, end = first_node(pool) + spec->nodes;
+  if (tier <= HR_TIER_NUMA && topology->numa_gpus) gpus = topology->numa_gpus;
+  if (tier == HR_TIER_ISLAND && topology->island_gpus) gpus = topology->island_gpus;
+  if (tier >= HR_TIER_RACK) nodes = spec->nodes;
+  if (tier >= HR_TIER_RACK && topology->racks_per_zone) nodes = topology->nodes_per_rack * topology->racks_per_zone;
+  if (tier == HR_TIER_RACK && topology->nodes_per_rack) nodes = topology->nodes_per_rack;
+  for (uint32_t from = first_node(pool); from < end; from += nodes)
+    for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu += gpus)
+      groups[count++] = (struct group){.from = from,
+                                       .end = from + nodes < end ? from + nodes : end,
+                                       .set = ((UINT64_C(1) << gpus) - 1) << gpu,
+                                       .parted = gpus < spec->gpus_per_node};
+  return count;
+}
+
+/* In the first pool where a group has room, in the one with the least. */
+static bool try_within(const char *rule, uint32_t number, enum hr_tier tier, struct job *job) {
+  static struct group groups[NAIVE_MOST_NODES * NAIVE_MOST_GPUS];
+  for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++) {
+    uint32_t count = groups_of(pool, tier, groups), tightest = UINT32_MAX, best = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      uint32_t room = room_of(rule, number, 1 + pool, &groups[i]);
+      if (room < world.tasks[number] || room >= tightest) continue;
+      tightest = room;
+      best = i;
+    }
+    if (tightest != UINT32_MAX) return try_group(rule, number, 1 + pool, &groups[best], job);
+  }
+  return false;
+}
+
+static bool needs_node(uint32_t number) {
+  return world.gpus[number] || world.cpu_milli[number] || world.mem_mib[number];
+}
+
+static bool try_anywhere(const char *rule, uint32_t number, struct job *job) {
+  const struct group all = {0, UINT32_MAX, UINT64_MAX, false};
+  if (world.tasks[number] == 1) return try_group(rule, number, 0, &all, job);
+  for (uint32_t pool = 0; pool < world.cluster.n_pools; pool++)
+    if (try_group(rule, number, 1 + pool, &all, job)) return true;
+  return false;
+}
+
+static int64_t until_of(uint32_t number) {
+  return world.wait_us[number] == HR_UNKNOWN_US ? INT64_MAX : world.submit_us[number] + world.wait_us[number];
+}
+
+static bool asks_for_a_group(uint32_t number) {
+  if (world.within[number] == HR_TIER_ANY) return false;
+  return world.tasks[number] > 1 || (world.gpus[number] > 1 && world.within[number] < HR_TIER_NODE);
+}
+
+static bool place(const char *rule, uint32_t number, int64_t now_us, struct job *job) {
+  job->n_slices = 0;
+  if (!needs_node(number)) return true;
+  if (!asks_for_a_group(number)) return try_anywhere(rule, number, job);
+  if (try_within(rule, number, (enum hr_tier)world.within[number], job)) return true;
+  return now_us >= until_of(number) && try_anywhere(rule, number, job);
+}
+
+static bool try_start(const char *rule, uint32_t number, int64_t now_us) {
+  struct job *job = &world.naive[number];
+  if (!place(rule, number, now_us, job)) return false;
+  job->start_us = now_us;
+  job->end_us = now_us + world.work_us[number];
+  return true;
+}
+
+/* Whom the empty cluster has no room for. */
+static uint32_t reject(const char *rule) {
+  uint32_t n_rejected = 0;
+  for (uint32_t i = 0; i < JOBS; i++) {
+    struct hr_request request = request_of(i, 0);
+    struct job job = {0};
+    bool fits = place(rule, i, until_of(i) == INT64_MAX ? 0 : INT64_MAX - 1, &job);
+    if (fits) empty_group(&request, job.slices, job.n_slices);
+    world.naive[i] = (struct job){.start_us = -1, .end_us = -1, .rejected = !fits};
+    n_rejected += !fits;
+  }
+  return n_rejected;
+}
+
+static void end_jobs(int64_t now_us) {
+  for (uint32_t i = 0; i < JOBS; i++) {
+    struct job *job = &world.naive[i];
+    if (job->start_us < 0 || job->end_us != now_us) continue;
+    struct hr_request request = request_of(i, 0);
+    for (uint32_t k = 0; k < job->n_slices; k++)
+      naive_change(&naive.node[job->slices[k].node.id], &request, job->slices[k].gpus, -1);
+  }
+}
+
+enum mode { STRICT, SKIP, EASY, N_MODES };
+static const char *const mode_names[] = {"strict", "skip", "easy"};
+
+static void change_job(uint32_t number, int by) {
+  struct hr_request request = request_of(number, 0);
+  const struct job *job = &world.naive[number];
+  for (uint32_t k = 0; k < job->n_slices; k++)
+    naive_change(&naive.node[job->slices[k].node.id], &request, job->slices[k].gpus, by);
+}
+
+static int64_t expected_us(uint32_t number) {
+  return world.naive[number].start_us + world.limit_us[number];
+}
+
+static bool is_gone_by(uint32_t number, int64_t at_us, int64_t now_us) {
+  const struct job *job = &world.naive[number];
+  return job->start_us >= 0 && job->end_us > now_us && expected_us(number) <= at_us;
+}
+
+/* Whether the job could start at a later time if what runs ends as expected. */
+static bool could_start(const char *rule, uint32_t number, int64_t at_us, int64_t now_us) {
+  struct job job = {0};
+  struct hr_request request = request_of(number, 0);
+  for (uint32_t i = 0; i < JOBS; i++)
+    if (is_gone_by(i, at_us, now_us)) change_job(i, -1);
+  bool could = place(rule, number, at_us, &job);
+  if (could) empty_group(&request, job.slices, job.n_slices);
+  for (uint32_t i = 0; i < JOBS; i++)
+    if (is_gone_by(i, at_us, now_us)) change_job(i, 1);
+  return could;
+}
+
+static int64_t reserved_us(const char *rule, uint32_t head, int64_t now_us) {
+  int64_t best = INT64_MAX;
+  for (uint32_t i = 0; i < JOBS; i++)
+    if (is_gone_by(i, INT64_MAX, now_us) && expected_us(i) < best && could_start(rule, head, expected_us(i), now_us))
+      best = expected_us(i);
+  bool waits = asks_for_a_group(head) && until_of(head) > now_us && until_of(head) < best;
+  return waits && could_start(rule, head, until_of(head), now_us) ? until_of(head) : best;
+}
+
+/* A job that fits now and would not be done in time must leave the head its places. */
+static bool backfill(const char *rule, uint32_t number, uint32_t head, int64_t reserved, int64_t now_us) {
+  if (!try_start(rule, number, now_us)) return false;
+  if (world.limit_us[number] <= reserved - now_us || could_start(rule, head, reserved, now_us)) return true;
+  change_job(number, -1);
+  world.naive[number] = (struct job){.start_us = -1, .end_us = -1};
+  return false;
+}
+
+/* How many start. */
+static uint32_t pass(enum mode mode, const char *rule, int64_t now_us) {
+  uint32_t head = JOBS, started = 0;
+  int64_t reserved = 0;
+  for (uint32_t i = 0; i < JOBS && world.submit_us[i] <= now_us; i++) {
+    if (world.naive[i].start_us >= 0 || world.naive[i].rejected) continue;
+    if (head < JOBS && mode == EASY) {
+      started += backfill(rule, i, head, reserved, now_us);
+    } else if (try_start(rule, i, now_us)) {
+      started++;
+    } else if (head == JOBS) {
+      head = i;
+      if (mode == STRICT) break;
+      if (mode == EASY) reserved = reserved_us(rule, head, now_us);
+    }
+  }
+  return started;
+}
+
+/* Where nothing happens, nobody decides. */
+static bool happens(int64_t now_us) {
+  for (uint32_t i = 0; i < JOBS; i++) {
+    bool ends = world.naive[i].start_us >= 0 && world.naive[i].end_us == now_us;
+    if (ends || world.submit_us[i] == now_us || (asks_for_a_group(i) && until_of(i) == now_us)) return true;
+  }
+  return false;
+}
+
+static void run_naive(enum mode mode, const char *rule) {
+  struct hr_arena arena = {0};
+  begin_naive(&arena);
+  uint32_t left = JOBS - reject(rule);
+  for (int64_t now_us = 0; left > 0 && now_us < 100000; now_us++) {
+    end_jobs(now_us);
+    if (happens(now_us)) left -= pass(mode, rule, now_us);
+  }
+  CU_ASSERT_EQUAL(left, 0);
+  hr__arena_finish(&arena);
+}
+
+/* ---- Side by side ----------------------------------------------------------------------------------- */
+
+static bool same_job(const struct job *a, const struct job *b) {
+  if (a->rejected || b->rejected) return a->rejected == b->rejected;
+  if (a->start_us != b->start_us || a->n_slices != b->n_slices) return false;
+  for (uint32_t i = 0; i < a->n_slices; i++)
+    if (a->slices[i].node.id != b->slices[i].node.id || a->slices[i].gpus != b->slices[i].gpus ||
+        a->slices[i].gpu_milli != b->slices[i].gpu_milli)
+      return false;
+  return true;
+}
+
+static void jobs_go_where_a_count_of_all_groups_says(void) {
+  static const char *const rules[] = {"best-fit",     "worst-fit",           "first-fit",   "spread",
+                                      "dot-product",  "weighted-best-fit",   "gpu-packing", "gpu-clustering",
+                                      "kube-default", "kube-most-allocated", "fgd"};
+  uint64_t waited = 0, gangs = 0, lapsed = 0, rejected = 0;
+  for (uint32_t seed = 0; seed < CASES; seed++) {
+    hr__stream_init(&draws, 13, HR__PURPOSE_ARRIVAL, seed, 0);
+    const char *rule = rules[seed % (sizeof rules / sizeof *rules)];
+    enum mode mode = (enum mode)draw(N_MODES);
+    draw_pools();
+    draw_jobs(false);
+    run_engine(mode_names[mode], rule);
+    run_naive(mode, rule);
+    for (uint32_t i = 0; i < JOBS; i++) {
+      bool same = same_job(&world.engine[i], &world.naive[i]);
+      if (!same) printf("seed %u, %s, %s, job %u, within %u\n", seed, mode_names[mode], rule, i, world.within[i]);
+      CU_ASSERT_FATAL(same);
+      if (!asks_for_a_group(i)) continue;
+      waited += world.naive[i].start_us > world.submit_us[i];
+      gangs += world.naive[i].n_slices > 1;
+      rejected += world.naive[i].rejected;
+      lapsed += until_of(i) > world.submit_us[i] && world.naive[i].start_us == until_of(i);
+    }
+  }
+  CU_ASSERT(waited > 2000);
+  CU_ASSERT(gangs > 2000);
+  CU_ASSERT(rejected > 300);
+  CU_ASSERT(lapsed > 100);
+}
+
+/* That shares of several GPUs fit by their number does not say that they find their places: groups are then tried one
+   after the other. Whoever can run does, within what it asks for, as the engine sees to. */
+static void shares_of_several_gpus_find_their_places(void) {
+  for (uint32_t seed = 0; seed < CASES; seed++) {
+    hr__stream_init(&draws, 17, HR__PURPOSE_ARRIVAL, seed, 0);
+    draw_pools();
+    draw_jobs(true);
+    run_engine(mode_names[draw(N_MODES)], draw(2) ? "best-fit" : "random");
+  }
+}
+
+TEST_MAIN("sharing runs within groups", TEST(jobs_go_where_a_count_of_all_groups_says),
+          TEST(shares_of_several_gpus_find_their_places))
