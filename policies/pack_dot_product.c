@@ -6,7 +6,8 @@
 
 static int32_t score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   double most_cpu = (double)packing->most_cpu_milli, most_gpu = (double)packing->most_gpu_milli;
-  double cpu = (double)hr__left_cpu_milli(packing, node) * request->cpu_milli / (most_cpu * most_cpu);
+  double cpu = (double)hr__left_cpu_milli(packing, node) * hr_stock_cpu_milli(packing->stock, request, node) /
+               (most_cpu * most_cpu);
   double gpu =
       (double)hr__left_milli(packing, node) * (double)hr__asked_milli(packing, request, node) / (most_gpu * most_gpu);
   return (int32_t)(100 * (1 - (cpu + gpu) / 2));

@@ -15,7 +15,8 @@ void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request 
                       struct hr__amounts amounts[HR__N_RESOURCES]) {
   const struct hr_pool_spec *pool = hr__pool_of(packing, node);
   uint64_t gpu_milli = (uint64_t)pool->gpus_per_node * HR_WHOLE_GPU_MILLI;
-  amounts[HR__CPU] = (struct hr__amounts){pool->cpu_milli_per_node, 0, request->cpu_milli};
+  amounts[HR__CPU] =
+      (struct hr__amounts){pool->cpu_milli_per_node, 0, hr_stock_cpu_milli(packing->stock, request, node)};
   amounts[HR__MEMORY] = (struct hr__amounts){pool->mem_mib_per_node, 0, request->mem_mib};
   amounts[HR__GPU] = (struct hr__amounts){gpu_milli, gpu_milli - hr__left_milli(packing, node),
                                           hr__asked_milli(packing, request, node)};

@@ -10,7 +10,9 @@
 
 static int32_t score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   uint64_t cpu_milli = hr__left_cpu_milli(packing, node), gpu_milli = hr__left_milli(packing, node);
-  double cpu = cpu_milli ? (double)(cpu_milli - request->cpu_milli) / (double)packing->most_cpu_milli : 0;
+  double cpu = cpu_milli ? (double)(cpu_milli - hr_stock_cpu_milli(packing->stock, request, node)) /
+                               (double)packing->most_cpu_milli
+                         : 0;
   double gpu = (double)(gpu_milli - hr__asked_milli(packing, request, node)) / (double)packing->most_gpu_milli;
   return (int32_t)(100 * (1 - (0.5 * cpu + 0.5 * gpu)));
 }

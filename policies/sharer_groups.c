@@ -100,8 +100,8 @@ static uint64_t room_on_gpus(const struct hr_stock *stock, const struct hr_reque
 static uint64_t room_on(const struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus) {
   if (!hr_stock_fits(stock, request, node)) return 0;
   uint64_t room = request->dedicated ? 1 : UINT32_MAX;
-  if (request->cpu_milli && stock->cpu_milli[node.id] != HR_NONE)
-    room = least(room, stock->cpu_milli[node.id] / request->cpu_milli);
+  uint32_t cpu_milli = hr_stock_cpu_milli(stock, request, node);
+  if (cpu_milli && stock->cpu_milli[node.id] != HR_NONE) room = least(room, stock->cpu_milli[node.id] / cpu_milli);
   if (request->mem_mib && stock->mem_mib[node.id] != UINT64_MAX)
     room = least(room, stock->mem_mib[node.id] / request->mem_mib);
   return request->gpus ? least(room, room_on_gpus(stock, request, node, gpus)) : room;

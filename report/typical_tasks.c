@@ -85,6 +85,7 @@ static bool make_needs(struct hr__needs *needs, struct hr_arena *arena, const st
     struct hr_request *task = &needs->task[needs->count++];
     *task = tasks->task[i];
     task->gpu_mem_mib = 0;
+    task->cpu_milli = hr_pool_cpu_milli(hr_cluster_pool_spec(cluster, pool), task);
   }
   keep_least(needs, pool, hr_cluster_pool_spec(cluster, pool)->mig != NULL);
   needs->task = hr_arena_alloc(arena, ((size_t)needs->count + 1) * sizeof *needs->task);
@@ -146,7 +147,8 @@ uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_stoc
   uint64_t most = is_split ? (uint64_t)__builtin_popcountll(hr_stock_fitting_gpus(stock, gang, node))
                            : hr_stock_idle_gpus(stock, node);
   uint64_t cpu_milli = stock->cpu_milli[node.id], mem_mib = stock->mem_mib[node.id];
-  if (cpu_milli != HR_NONE && most * gang->cpu_milli > cpu_milli) most = cpu_milli / gang->cpu_milli;
+  uint32_t asked_milli = hr_stock_cpu_milli(stock, gang, node);
+  if (cpu_milli != HR_NONE && most * asked_milli > cpu_milli) most = cpu_milli / asked_milli;
   if (mem_mib != UINT64_MAX && gang->mem_mib && most > mem_mib / gang->mem_mib) most = mem_mib / gang->mem_mib;
   return (uint32_t)most;
 }

@@ -151,6 +151,7 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   if (status == HR_OK) status = doubt_names(builder, &draft);
   if (status == HR_OK) status = take_gpu_memory(builder, &draft);
   if (status == HR_OK) status = hr__build_sharing(builder, &draft);
+  if (status == HR_OK) status = hr__build_cpus(builder, &draft);
   if (status == HR_OK) status = hr__build_topology(builder, &draft);
   if (status == HR_OK) status = hr_cluster_spec_add(&scenario->cluster, &draft.pool, builder->error);
   if (status == HR_OK) return HR_OK;
@@ -185,7 +186,10 @@ static enum hr_status check_totals(struct hr__builder *builder) {
     gpus += (uint64_t)cluster->pools[i].nodes * cluster->pools[i].gpus_per_node;
   }
   if (nodes == 0) return hr__build_fail(builder, false, "no pool has a node; one is needed at least");
-  if (nodes <= HR_MAX_NODES && gpus <= HR_MAX_GPUS) return hr__check_sharing(builder);
+  if (nodes <= HR_MAX_NODES && gpus <= HR_MAX_GPUS) {
+    enum hr_status status = hr__check_sharing(builder);
+    return status == HR_OK ? hr__check_cpus(builder) : status;
+  }
   return hr__build_fail(builder, false,
                         "a cluster of %" PRIu64 " nodes and %" PRIu64 " GPUs is too large; at most %" PRIu32
                         " nodes and %" PRIu32 " GPUs",

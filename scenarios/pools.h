@@ -33,10 +33,13 @@ enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *dr
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft);
 /* How MIG splits them, where that is how they are shared. */
 enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__draft *draft);
+/* CPUs that go with its GPUs, its shape being known. */
+enum hr_status hr__build_cpus(struct hr__builder *builder, struct hr__draft *draft);
 /* How it hangs together, likewise. */
 enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__draft *draft);
 /* Once all pools are there. */
 enum hr_status hr__check_sharing(struct hr__builder *builder);
+enum hr_status hr__check_cpus(struct hr__builder *builder);
 
 /* The member `name` as a length of time that is drawn; `duration` stays as it is where there is none. */
 enum hr_status hr__build_duration(struct hr__builder *builder, const cJSON *object, const char *name,

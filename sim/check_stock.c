@@ -40,7 +40,7 @@ void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *clust
     struct hr_slice slice = placement->slices[i];
     use->tasks[slice.node.id]++;
     use->alone[slice.node.id] += request->dedicated;
-    use->cpu_milli[slice.node.id] += request->cpu_milli;
+    use->cpu_milli[slice.node.id] += hr_stock_cpu_milli(stock, request, slice.node);
     use->mem_mib[slice.node.id] += request->mem_mib;
     for (uint32_t gpu = 0; gpu < stock->most_gpus; gpu++) {
       if (!(slice.gpus >> gpu & 1)) continue;

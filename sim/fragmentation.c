@@ -66,8 +66,18 @@ static bool accepts(const struct hr_fragmentation *f, uint32_t pod, uint32_t poo
   return f->acceptance->row[(size_t)class_ * f->acceptance->n_pools + pool];
 }
 
+/* CPU that a pod takes in a pool. */
+static uint32_t cpu_milli_of(const struct hr_fragmentation *f, const struct hr_request *pod, uint32_t pool) {
+  const uint32_t *gpu_cpu_milli = f->stock->gpu_cpu_milli;
+  uint32_t milli = f->slot_milli[pool] ? f->slot_milli[pool] : pod->gpu_milli;
+  if (!gpu_cpu_milli || pod->cpu_milli || pod->gpus == 0) return pod->cpu_milli;
+  return hr_cpu_milli_with(gpu_cpu_milli[pool], (uint64_t)pod->gpus * milli);
+}
+
 static bool same_pods(const struct hr_fragmentation *f, uint32_t a, uint32_t b) {
+  const uint32_t *gpu_cpu_milli = f->stock->gpu_cpu_milli;
   if (f->slot_milli[a] != f->slot_milli[b]) return false;
+  if (gpu_cpu_milli && gpu_cpu_milli[a] != gpu_cpu_milli[b]) return false;
   for (uint32_t pod = 0; pod < f->typical->count; pod++)
     if (accepts(f, pod, a) != accepts(f, pod, b)) return false;
   return true;
@@ -86,8 +96,10 @@ static int by_need(const void *a, const void *b) {
 }
 
 static void find_levels(struct hr_fragmentation *f) {
-  uint32_t count = f->typical->count;
-  for (uint32_t i = 0; i < count; i++) f->cpu_milli[i] = f->typical->request[i].cpu_milli;
+  uint32_t n_pools = f->stock->gpu_cpu_milli ? f->acceptance->n_pools : 1, count = 0;
+  for (uint32_t pool = 0; pool < n_pools; pool++)
+    for (uint32_t i = 0; i < f->typical->count; i++)
+      f->cpu_milli[count++] = cpu_milli_of(f, &f->typical->request[i], pool);
   if (count) qsort(f->cpu_milli, count, sizeof *f->cpu_milli, by_number);
   for (uint32_t i = 0; i < count; i++)
     if (f->n_levels == 0 || f->cpu_milli[f->n_levels - 1] != f->cpu_milli[i])
@@ -113,7 +125,7 @@ static void find_needs(struct hr_fragmentation *f, struct needs *needs, uint32_t
     if (pod->gpus && accepts(f, i, pool))
       needs->need[needs->count++] = (struct need){.milli = slot_milli ? slot_milli : pod->gpu_milli,
                                                   .gpus = pod->gpus,
-                                                  .cpu_milli = pod->cpu_milli,
+                                                  .cpu_milli = cpu_milli_of(f, pod, pool),
                                                   .pods = f->typical->pods[i]};
     else
       needs->useless += f->typical->pods[i];
@@ -158,8 +170,6 @@ static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint3
 }
 
 static bool make_all_needs(struct hr_fragmentation *f, struct hr_arena *arena) {
-  for (uint32_t node = 0; node < f->stock->n_nodes; node++)
-    f->slot_milli[f->stock->pool[node]] = f->stock->slot_milli[node];
   for (uint32_t pool = 0; pool < f->acceptance->n_pools; pool++) {
     uint32_t first = 0;
     while (first < pool && (f->first_pool[first] != first || !same_pods(f, first, pool))) first++;
@@ -174,15 +184,16 @@ struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const s
   struct hr_fragmentation *f = hr_arena_alloc(arena, sizeof *f);
   if (!f) return NULL;
   size_t n_pools = (size_t)acceptance->n_pools + 1;
-  *f =
-      (struct hr_fragmentation){.typical = typical,
-                                .acceptance = acceptance,
-                                .stock = stock,
-                                .cpu_milli = hr_arena_alloc(arena, ((size_t)typical->count + 1) * sizeof *f->cpu_milli),
-                                .needs = hr_arena_alloc(arena, n_pools * sizeof *f->needs),
-                                .slot_milli = hr_arena_alloc(arena, n_pools * sizeof *f->slot_milli),
-                                .first_pool = hr_arena_alloc(arena, n_pools * sizeof *f->first_pool)};
+  size_t n_levels = (size_t)typical->count * (stock->gpu_cpu_milli ? n_pools : 1) + 1;
+  *f = (struct hr_fragmentation){.typical = typical,
+                                 .acceptance = acceptance,
+                                 .stock = stock,
+                                 .cpu_milli = hr_arena_alloc(arena, n_levels * sizeof *f->cpu_milli),
+                                 .needs = hr_arena_alloc(arena, n_pools * sizeof *f->needs),
+                                 .slot_milli = hr_arena_alloc(arena, n_pools * sizeof *f->slot_milli),
+                                 .first_pool = hr_arena_alloc(arena, n_pools * sizeof *f->first_pool)};
   if (!f->cpu_milli || !f->needs || !f->slot_milli || !f->first_pool) return NULL;
+  for (uint32_t node = 0; node < stock->n_nodes; node++) f->slot_milli[stock->pool[node]] = stock->slot_milli[node];
   find_levels(f);
   return make_all_needs(f, arena) ? f : NULL;
 }
@@ -274,11 +285,12 @@ uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const st
   const struct hr_stock *stock = fragmentation->stock;
   if (hr_stock_mig(stock, node)) {
     struct hr_slice slice = hr_stock_slice(stock, request, node, gpus);
-    return hr__mig_fragment(fragmentation->typical, fragmentation->acceptance, stock, node, &slice, request->cpu_milli);
+    return hr__mig_fragment(fragmentation->typical, fragmentation->acceptance, stock, node, &slice,
+                            hr_stock_cpu_milli(stock, request, node));
   }
   uint32_t cpu_milli = stock->cpu_milli[node.id], gpu_milli = hr_stock_milli(stock, request, node);
   uint16_t left[HR_MAX_STOCK_GPUS];
-  if (cpu_milli != HR_NONE) cpu_milli -= request->cpu_milli;
+  if (cpu_milli != HR_NONE) cpu_milli -= hr_stock_cpu_milli(stock, request, node);
   memcpy(left, hr_stock_gpus(stock, node), stock->n_gpus[node.id] * sizeof *left);
   for (; gpus; gpus &= gpus - 1) {
     uint16_t *one = &left[__builtin_ctzll(gpus)];

@@ -33,9 +33,10 @@ static struct state state_of(const struct hr_stock *stock, hr_node node, const s
 }
 
 /* What the pod cannot use of what is idle. */
-static uint32_t fragment_for(const struct state *state, const struct hr_request *pod, uint32_t pool) {
+static uint32_t fragment_for(const struct state *state, const struct hr_request *pod, uint32_t cpu_milli,
+                             uint32_t pool) {
   uint32_t usable_milli = 0, wanted = pod->mig_profiles ? pod->mig_profiles[pool] : 0;
-  if (pod->gpus != 1 || state->cpu_milli < pod->cpu_milli) return state->idle_milli;
+  if (pod->gpus != 1 || state->cpu_milli < cpu_milli) return state->idle_milli;
   for (uint32_t gpu = 0; gpu < state->n_gpus; gpu++)
     if (state->profiles[gpu] & wanted) usable_milli += state->left_milli[gpu];
   return state->idle_milli - usable_milli;
@@ -50,7 +51,8 @@ uint64_t hr__mig_fragment(const struct hr_typical_pods *typical, const struct hr
   for (uint32_t i = 0; i < typical->count; i++) {
     const struct hr_request *pod = &typical->request[i];
     bool accepts = acceptance->row[(size_t)pod->accept_class * acceptance->n_pools + pool];
-    sum += typical->pods[i] * (accepts ? fragment_for(&state, pod, pool) : state.idle_milli);
+    uint32_t pod_cpu_milli = hr_stock_cpu_milli(stock, pod, node);
+    sum += typical->pods[i] * (accepts ? fragment_for(&state, pod, pod_cpu_milli, pool) : state.idle_milli);
   }
   return sum;
 }

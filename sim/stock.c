@@ -80,6 +80,23 @@ static void fill_node(struct hr_stock *stock, uint32_t node, uint32_t pool, cons
   }
 }
 
+uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request) {
+  uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
+  if (request->cpu_milli || request->gpus == 0) return request->cpu_milli;
+  return hr_cpu_milli_with(spec->cpu_milli_per_gpu, (uint64_t)request->gpus * milli);
+}
+
+/* What GPUs come with, if those of some pool do. */
+static enum hr_status tell_cpus(struct hr_stock *stock, struct hr_arena *arena, const struct hr_cluster_spec *spec) {
+  bool any = false;
+  for (uint32_t i = 0; i < spec->n_pools; i++) any = any || spec->pools[i].cpu_milli_per_gpu > 0;
+  if (!any) return HR_OK;
+  stock->gpu_cpu_milli = hr_arena_alloc(arena, spec->n_pools * sizeof *stock->gpu_cpu_milli);
+  if (!stock->gpu_cpu_milli) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < spec->n_pools; i++) stock->gpu_cpu_milli[i] = spec->pools[i].cpu_milli_per_gpu;
+  return HR_OK;
+}
+
 struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                  const struct hr_requests *requests) {
   struct hr_stock *stock = hr_arena_alloc(arena, sizeof *stock);
@@ -91,6 +108,7 @@ struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster
   if (stock->most_gpus > HR_MAX_STOCK_GPUS || make_columns(stock, arena) != HR_OK) return NULL;
   for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
     for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(stock, node, i, &spec->pools[i]);
+  if (tell_cpus(stock, arena, spec) != HR_OK) return NULL;
   return hr__stock_mig_init(stock, arena, spec, requests) == HR_OK ? stock : NULL;
 }
 
@@ -134,7 +152,8 @@ static bool is_by_share(const struct hr_stock *stock, const struct hr_request *r
 static inline bool fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   if (stock->closed[node.id] || stock->alone[node.id]) return false;
   if (request->dedicated && stock->tasks[node.id] > 0) return false;
-  if (stock->cpu_milli[node.id] < request->cpu_milli || stock->mem_mib[node.id] < request->mem_mib) return false;
+  if (stock->cpu_milli[node.id] < hr_stock_cpu_milli(stock, request, node)) return false;
+  if (stock->mem_mib[node.id] < request->mem_mib) return false;
   if (request->gpus == 0) return true;
   if (hr_stock_mig(stock, node)) return request->gpus == 1 && hr__stock_mig_fitting(stock, request, node) != 0;
   if (stock->widest_milli[node.id] < hr_stock_milli(stock, request, node)) return false;
@@ -224,7 +243,8 @@ const char *hr_stock_refuse(const struct hr_stock *stock, const struct hr_reques
 static void change(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice,
                    uint32_t taken) {
   uint32_t node = slice->node.id;
-  if (stock->cpu_milli[node] != HR_NONE) stock->cpu_milli[node] -= taken * request->cpu_milli;
+  if (stock->cpu_milli[node] != HR_NONE)
+    stock->cpu_milli[node] -= taken * hr_stock_cpu_milli(stock, request, slice->node);
   if (stock->mem_mib[node] != UINT64_MAX) stock->mem_mib[node] -= (uint64_t)(int32_t)taken * request->mem_mib;
   stock->tasks[node] += taken;
   stock->alone[node] = request->dedicated && taken == 1;
@@ -291,7 +311,8 @@ uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool,
   if (request->dedicated) most = 1;
   if (request->gpus > 0)
     most = least(most, spec->mig ? most_on_instances(spec, request, wanted) : most_on_gpus(spec, request));
-  if (spec->cpu_milli_per_node && request->cpu_milli) most = least(most, spec->cpu_milli_per_node / request->cpu_milli);
+  uint32_t cpu_milli = hr_pool_cpu_milli(spec, request);
+  if (spec->cpu_milli_per_node && cpu_milli) most = least(most, spec->cpu_milli_per_node / cpu_milli);
   if (spec->mem_mib_per_node && request->mem_mib) most = least(most, spec->mem_mib_per_node / request->mem_mib);
   return (uint32_t)most;
 }

@@ -118,6 +118,7 @@ struct hr_pool_spec {
   uint32_t n_pairs;
   struct hr_mig_spec *mig; /* NULL unless its GPUs are split by MIG */
   struct hr_topology topology;
+  uint32_t cpu_milli_per_gpu; /* that a task which tells no CPU takes with each GPU, where GPUs are told apart */
 };
 
 /* Whether tasks that find too little memory on their GPUs die there, as it is kept for nobody. */

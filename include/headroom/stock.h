@@ -97,6 +97,7 @@ struct hr_stock {
   uint32_t *tasks;             /* [n_nodes], that are there */
   uint8_t *alone;              /* [n_nodes]: its task has the node to itself */
   uint8_t *closed;             /* [n_nodes]: nothing more fits, whatever is free */
+  uint32_t *gpu_cpu_milli; /* [n_pools]: CPU that a task which tells none takes with each GPU; NULL: none anywhere */
   /* Where some pool's GPUs are split by MIG; else NULL. */
   const struct hr_mig_spec **mig; /* [n_pools], NULL for those that are not split */
   struct hr_mig_gpu *mig_gpu;     /* [n_nodes][most_gpus], the instances of each GPU */
@@ -139,6 +140,22 @@ static inline uint32_t hr_stock_milli(const struct hr_stock *stock, const struct
   uint32_t slot_milli = stock->slot_milli[node.id];
   return slot_milli == 0 || request->gpus == 0 ? request->gpu_milli : slot_milli;
 }
+
+/* CPU that goes with shares of GPUs where a GPU comes with so much; rounded up. */
+static inline uint32_t hr_cpu_milli_with(uint32_t cpu_milli_per_gpu, uint64_t gpu_milli) {
+  return (uint32_t)((cpu_milli_per_gpu * gpu_milli + HR_WHOLE_GPU_MILLI - 1) / HR_WHOLE_GPU_MILLI);
+}
+
+/* CPU that a task takes there: what it tells; if it tells none, what the pool's GPUs come with, by what it takes of
+   them. */
+static inline uint32_t hr_stock_cpu_milli(const struct hr_stock *stock, const struct hr_request *request,
+                                          hr_node node) {
+  if (!stock->gpu_cpu_milli || request->cpu_milli || request->gpus == 0) return request->cpu_milli;
+  return hr_cpu_milli_with(stock->gpu_cpu_milli[stock->pool[node.id]],
+                           (uint64_t)request->gpus * hr_stock_milli(stock, request, node));
+}
+/* Likewise in a pool. */
+HR_API uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_request *request);
 
 /* GPUs of the node that nothing is taken of. */
 HR_API uint32_t hr_stock_idle_gpus(const struct hr_stock *stock, hr_node node);

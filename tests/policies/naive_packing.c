@@ -16,6 +16,13 @@ static int asked(const struct naive_node *node, const struct hr_request *request
   return node->whole_only && request->gpus > 0 ? 1000 : (int)request->gpu_milli;
 }
 
+/* A GPU, or a share of one, comes with CPUs for who tells none. */
+static long cpu_of(const struct naive_node *node, const struct hr_request *request) {
+  if (request->cpu_milli || request->gpus == 0) return (long)request->cpu_milli;
+  long milli = (long)request->gpus * (node->whole_only ? 1000 : (long)request->gpu_milli);
+  return (milli * node->cpu_per_gpu + 999) / 1000;
+}
+
 static bool gpu_fits(const struct naive_node *node, const struct hr_request *request, int gpu) {
   return node->left[gpu] >= asked(node, request) &&
          (node->gpu_mem[gpu] < 0 || node->gpu_mem[gpu] >= (long)request->gpu_mem_mib);
@@ -27,7 +34,7 @@ static bool fits(const struct naive *naive, const struct naive_node *node, const
   if (!accepts(naive, node, request)) return false;
   for (int i = 0; i <= NAIVE_MOST_GPUS; i++) tasks += node->whole[i];
   if (node->alone || (request->dedicated && tasks > 0)) return false;
-  if (node->cpu >= 0 && node->cpu < (long)request->cpu_milli) return false;
+  if (node->cpu >= 0 && node->cpu < cpu_of(node, request)) return false;
   if (node->mem >= 0 && node->mem < (long)request->mem_mib) return false;
   for (int gpu = 0; gpu < node->n_gpus; gpu++) count += gpu_fits(node, request, gpu);
   return request->gpus == 0 || count >= (int)request->gpus;
@@ -41,7 +48,7 @@ static int left_on(const struct naive_node *node) {
 
 void naive_change(struct naive_node *node, const struct hr_request *request, uint64_t gpus, int by) {
   if (request->dedicated) node->alone += by;
-  if (node->cpu >= 0) node->cpu -= by * (long)request->cpu_milli;
+  if (node->cpu >= 0) node->cpu -= by * cpu_of(node, request);
   if (node->mem >= 0) node->mem -= by * (long)request->mem_mib;
   for (int gpu = 0; gpu < node->n_gpus; gpu++) {
     if (!(gpus >> gpu & 1)) continue;
@@ -68,7 +75,7 @@ static long fragment_for(const struct naive *naive, const struct naive_node *nod
       small += node->left[gpu];
   }
   bool useless = pod->gpus == 0 || !accepts(naive, node, pod) || able < (int)pod->gpus ||
-                 (node->cpu >= 0 && node->cpu < (long)pod->cpu_milli);
+                 (node->cpu >= 0 && node->cpu < cpu_of(node, pod));
   return useless ? left_on(node) : small;
 }
 
@@ -180,14 +187,14 @@ static int gpu_clustering(const struct naive *naive, const struct naive_node *no
 
 /* Shares of CPU and memory in use, with what the task adds times `more`. */
 static int balance(const struct naive_node *node, const struct hr_request *request, int more) {
-  double cpu = (double)(node->cpu_capacity - node->cpu + more * (long)request->cpu_milli) / (double)node->cpu_capacity;
+  double cpu = (double)(node->cpu_capacity - node->cpu + more * cpu_of(node, request)) / (double)node->cpu_capacity;
   double mem = (double)(node->mem_capacity - node->mem + more * (long)request->mem_mib) / (double)node->mem_capacity;
   return (int)((1 - fabs(cpu - mem) / 2) * 100);
 }
 
 static int kube_default(const struct naive_node *node, const struct hr_request *request) {
   long sum = 0, known = 0;
-  if (node->cpu >= 0) sum += (node->cpu - (long)request->cpu_milli) * 100 / node->cpu_capacity;
+  if (node->cpu >= 0) sum += (node->cpu - cpu_of(node, request)) * 100 / node->cpu_capacity;
   if (node->mem >= 0) sum += (node->mem - (long)request->mem_mib) * 100 / node->mem_capacity;
   known = (node->cpu >= 0) + (node->mem >= 0);
   int least = known ? (int)(sum / known) : 0;
@@ -199,7 +206,7 @@ static int kube_most(const struct naive_node *node, const struct hr_request *req
   long gpu_capacity = node->n_gpus * 1000L, taken = (long)request->gpus * asked(node, request);
   long sum = 3 * ((gpu_capacity - left_on(node) + taken) * 100 / gpu_capacity), weight = 3;
   if (node->cpu >= 0) {
-    sum += (node->cpu_capacity - node->cpu + (long)request->cpu_milli) * 100 / node->cpu_capacity;
+    sum += (node->cpu_capacity - node->cpu + cpu_of(node, request)) * 100 / node->cpu_capacity;
     weight++;
   }
   if (node->mem >= 0) {
@@ -211,13 +218,14 @@ static int kube_most(const struct naive_node *node, const struct hr_request *req
 
 static int weighted_best_fit(const struct naive *naive, const struct naive_node *node,
                              const struct hr_request *request) {
-  double cpu = node->cpu < 0 ? 0 : (double)(node->cpu - (long)request->cpu_milli) / most_cpu(naive);
+  double cpu = node->cpu < 0 ? 0 : (double)(node->cpu - cpu_of(node, request)) / most_cpu(naive);
   double gpu = (left_on(node) - (double)request->gpus * asked(node, request)) / most_gpu(naive);
   return (int)(100 * (1 - (0.5 * cpu + 0.5 * gpu)));
 }
 
 static int dot_product(const struct naive *naive, const struct naive_node *node, const struct hr_request *request) {
-  double cpu = node->cpu < 0 ? 0 : (double)node->cpu * request->cpu_milli / (most_cpu(naive) * most_cpu(naive));
+  double cpu =
+      node->cpu < 0 ? 0 : (double)node->cpu * (double)cpu_of(node, request) / (most_cpu(naive) * most_cpu(naive));
   double gpu = left_on(node) * ((double)request->gpus * asked(node, request)) / (most_gpu(naive) * most_gpu(naive));
   return (int)(100 * (1 - (cpu + gpu) / 2));
 }

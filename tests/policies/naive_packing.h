@@ -16,6 +16,7 @@ struct naive_node {
   int n_gpus, left[NAIVE_MOST_GPUS];
   long gpu_mem[NAIVE_MOST_GPUS]; /* -1: not told; likewise below */
   long cpu, mem, cpu_capacity, mem_capacity;
+  long cpu_per_gpu;                               /* thousandths that go with a GPU; 0: none */
   int alone;                                      /* a task has it to itself */
   int shares, no_gpu, whole[NAIVE_MOST_GPUS + 1]; /* tasks that are there: by kind, and by GPUs */
 };

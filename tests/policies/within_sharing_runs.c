@@ -52,6 +52,7 @@ static void draw_pools(void) {
                                            .cpu_milli_per_node = i && draw(2) ? 0 : 16000,
                                            .mem_mib_per_node = i && draw(2) ? 0 : 16000,
                                            .sharing = draw(4) ? HR_SHARING_FRACTION : HR_SHARING_WHOLE};
+    if (world.pools[i].cpu_milli_per_node && draw(2)) world.pools[i].cpu_milli_per_gpu = 1 + draw(3000);
     struct hr_topology *topology = &world.pools[i].topology;
     if (draw(4)) topology->numa_gpus = 4;
     if (draw(4)) topology->island_gpus = 1 + draw(2);
@@ -159,6 +160,7 @@ static void begin_naive(struct hr_arena *arena) {
                                   .whole_only = spec->sharing == HR_SHARING_WHOLE,
                                   .n_gpus = (int)spec->gpus_per_node};
       node->cpu = node->cpu_capacity = spec->cpu_milli_per_node ? (long)spec->cpu_milli_per_node : -1;
+      node->cpu_per_gpu = spec->cpu_milli_per_gpu;
       node->mem = node->mem_capacity = spec->mem_mib_per_node ? (long)spec->mem_mib_per_node : -1;
       for (int gpu = 0; gpu < node->n_gpus; gpu++) {
         node->left[gpu] = 1000;

@@ -147,8 +147,33 @@ static void classes_say_how_near_their_jobs_are(void) {
   expect_error(NULL, 0, "s.json:3:10: 'classes.training.within' is the text \"pool\"; one of island, numa, node, ...");
 }
 
+/* ---- CPUs with GPUs --------------------------------------------------------------------------------- */
+
+static void cpus_go_with_gpus(void) {
+  const char *const set[] = {"cluster.by_gpu=true", "cluster.pools.0.cpu_per_node=100",
+                             "cluster.pools.0.cpu_per_gpu=6.5"};
+  const char *const part[] = {"cluster.by_gpu=true", "cluster.pools.0.cpu_per_node=100",
+                              "cluster.pools.0.cpu_per_gpu=proportional"};
+  const char *const word[] = {"cluster.pools.0.cpu_per_node=9", "cluster.pools.0.cpu_per_gpu=all"};
+  const char *const many[] = {"cluster.pools.0.cpu_per_node=9", "cluster.pools.0.cpu_per_gpu=10"};
+  write_text(SCENARIO("", ""));
+  struct hr_scenario *scenario = load(set, 3);
+  CU_ASSERT_EQUAL(scenario->cluster.pools[0].cpu_milli_per_gpu, 6500);
+  hr_scenario_destroy(scenario);
+  scenario = load(part, 3);
+  CU_ASSERT_EQUAL(scenario->cluster.pools[0].cpu_milli_per_gpu, 12500);
+  hr_scenario_destroy(scenario);
+  expect_error(word, 2, "--set cluster.pools.0.cpu_per_gpu=all: a number above 0 or \"proportional\" is wanted");
+  expect_error(many, 2, "--set cluster.pools.0.cpu_per_gpu=10: a node has no more than 9 CPUs");
+  expect_error(part + 2, 1,
+               "--set cluster.pools.0.cpu_per_gpu=proportional: CPUs do not count in a pool without 'cpu_per_node'");
+  expect_error(part + 1, 2,
+               "s.json:1:47: pool 'p' has 'cpu_per_gpu', but CPUs do not count where GPUs are not told apart; "
+               "'cluster.by_gpu' tells them apart");
+}
+
 TEST_MAIN("topology in scenarios", TEST(starts_in_a_folder_of_its_own), TEST(a_topology_is_taken),
           TEST(gpus_are_told_apart_where_nodes_have_parts), TEST(sizes_nest), TEST(links_are_of_tiers_that_are_there),
           TEST(the_catalogue_has_some), TEST(ones_own_go_first), TEST(bad_speeds),
           TEST(speeds_that_nobody_looks_at_are_noted), TEST(classes_say_how_near_their_jobs_are),
-          TEST(leaves_nothing_behind))
+          TEST(cpus_go_with_gpus), TEST(leaves_nothing_behind))

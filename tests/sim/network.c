@@ -80,6 +80,7 @@ struct network_case {
   struct hr_topology topology;
   const struct hr_speeds *speeds;
   bool by_gpu, interrupts;
+  uint32_t cpu_milli_per_node, cpu_milli_per_gpu;
   char notes[400]; /* what is said of links without figures */
   enum hr_tier span[MOST_JOBS];
   struct hr_fold folds[2];
@@ -111,6 +112,8 @@ static struct hr_result *run_case(struct network_case *it) {
                               .nodes = it->nodes,
                               .gpus_per_node = it->gpus_per_node,
                               .topology = it->topology,
+                              .cpu_milli_per_node = it->cpu_milli_per_node,
+                              .cpu_milli_per_gpu = it->cpu_milli_per_gpu,
                               .market = market_of(it)};
   struct hr_cluster_spec cluster = {.pools = &pool, .n_pools = 1, .by_gpu = it->by_gpu};
   struct hr_policy_choice queue;
@@ -230,7 +233,28 @@ static void gpus_are_told_apart_on_demand(void) {
   hr_result_destroy(result);
 }
 
+/* 12 CPUs, 1.5 with each GPU: 4.5 and 6 fit, and 1.5 more; with a thousandth more there is none left for the third. */
+static void cpus_go_with_gpus(void) {
+  struct network_case it = {.n_jobs = 3, .nodes = 1, .gpus_per_node = 8, .by_gpu = true, .cpu_milli_per_node = 12000};
+  memcpy(it.gpus, (uint32_t[]){3, 4, 1}, 3 * sizeof *it.gpus);
+  for (int i = 0; i < 3; i++) it.work_us[i] = 10;
+  it.cpu_milli_per_gpu = 1500;
+  struct hr_result *result = run_case(&it);
+  CU_ASSERT_EQUAL(result->start_us[2], 0);
+  hr_result_destroy(result);
+  it.cpu_milli_per_gpu = 1501;
+  result = run_case(&it);
+  CU_ASSERT_EQUAL(result->start_us[1], 0);
+  CU_ASSERT_EQUAL(result->start_us[2], 10);
+  hr_result_destroy(result);
+  it.cpu_milli_per_gpu = 3001; /* 12.004 for the second */
+  result = run_case(&it);
+  CU_ASSERT_EQUAL(result->state[1], HR_JOB_REJECTED);
+  CU_ASSERT_EQUAL(result->reason[1], HR_REASON_NODE_TOO_SMALL);
+  hr_result_destroy(result);
+}
+
 TEST_MAIN("networks", TEST(a_model_goes_by_its_longest_family), TEST(a_job_goes_by_the_row_for_its_gpus),
           TEST(groups_of_a_tier_that_is_left_out_are_the_next_wider_ones), TEST(the_widest_tier_says_the_speed),
           TEST(where_all_is_known_nothing_is_said), TEST(speeds_are_multiplied), TEST(within_a_node_islands_count),
-          TEST(gpus_are_told_apart_on_demand))
+          TEST(gpus_are_told_apart_on_demand), TEST(cpus_go_with_gpus))
