@@ -19,6 +19,10 @@ static struct {
   int64_t deadline_us[JOBS];
   const char *backfill, *placement, *market; /* market NULL: nodes stay */
   uint32_t n_jobs;
+  bool is_near; /* jobs are to be within racks, or islands */
+  bool by_gpu;
+  uint8_t within[JOBS];
+  int64_t within_wait_us[JOBS];
   bool first_come; /* jobs share GPUs, and die where they find too little memory */
 } load;
 
@@ -32,6 +36,8 @@ static void make_load(void) {
     load.gpus[i] = 1 + hr__stream_next(&draws) % 12;
     load.deadline_us[i] = load.submit_us[i] + 10000;
     load.gpu_mem_mib[i] = i % 3 * 5000;
+    load.within[i] = i % 3 ? HR_TIER_RACK : load.by_gpu ? HR_TIER_ISLAND : HR_TIER_ANY;
+    load.within_wait_us[i] = load.within[i] ? i % 5 * 200 : HR_UNKNOWN_US;
   }
 }
 
@@ -52,6 +58,8 @@ static enum hr_status replay(void) {
                            .work_us = load.work_us,
                            .gpus = load.gpus,
                            .gpu_mem_mib = load.first_come ? load.gpu_mem_mib : NULL,
+                           .within = load.is_near ? load.within : NULL,
+                           .within_wait_us = load.is_near ? load.within_wait_us : NULL,
                            .deadline_us = load.deadline_us};
   char name[] = "main", gpu[] = "T4";
   struct hr_level_step levels[] = {{0, 8}, {1000, 2}, {3000, 8}, {4000, 0}, {6000, 8}};
@@ -64,6 +72,8 @@ static enum hr_status replay(void) {
     pools[0].gpu_mem_mib = 16384;
     pools[0].memory = HR_GPU_MEMORY_FIRST_COME;
   }
+  if (load.is_near) pools[0].topology = (struct hr_topology){.nodes_per_rack = 4, .racks_per_zone = 2};
+  if (load.by_gpu) pools[0].topology.island_gpus = 4;
   pools[1].market.market = HR_MARKET_ON_DEMAND;
   pools[2].market.market = HR_MARKET_SPOT;
   pools[2].market.spot = (struct hr_spot_spec){
@@ -102,6 +112,20 @@ static void every_failure_is_told(void) {
     }
 }
 
+static void every_failure_is_told_where_jobs_are_near_together(void) {
+  static const char *const backfills[] = {"skip", "easy"};
+  load.placement = "best-fit";
+  load.is_near = true;
+  for (int i = 0; i < 4; i++) {
+    load.by_gpu = i % 2;
+    load.n_jobs = load.by_gpu ? JOBS / 10 : JOBS;
+    load.backfill = backfills[i / 2];
+    make_load();
+    CU_ASSERT(starve(replay) > 5);
+  }
+  load.is_near = load.by_gpu = false;
+}
+
 static void every_failure_is_told_where_nodes_come_and_go(void) {
   static const char *const markets[] = {"static",          "spot-first",       "price-capacity",
                                         "deadline-greedy", "uniform-progress", "omniscient"};
@@ -135,5 +159,5 @@ static void every_failure_is_told_where_memory_is_first_come(void) {
   load.first_come = false;
 }
 
-TEST_MAIN("sim no memory", TEST(every_failure_is_told), TEST(every_failure_is_told_where_memory_is_first_come),
-          TEST(every_failure_is_told_where_nodes_come_and_go))
+TEST_MAIN("sim no memory", TEST(every_failure_is_told), TEST(every_failure_is_told_where_jobs_are_near_together),
+          TEST(every_failure_is_told_where_memory_is_first_come), TEST(every_failure_is_told_where_nodes_come_and_go))
