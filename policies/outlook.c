@@ -118,16 +118,20 @@ static void stay(struct hr__outlook *outlook, const struct hr_view *view, struct
 
 static bool fits(const struct hr__outlook *outlook, uint32_t kind) {
   struct hr_placement unused;
-  return outlook->has_kinds ? hr__within_yard_find(outlook->sharer, outlook->later, kind, &unused)
+  return outlook->has_kinds ? hr__within_yard_fits(outlook->sharer, outlook->later, kind, &unused)
                             : hr__yard_find(outlook->sharer, outlook->later, kind, &unused);
 }
 
 int64_t hr__outlook_earliest(struct hr__outlook *outlook, const struct hr_view *view, uint32_t kind) {
+  return hr__outlook_earliest_by(outlook, view, kind, HR_NEVER_US);
+}
+
+int64_t hr__outlook_earliest_by(struct hr__outlook *outlook, const struct hr_view *view, uint32_t kind, int64_t by_us) {
   struct end end;
   if (outlook->has_kinds) find_until(outlook); /* it may have been advanced */
   while (!outlook->out_of_memory && fits(outlook, kind) && top(outlook, &outlook->left, &end)) stay(outlook, view, end);
   while (!outlook->out_of_memory && !fits(outlook, kind)) {
-    if (!top(outlook, &outlook->stays, &end)) return HR_NEVER_US;
+    if (!top(outlook, &outlook->stays, &end) || end.at_us > by_us) return HR_NEVER_US;
     leave(outlook, view, end);
   }
   return outlook->until.at_us > view->now_us ? outlook->until.at_us : view->now_us + 1;

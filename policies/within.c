@@ -53,12 +53,12 @@ bool hr__within_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t numb
   return found || (kind.preferred && fits_anywhere(queue, gpus, kind.base, placement));
 }
 
-bool hr__within_yard_find(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t number,
+bool hr__within_yard_fits(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t number,
                           struct hr_placement *placement) {
   struct kind kind = kind_of(number);
-  bool found = kind.tier != HR_TIER_ANY && hr__yard_find_within(sharer, yard, kind.base, kind.tier, placement);
   bool may_be_anywhere = kind.tier == HR_TIER_ANY || kind.preferred;
-  return found || (may_be_anywhere && hr__yard_find(sharer, yard, kind.base, placement));
+  if (may_be_anywhere && hr__yard_find(sharer, yard, kind.base, placement)) return true;
+  return kind.tier != HR_TIER_ANY && hr__yard_find_within(sharer, yard, kind.base, kind.tier, placement);
 }
 
 /* ---- Times ------------------------------------------------------------------------------------------ */
@@ -75,29 +75,43 @@ static uint32_t base_of(const struct hr__queue *queue, uint32_t kind) {
   return queue->within ? kind_of(kind).base : kind;
 }
 
-/* By its kind, or as it will be when its wait is over. */
-static int64_t earliest_as(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head,
-                           bool is_over) {
+static int64_t later(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+static int64_t earlier(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* By node. */
+static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
+  struct hr_releases *releases = queue->releases;
   uint32_t gpus = head->gpus, base = base_of(queue, head->kind);
-  if (queue->outlook) return hr__outlook_earliest(queue->outlook, view, head->kind + is_over);
-  if (is_over || until_us(queue, head) == INT64_MIN)
-    return hr_releases_earliest(queue->releases, gpus, base, view->now_us);
-  return hr_releases_earliest_within(queue->releases, kind_of(head->kind).tier, gpus, base, view->now_us);
+  int64_t until = until_us(queue, head);
+  if (until == INT64_MIN) return hr_releases_earliest(releases, gpus, base, view->now_us);
+  int64_t within_us = hr_releases_earliest_within(releases, kind_of(head->kind).tier, gpus, base, view->now_us);
+  if (until == HR_NEVER_US || within_us <= until) return within_us;
+  return earlier(within_us, later(until, hr_releases_earliest(releases, gpus, base, view->now_us)));
 }
 
-static int64_t earliest_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
-  int64_t until = until_us(queue, head), within_us = earliest_as(queue, view, head, false);
-  if (until == INT64_MIN || until == HR_NEVER_US || within_us <= until) return within_us;
-  int64_t anywhere_us = earliest_as(queue, view, head, true);
-  if (anywhere_us < until) anywhere_us = until;
-  return anywhere_us < within_us ? anywhere_us : earliest_as(queue, view, head, false);
-}
-
-/* The outlook is left at the time that is told, all who end by then gone. */
-int64_t hr__within_earliest(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
-  int64_t at_us = earliest_us(queue, view, head);
-  if (queue->outlook && queue->within) hr__outlook_advance(queue->outlook, view, at_us);
+/* Where GPUs are told apart. The outlook is left at the time that is told, all who end by then gone: it is not to go
+   beyond that, as it would be brought back at each pass. */
+static int64_t earliest_in_outlook_us(struct hr__queue *queue, const struct hr_view *view,
+                                      const struct hr__shape *head) {
+  struct hr__outlook *outlook = queue->outlook;
+  int64_t until = until_us(queue, head);
+  bool lapses = until != INT64_MIN && until != HR_NEVER_US;
+  int64_t at_us = hr__outlook_earliest(outlook, view, head->kind + lapses);
+  if (lapses) {
+    at_us = later(until, at_us);
+    at_us = earlier(at_us, hr__outlook_earliest_by(outlook, view, head->kind, at_us));
+  }
+  if (queue->within) hr__outlook_advance(outlook, view, at_us);
   return at_us;
+}
+
+int64_t hr__within_earliest(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
+  return queue->outlook ? earliest_in_outlook_us(queue, view, head) : earliest_release_us(queue, view, head);
 }
 
 bool hr__within_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,

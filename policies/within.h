@@ -20,8 +20,8 @@ uint32_t hr__within_kind(const struct hr__queue *queue, hr_job job, uint32_t bas
 /* hr__fits of such a kind. */
 bool hr__within_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind, struct hr_placement *placement);
 
-/* Likewise in another state of the cluster, where GPUs are told apart. */
-bool hr__within_yard_find(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t kind,
+/* Whether there is such a place in another state of the cluster, where GPUs are told apart; any such place. */
+bool hr__within_yard_fits(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t kind,
                           struct hr_placement *placement);
 
 /* When the first job of a shape that does not fit now could start, by what is known of the ends of what runs
