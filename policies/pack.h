@@ -6,15 +6,18 @@
 
 #include "headroom/packing.h"
 
-/* Thousandths of GPUs that a task takes on the node, all of them together. */
-static inline uint64_t hr__asked_milli(const struct hr_packing *packing, const struct hr_request *request,
-                                       hr_node node) {
-  return (uint64_t)request->gpus * hr_stock_milli(packing->stock, request, node);
-}
-
 /* Thousandths that the node's GPUs have left, all of them together. */
 static inline uint64_t hr__left_milli(const struct hr_packing *packing, hr_node node) {
   return packing->stock->left_milli[node.id];
+}
+
+/* Thousandths of GPUs that a task takes on the node, which it fits, all of them together. An instance of MIG may have
+   one less than was asked for. */
+static inline uint64_t hr__asked_milli(const struct hr_packing *packing, const struct hr_request *request,
+                                       hr_node node) {
+  uint64_t asked_milli = (uint64_t)request->gpus * hr_stock_milli(packing->stock, request, node);
+  uint64_t left_milli = hr__left_milli(packing, node);
+  return asked_milli < left_milli ? asked_milli : left_milli;
 }
 
 /* CPU that the node has left; 0 where it is not told. */

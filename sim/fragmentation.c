@@ -54,9 +54,10 @@ struct hr_fragmentation {
   const struct hr_stock *stock;
   uint32_t *cpu_milli; /* [n_levels], what typical pods ask for, ascending */
   uint32_t n_levels;
-  struct needs *needs;  /* [n_pools], those of the first pool of equal ones alone */
-  uint16_t *slot_milli; /* [n_pools], as in the stock */
-  uint32_t *first_pool; /* [n_pools], of equal ones */
+  struct needs *needs;           /* [n_pools], those of the first pool of equal ones alone */
+  uint16_t *slot_milli;          /* [n_pools], as in the stock */
+  uint32_t *first_pool;          /* [n_pools], of equal ones */
+  struct hr__mig_fragments *mig; /* NULL where no GPU is split */
 };
 
 /* ---- What pods need --------------------------------------------------------------------------------- */
@@ -194,6 +195,7 @@ struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const s
                                  .first_pool = hr_arena_alloc(arena, n_pools * sizeof *f->first_pool)};
   if (!f->cpu_milli || !f->needs || !f->slot_milli || !f->first_pool) return NULL;
   for (uint32_t node = 0; node < stock->n_nodes; node++) f->slot_milli[stock->pool[node]] = stock->slot_milli[node];
+  if (stock->mig && !(f->mig = hr__mig_fragments_create(arena, typical, acceptance, stock))) return NULL;
   find_levels(f);
   return make_all_needs(f, arena) ? f : NULL;
 }
@@ -275,8 +277,7 @@ static uint64_t fragment(struct hr_fragmentation *f, hr_node node, uint32_t cpu_
 
 uint64_t hr_fragmentation_of(struct hr_fragmentation *fragmentation, hr_node node) {
   const struct hr_stock *stock = fragmentation->stock;
-  if (hr_stock_mig(stock, node))
-    return hr__mig_fragment(fragmentation->typical, fragmentation->acceptance, stock, node, NULL, 0);
+  if (hr_stock_mig(stock, node)) return hr__mig_fragment(fragmentation->mig, node, NULL, 0);
   return fragment(fragmentation, node, stock->cpu_milli[node.id], hr_stock_gpus(stock, node));
 }
 
@@ -285,8 +286,7 @@ uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const st
   const struct hr_stock *stock = fragmentation->stock;
   if (hr_stock_mig(stock, node)) {
     struct hr_slice slice = hr_stock_slice(stock, request, node, gpus);
-    return hr__mig_fragment(fragmentation->typical, fragmentation->acceptance, stock, node, &slice,
-                            hr_stock_cpu_milli(stock, request, node));
+    return hr__mig_fragment(fragmentation->mig, node, &slice, hr_stock_cpu_milli(stock, request, node));
   }
   uint32_t cpu_milli = stock->cpu_milli[node.id], gpu_milli = hr_stock_milli(stock, request, node);
   uint16_t left[HR_MAX_STOCK_GPUS];

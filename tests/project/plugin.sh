@@ -24,6 +24,7 @@ PKG_CONFIG_PATH=$area/$libdir/pkgconfig
 export PKG_CONFIG_PATH
 headroom=$area/prefix/bin/headroom
 demo=$area/prefix/share/headroom/scenarios/demo.json
+abi=$(sed -n "s/^#define HR_POLICY_ABI \([0-9]*\)u.*/\1/p" prefix/include/headroom/policy.h)
 
 # builds NAME: NAME.c as NAME.so.
 builds() {
@@ -70,7 +71,7 @@ builds none
 refused 2 "it has no 'headroom_policy'" --policy ./none.so
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI + 1, .size = sizeof(struct hr_policy_ops)/' patience.c >abi.c
 builds abi
-refused 2 'it was built for interface 3; this is interface 2' --policy ./abi.so
+refused 2 "it was built for interface $((abi + 1)); this is interface $abi" --policy ./abi.so
 sed 's/HR_POLICY_HEAD/.abi = HR_POLICY_ABI, .size = 4096/' patience.c >later.c
 builds later
 refused 2 'as of a later Headroom' --policy ./later.so
