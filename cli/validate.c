@@ -155,6 +155,21 @@ static void print_topology(const struct hr_pool_spec *pool) {
   putchar('\n');
 }
 
+/* How MIG splits the pool's GPUs: layouts as they are named and as they are. */
+static void print_mig(const struct hr_mig_spec *mig, uint32_t gpus_per_node) {
+  char text[HR_MIG_TEXT_BYTES];
+  printf("            MIG: %s", hr_mig_mode_name(mig->mode));
+  if (mig->lead_us) printf(", %.10g s until an instance is there", (double)mig->lead_us / (double)HR_SECOND_US);
+  putchar('\n');
+  for (uint32_t i = 0; i < mig->n_layouts; i++) {
+    hr_mig_text(&mig->type, &mig->layouts[i].gpu, text, sizeof text);
+    printf("              %s: %s", mig->layouts[i].name, text[0] ? text : "no instance");
+    for (uint32_t gpu = 0, count = 0; gpu < gpus_per_node; gpu++)
+      if (mig->layout_of_gpu[gpu] == i) printf("%s%" PRIu32, count++ ? ", " : "; GPU ", gpu);
+    putchar('\n');
+  }
+}
+
 static void print_cluster(const struct hr_scenario *scenario) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   uint64_t nodes = 0;
@@ -174,6 +189,7 @@ static void print_cluster(const struct hr_scenario *scenario) {
     print_classes(pool->classes);
     putchar('\n');
     print_topology(pool);
+    if (pool->mig) print_mig(pool->mig, pool->gpus_per_node);
     if (pool->market.market != HR_MARKET_NONE) print_market(&pool->market, &scenario->pool_sources[i]);
   }
 }

@@ -431,6 +431,8 @@ case_mig() {
   matches jobs.csv '^c,0,0,100,.*:3g.40gb@'
   matches jobs.csv '^d,0,,,,1,,rejected,no-such-mig-profile,'
   says stderr 'rejected: d (no-such-mig-profile: no GPU they accept is split into instances that will do)'
+  try 0 validate s.json
+  says stdout 'all-balanced: 2g.20gb@0 1g.10gb@2 1g.10gb@3 3g.40gb@4; GPU 0'
   # A GPU without jobs is split anew, which takes its time, also for those that come meanwhile.
   printf 'job_id,submit_s,duration_s,gpus,mig_profile\na,0,100,1,2g\nb,5,10,1,2g\nc,6,10,1,7g\n' >t.csv
   split_scenario A100-80 '"mode": "dynamic", "repartition_s": 30' >s.json
