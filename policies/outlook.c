@@ -11,6 +11,7 @@
 
 #include "policies/dispatch.h"
 #include "policies/expectations.h"
+#include "policies/heap.h"
 
 struct end {
   int64_t at_us;
@@ -46,9 +47,12 @@ static bool is_before(struct end a, struct end b) {
   return a.at_us != b.at_us ? a.at_us < b.at_us : a.job.id < b.job.id;
 }
 
-static bool is_above(const struct heap *heap, struct end a, struct end b) {
+static bool is_above(const void *self, struct end a, struct end b) {
+  const struct heap *heap = self;
   return heap->last_first ? is_before(b, a) : is_before(a, b);
 }
+
+HR__HEAP(ends, struct end, is_above)
 
 static void push(struct hr__outlook *outlook, struct heap *heap, struct end end) {
   if (heap->count == heap->capacity) {
@@ -57,22 +61,12 @@ static void push(struct hr__outlook *outlook, struct heap *heap, struct end end)
     if (!grown) return;
     heap->end = grown;
   }
-  uint32_t hole = heap->count++;
-  for (; hole > 0 && is_above(heap, end, heap->end[(hole - 1) / 2]); hole = (hole - 1) / 2)
-    heap->end[hole] = heap->end[(hole - 1) / 2];
-  heap->end[hole] = end;
+  ends_rise(heap->end, heap->count++, end, heap);
 }
 
 static void pop(struct heap *heap) {
   struct end last = heap->end[--heap->count];
-  uint32_t hole = 0;
-  for (uint32_t child = 1; child < heap->count; child = 2 * hole + 1) {
-    if (child + 1 < heap->count && is_above(heap, heap->end[child + 1], heap->end[child])) child++;
-    if (!is_above(heap, heap->end[child], last)) break;
-    heap->end[hole] = heap->end[child];
-    hole = child;
-  }
-  heap->end[hole] = last;
+  ends_sink(heap->end, heap->count, last, heap);
 }
 
 /* The first that holds; false: there is none. */

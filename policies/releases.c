@@ -11,6 +11,7 @@
  * Where nothing waits, nothing is asked.
  */
 
+#include "policies/heap.h"
 #include "policies/releases_parts.h"
 
 enum { MILLI = 1000 };
@@ -98,23 +99,20 @@ const struct hr__release_tournament *hr__releases_tournament(struct hr_releases 
   return make_tournament(releases, group, gpus);
 }
 
+static bool is_earlier(const void *self, struct hr__release_contender a, struct hr__release_contender b) {
+  (void)self;
+  return a.time < b.time;
+}
+
+HR__HEAP(contenders, struct hr__release_contender, is_earlier)
+
 static void push(struct hr__release_contender *heap, uint32_t count, struct hr__release_contender contender) {
-  uint32_t hole = count;
-  for (; hole > 0 && contender.time < heap[(hole - 1) / 2].time; hole = (hole - 1) / 2)
-    heap[hole] = heap[(hole - 1) / 2];
-  heap[hole] = contender;
+  contenders_rise(heap, count, contender, NULL);
 }
 
 static struct hr__release_contender pop(struct hr__release_contender *heap, uint32_t count) {
-  struct hr__release_contender top = heap[0], last = heap[count - 1];
-  uint32_t hole = 0;
-  for (uint32_t child = 1; child < count - 1; child = 2 * hole + 1) {
-    if (child + 1 < count - 1 && heap[child + 1].time < heap[child].time) child++;
-    if (last.time <= heap[child].time) break;
-    heap[hole] = heap[child];
-    hole = child;
-  }
-  heap[hole] = last;
+  struct hr__release_contender top = heap[0];
+  contenders_sink(heap, count - 1, heap[count - 1], NULL);
   return top;
 }
 

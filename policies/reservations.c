@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "policies/reservations.h"
 
+#include "policies/heap.h"
+
 void hr__reservations_clear(struct hr__reservations *all) {
   all->n_made = all->n_heap = all->n_due = all->n_slices = 0;
 }
@@ -18,27 +20,17 @@ static bool make_room(struct hr__reservations *all) {
   return all->made && all->heap && all->due;
 }
 
-static bool is_earlier(const struct hr__reservations *all, uint32_t a, uint32_t b) {
+static bool is_earlier(const void *self, uint32_t a, uint32_t b) {
+  const struct hr__reservations *all = self;
   int64_t first_us = all->made[a].start_us, second_us = all->made[b].start_us;
   return first_us != second_us ? first_us < second_us : a < b;
 }
 
-static void push(struct hr__reservations *all, uint32_t number) {
-  uint32_t hole = all->n_heap++;
-  for (; hole > 0 && is_earlier(all, number, all->heap[(hole - 1) / 2]); hole = (hole - 1) / 2)
-    all->heap[hole] = all->heap[(hole - 1) / 2];
-  all->heap[hole] = number;
-}
+HR__HEAP(numbers, uint32_t, is_earlier)
 
 static uint32_t pop(struct hr__reservations *all) {
-  uint32_t top = all->heap[0], last = all->heap[--all->n_heap], hole = 0;
-  for (uint32_t child = 1; child < all->n_heap; child = 2 * hole + 1) {
-    if (child + 1 < all->n_heap && is_earlier(all, all->heap[child + 1], all->heap[child])) child++;
-    if (!is_earlier(all, all->heap[child], last)) break;
-    all->heap[hole] = all->heap[child];
-    hole = child;
-  }
-  all->heap[hole] = last;
+  uint32_t top = all->heap[0], last = all->heap[--all->n_heap];
+  numbers_sink(all->heap, all->n_heap, last, all);
   return top;
 }
 
@@ -55,7 +47,7 @@ bool hr__reservations_add(struct hr__reservations *all, const struct hr__reserva
     if (!all->slices) return false;
     all->slices[all->n_slices++] = placement->slices[i];
   }
-  push(all, all->n_made++);
+  numbers_rise(all->heap, all->n_heap++, all->n_made++, all);
   return true;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Beyond the first jobs of shapes: bounded searches, and walks down all jobs in order. See policies/waiting.h. */
 
+#include "policies/heap.h"
 #include "policies/waiting_lanes.h"
 
 /* ---- Searches --------------------------------------------------------------------------------------- */
@@ -105,23 +106,12 @@ bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, stru
 
 /* ---- Walks ------------------------------------------------------------------------------------------ */
 
-static void sink(struct hr__cursor *heap, uint32_t count, struct hr__cursor cursor) {
-  uint32_t hole = 0;
-  for (uint32_t child = 1; child < count; child = 2 * hole + 1) {
-    if (child + 1 < count && hr__entry_before(heap[child + 1].entry, heap[child].entry)) child++;
-    if (hr__entry_before(cursor.entry, heap[child].entry)) break;
-    heap[hole] = heap[child];
-    hole = child;
-  }
-  heap[hole] = cursor;
+static bool is_above(const void *self, struct hr__cursor a, struct hr__cursor b) {
+  (void)self;
+  return hr__entry_before(a.entry, b.entry);
 }
 
-static void rise(struct hr__cursor *heap, uint32_t count, struct hr__cursor cursor) {
-  uint32_t hole = count;
-  for (; hole > 0 && hr__entry_before(cursor.entry, heap[(hole - 1) / 2].entry); hole = (hole - 1) / 2)
-    heap[hole] = heap[(hole - 1) / 2];
-  heap[hole] = cursor;
-}
+HR__HEAP(cursors, struct hr__cursor, is_above)
 
 static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr__lane *lane, struct hr_job_entry at) {
   struct hr__cursor cursor = {lane, at, at};
@@ -149,8 +139,8 @@ static bool enter(struct hr__waiting *waiting, struct hr__walk *walk, struct hr_
       hr__roomy(waiting->arena, shape->cursors, walk->n_cursors, &shape->cursors_capacity, sizeof *shape->cursors);
   if (!shape->cursors) return false;
   lane->walk = walk->number;
-  rise(shape->cursors, walk->n_cursors++,
-       cursor_at(waiting, lane, hr__has_lanes(waiting) ? lane->head : walk->next_entry));
+  cursors_rise(shape->cursors, walk->n_cursors++,
+               cursor_at(waiting, lane, hr__has_lanes(waiting) ? lane->head : walk->next_entry), NULL);
   look_for_next(waiting, walk);
   return true;
 }
@@ -202,10 +192,10 @@ bool hr__walk_on(struct hr__waiting *waiting, struct hr__walk *walk) {
   struct hr__cursor *heap = walk->shape->cursors, last, top = heap[0];
   struct hr_job_entry at;
   if (hr_job_tree_next(&top.lane->jobs, top.at.key, top.at.job, INT64_MAX, &at)) {
-    sink(heap, walk->n_cursors, cursor_at(waiting, top.lane, at));
+    cursors_sink(heap, walk->n_cursors, cursor_at(waiting, top.lane, at), NULL);
   } else {
     last = heap[--walk->n_cursors];
-    if (walk->n_cursors > 0) sink(heap, walk->n_cursors, last);
+    if (walk->n_cursors > 0) cursors_sink(heap, walk->n_cursors, last, NULL);
   }
   return stand(waiting, walk);
 }

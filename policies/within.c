@@ -6,6 +6,7 @@
 
 #include "policies/within.h"
 #include "policies/dispatch.h"
+#include "policies/heap.h"
 
 struct wait {
   int64_t until_us;
@@ -130,9 +131,12 @@ bool hr__within_allows(struct hr__queue *queue, const struct hr__shape *shape, s
 
 /* ---- Waits ------------------------------------------------------------------------------------------ */
 
-static bool is_before(struct wait a, struct wait b) {
+static bool is_before(const void *self, struct wait a, struct wait b) {
+  (void)self;
   return a.until_us != b.until_us ? a.until_us < b.until_us : a.job.id < b.job.id;
 }
+
+HR__HEAP(waits, struct wait, is_before)
 
 static bool push(struct hr__queue *queue, struct wait wait) {
   struct hr__within *within = queue->within;
@@ -141,23 +145,13 @@ static bool push(struct hr__queue *queue, struct wait wait) {
     if (!heap) return false;
     within->heap = heap;
   }
-  uint32_t hole = within->n_waits++;
-  for (; hole > 0 && is_before(wait, within->heap[(hole - 1) / 2]); hole = (hole - 1) / 2)
-    within->heap[hole] = within->heap[(hole - 1) / 2];
-  within->heap[hole] = wait;
+  waits_rise(within->heap, within->n_waits++, wait, NULL);
   return true;
 }
 
 static void pop(struct hr__within *within) {
   struct wait last = within->heap[--within->n_waits];
-  uint32_t hole = 0;
-  for (uint32_t child = 1; child < within->n_waits; child = 2 * hole + 1) {
-    if (child + 1 < within->n_waits && is_before(within->heap[child + 1], within->heap[child])) child++;
-    if (!is_before(within->heap[child], last)) break;
-    within->heap[hole] = within->heap[child];
-    hole = child;
-  }
-  within->heap[hole] = last;
+  waits_sink(within->heap, within->n_waits, last, NULL);
 }
 
 /* The first that is not over of a job that waits; NULL: there is none. */
