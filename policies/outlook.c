@@ -131,6 +131,11 @@ int64_t hr__outlook_earliest_by(struct hr__outlook *outlook, const struct hr_vie
   return outlook->until.at_us > view->now_us ? outlook->until.at_us : view->now_us + 1;
 }
 
+void hr__outlook_retreat(struct hr__outlook *outlook, const struct hr_view *view, int64_t at_us) {
+  struct end end;
+  while (!outlook->out_of_memory && top(outlook, &outlook->left, &end) && end.at_us > at_us) stay(outlook, view, end);
+}
+
 void hr__outlook_advance(struct hr__outlook *outlook, const struct hr_view *view, int64_t at_us) {
   struct end end;
   while (!outlook->out_of_memory && top(outlook, &outlook->stays, &end) && end.at_us <= at_us)

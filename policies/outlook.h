@@ -19,6 +19,8 @@ struct hr__outlook *hr__outlook_create(struct hr__queue *queue, const struct hr_
 int64_t hr__outlook_earliest(struct hr__outlook *outlook, const struct hr_view *view, uint32_t kind);
 /* Likewise as far as a time; HR_NEVER_US: not by then. */
 int64_t hr__outlook_earliest_by(struct hr__outlook *outlook, const struct hr_view *view, uint32_t kind, int64_t by_us);
+/* The next answer is expected at about this time or before: to look for it from there on is cheaper. */
+void hr__outlook_retreat(struct hr__outlook *outlook, const struct hr_view *view, int64_t at_us);
 /* Told of a later time than that, as if it had been the answer. */
 void hr__outlook_advance(struct hr__outlook *outlook, const struct hr_view *view, int64_t at_us);
 /* Whether it still does at the time that was told last if a job of request `other` runs at `placement` beyond that. The

@@ -17,6 +17,7 @@ struct hr__within {
   uint8_t *is_over; /* by job: its wait */
   struct wait *heap;
   uint32_t n_waits, capacity;
+  int64_t anywhere_us; /* when a head was last found to fit anywhere */
 };
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
@@ -102,8 +103,10 @@ static int64_t earliest_in_outlook_us(struct hr__queue *queue, const struct hr_v
   struct hr__outlook *outlook = queue->outlook;
   int64_t until = until_us(queue, head);
   bool lapses = until != INT64_MIN && until != HR_NEVER_US;
+  if (lapses) hr__outlook_retreat(outlook, view, queue->within->anywhere_us);
   int64_t at_us = hr__outlook_earliest(outlook, view, head->kind + lapses);
   if (lapses) {
+    queue->within->anywhere_us = at_us;
     at_us = later(until, at_us);
     at_us = earlier(at_us, hr__outlook_earliest_by(outlook, view, head->kind, at_us));
   }
