@@ -260,7 +260,7 @@ static int64_t start_task(uint32_t pool, uint32_t job, struct hr_slice slice) {
   CU_ASSERT_FALSE(gpu->taken[start]);
   gpu->taken[start] = true;
   int end = start + type->profiles[profile].compute;
-  CU_ASSERT_EQUAL(slice.gpu_milli, end * 1000 / type->compute - start * 1000 / type->compute);
+  CU_ASSERT_EQUAL((int)slice.gpu_milli, end * 1000 / type->compute - start * 1000 / type->compute);
   world.cpu_milli_left[slice.node.id] -= world.cpu_milli[job];
   CU_ASSERT(world.cpu_milli_left[slice.node.id] >= 0);
   if (spec->mode == HR_MIG_ON_DEMAND) return spec->lead_us;
