@@ -33,7 +33,7 @@ struct hr__outlook {
   const uint32_t *request_of; /* by job */
   struct hr__yard *later;
   struct heap left, stays;
-  struct end until; /* the last one that has left, or would have: all before it have */
+  int64_t until_us; /* who is expected to end by then has left, all others stay */
   int64_t *end_us;  /* by job, while it runs */
   uint8_t *side;    /* by job: enum side */
   struct hr_slice *slices;
@@ -93,11 +93,6 @@ static void leave(struct hr__outlook *outlook, const struct hr_view *view, struc
   outlook->side[end.job.id] = LEFT;
   pop(&outlook->stays);
   push(outlook, &outlook->left, end);
-  outlook->until = end;
-}
-
-static void find_until(struct hr__outlook *outlook) {
-  if (!top(outlook, &outlook->left, &outlook->until)) outlook->until = (struct end){INT64_MIN, {0}};
 }
 
 static void stay(struct hr__outlook *outlook, const struct hr_view *view, struct end end) {
@@ -107,7 +102,19 @@ static void stay(struct hr__outlook *outlook, const struct hr_view *view, struct
   outlook->side[end.job.id] = STAYS;
   pop(&outlook->left);
   push(outlook, &outlook->stays, end);
-  find_until(outlook);
+}
+
+void hr__outlook_retreat(struct hr__outlook *outlook, const struct hr_view *view, int64_t at_us) {
+  struct end end;
+  while (!outlook->out_of_memory && top(outlook, &outlook->left, &end) && end.at_us > at_us) stay(outlook, view, end);
+  if (outlook->until_us > at_us) outlook->until_us = at_us;
+}
+
+void hr__outlook_advance(struct hr__outlook *outlook, const struct hr_view *view, int64_t at_us) {
+  struct end end;
+  while (!outlook->out_of_memory && top(outlook, &outlook->stays, &end) && end.at_us <= at_us)
+    leave(outlook, view, end);
+  if (outlook->until_us < at_us) outlook->until_us = at_us;
 }
 
 static bool fits(const struct hr__outlook *outlook, uint32_t kind) {
@@ -120,27 +127,19 @@ int64_t hr__outlook_earliest(struct hr__outlook *outlook, const struct hr_view *
   return hr__outlook_earliest_by(outlook, view, kind, HR_NEVER_US);
 }
 
+/* Whoever is overdue is expected to end at once, and who ends at the time that is told has left. */
 int64_t hr__outlook_earliest_by(struct hr__outlook *outlook, const struct hr_view *view, uint32_t kind, int64_t by_us) {
   struct end end;
-  if (outlook->has_kinds) find_until(outlook); /* it may have been advanced */
-  while (!outlook->out_of_memory && fits(outlook, kind) && top(outlook, &outlook->left, &end)) stay(outlook, view, end);
+  int64_t soon_us = view->now_us + 1;
+  hr__outlook_advance(outlook, view, soon_us);
+  while (!outlook->out_of_memory && fits(outlook, kind) && top(outlook, &outlook->left, &end) && end.at_us > soon_us)
+    hr__outlook_retreat(outlook, view, end.at_us - 1);
   while (!outlook->out_of_memory && !fits(outlook, kind)) {
     if (!top(outlook, &outlook->stays, &end) || end.at_us > by_us) return HR_NEVER_US;
-    leave(outlook, view, end);
+    hr__outlook_advance(outlook, view, end.at_us);
   }
-  return outlook->until.at_us > view->now_us ? outlook->until.at_us : view->now_us + 1;
-}
-
-void hr__outlook_retreat(struct hr__outlook *outlook, const struct hr_view *view, int64_t at_us) {
-  struct end end;
-  while (!outlook->out_of_memory && top(outlook, &outlook->left, &end) && end.at_us > at_us) stay(outlook, view, end);
-}
-
-void hr__outlook_advance(struct hr__outlook *outlook, const struct hr_view *view, int64_t at_us) {
-  struct end end;
-  while (!outlook->out_of_memory && top(outlook, &outlook->stays, &end) && end.at_us <= at_us)
-    leave(outlook, view, end);
-  outlook->until = (struct end){at_us, {HR_NONE}};
+  outlook->until_us = top(outlook, &outlook->left, &end) && end.at_us > soon_us ? end.at_us : soon_us;
+  return outlook->until_us;
 }
 
 /* Its slices in memory of the outlook's own. */
@@ -172,7 +171,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement) {
   struct hr__outlook *outlook = queue->outlook;
   struct end end = {hr__expected_end_us(queue, view, job), job};
-  bool leaves = !is_before(outlook->until, end);
+  bool leaves = end.at_us <= outlook->until_us;
   outlook->end_us[job.id] = end.at_us;
   outlook->side[job.id] = leaves ? LEFT : STAYS;
   push(outlook, leaves ? &outlook->left : &outlook->stays, end);
@@ -209,7 +208,7 @@ struct hr__outlook *hr__outlook_create(struct hr__queue *queue, const struct hr_
                                   .request_of = hr_cluster_requests(env->cluster)->of_job,
                                   .later = hr__yard_create(queue->sharer, env, rule),
                                   .left = {.last_first = true},
-                                  .until = {INT64_MIN, {0}},
+                                  .until_us = INT64_MIN,
                                   .end_us = hr_arena_alloc(env->arena, n_jobs * sizeof *outlook->end_us),
                                   .side = hr_arena_alloc(env->arena, n_jobs)};
   if (!outlook->later || !outlook->end_us || !outlook->side) return NULL;

@@ -110,7 +110,7 @@ static int64_t earliest_in_outlook_us(struct hr__queue *queue, const struct hr_v
     at_us = later(until, at_us);
     at_us = earlier(at_us, hr__outlook_earliest_by(outlook, view, head->kind, at_us));
   }
-  if (queue->within) hr__outlook_advance(outlook, view, at_us);
+  if (at_us != HR_NEVER_US) hr__outlook_advance(outlook, view, at_us);
   return at_us;
 }
 

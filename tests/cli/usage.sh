@@ -405,6 +405,22 @@ case_sharing() {
   says stderr "time-slice"
 }
 
+# Whole GPUs that are told apart are the same GPUs; to be within a rack of a pool without racks says nothing.
+case_by_gpu_changes_nothing() {
+  # Limits below run times: many are overdue together.
+  try 0 trace generate --count 3000 --seed 7 --load 1.1 --nodes 8 --limit-max 3 --output whole.trace
+  awk -F, 'NR == 1 { print $0 ",within"; next } { print $0 "," (NR % 3 ? "" : "rack") }' whole.trace >within.trace
+  for backfill in strict skip easy; do
+    set -- --quiet --set "policy.backfill=$backfill"
+    try 0 run "$demo" "$@" --trace whole.trace --jobs whole.csv
+    try 0 run "$demo" "$@" --trace whole.trace --jobs told_apart.csv --set cluster.by_gpu=true
+    try 0 run "$demo" "$@" --trace within.trace --jobs near.csv --set cluster.by_gpu=true
+    for jobs in whole told_apart near; do cut -d, -f1-9 "$jobs.csv" >"$jobs.starts"; done
+    cmp -s whole.starts told_apart.starts || fail "$backfill: jobs start at other times where GPUs are told apart"
+    cmp -s whole.starts near.starts || fail "$backfill: jobs start at other times where racks are spoken of"
+  done
+}
+
 # One node of one GPU that is split in this way.
 split_scenario() {
   echo "{ \"policy\": { \"name\": \"queue\", \"backfill\": \"skip\" }, \"cluster\": { \"pools\": [

@@ -193,18 +193,8 @@ static void end_jobs(int64_t now_us) {
 
 /* ---- Looking ahead ---------------------------------------------------------------------------------- */
 
-/* The last of the running jobs that are expected to end by the time that the head starts. */
-struct reservation {
-  int64_t at_us;
-  uint32_t job;
-};
-
 static int64_t expected_end_us(uint32_t job) {
   return world.naive[job].start_us + world.limit_us[job];
-}
-
-static bool comes_before(uint32_t a, uint32_t b) {
-  return expected_end_us(a) != expected_end_us(b) ? expected_end_us(a) < expected_end_us(b) : a < b;
 }
 
 static bool runs_at(uint32_t job, int64_t now_us) {
@@ -227,38 +217,33 @@ static bool would_fit(const char *rule, uint32_t job) {
   return fits;
 }
 
-/* Jobs leave one after the other until the head fits. */
-static struct reservation reserve(const char *rule, uint32_t head, int64_t now_us) {
-  struct naive before = naive;
-  struct reservation made = {INT64_MIN, HR_NONE};
-  bool left[JOBS] = {0};
-  while (!would_fit(rule, head)) {
-    uint32_t next = HR_NONE;
-    for (uint32_t i = 0; i < JOBS; i++)
-      if (runs_at(i, now_us) && !left[i] && (next == HR_NONE || comes_before(i, next))) next = i;
-    CU_ASSERT_NOT_EQUAL_FATAL(next, HR_NONE);
-    leave(next);
-    left[next] = true;
-    made = (struct reservation){expected_end_us(next), next};
-  }
-  naive = before;
-  if (made.at_us <= now_us) made.at_us = now_us + 1;
-  return made;
-}
-
-/* Whether the head still fits once those have left, if all that runs now runs on otherwise. */
-static bool head_still_fits(const char *rule, uint32_t head, struct reservation made, int64_t now_us) {
+/* Whether the job would fit at a time, when all that are expected to end by then have left. */
+static bool fits_at(const char *rule, uint32_t job, int64_t at_us, int64_t now_us) {
   struct naive before = naive;
   for (uint32_t i = 0; i < JOBS; i++)
-    if (runs_at(i, now_us) && !comes_before(made.job, i)) leave(i);
-  bool fits = would_fit(rule, head);
+    if (runs_at(i, now_us) && expected_end_us(i) <= at_us) leave(i);
+  bool fits = would_fit(rule, job);
   naive = before;
   return fits;
 }
 
+/* The earliest such time; those that should have ended before are expected to do so at once. */
+static int64_t reserve(const char *rule, uint32_t head, int64_t now_us) {
+  int64_t at_us = now_us + 1;
+  while (!fits_at(rule, head, at_us, now_us)) {
+    int64_t next_us = INT64_MAX;
+    for (uint32_t i = 0; i < JOBS; i++)
+      if (runs_at(i, now_us) && expected_end_us(i) > at_us && expected_end_us(i) < next_us)
+        next_us = expected_end_us(i);
+    CU_ASSERT_NOT_EQUAL_FATAL(next_us, INT64_MAX);
+    at_us = next_us;
+  }
+  return at_us;
+}
+
 /* What does not delay the head. */
 static uint32_t backfill(const char *rule, uint32_t head, int64_t now_us) {
-  struct reservation made = reserve(rule, head, now_us);
+  int64_t at_us = reserve(rule, head, now_us);
   uint32_t n_started = 0;
   for (uint32_t i = head + 1; i < JOBS && world.submit_us[i] <= now_us; i++) {
     if (world.naive[i].start_us >= 0) continue;
@@ -266,12 +251,12 @@ static uint32_t backfill(const char *rule, uint32_t head, int64_t now_us) {
     struct job was = world.naive[i];
     if (!try_start(rule, i, now_us)) continue;
     /* A job that would leave by then anyway does not count, one that stays does. */
-    bool is_short = world.limit_us[i] <= made.at_us - now_us;
+    bool is_short = world.limit_us[i] <= at_us - now_us;
     bool allowed = is_short;
     if (!is_short) {
       int64_t limit_us = world.limit_us[i];
       world.limit_us[i] = INT32_MAX;
-      allowed = head_still_fits(rule, head, made, now_us);
+      allowed = fits_at(rule, head, at_us, now_us);
       world.limit_us[i] = limit_us;
     }
     n_started += allowed;
