@@ -158,7 +158,7 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
 static const char *rejection_words(enum hr_reason reason) {
   if (reason == HR_REASON_TOO_LARGE) return "more GPUs asked for than any pool they accept has";
   if (reason == HR_REASON_NO_GPU_TYPE) return "no pool has a GPU type they accept";
-  if (reason == HR_REASON_GPU_MEMORY) return "the GPUs of the types they accept have too little memory";
+  if (reason == HR_REASON_GPU_MEMORY) return "the GPUs that they accept, or their parts, have too little memory";
   if (reason == HR_REASON_NO_REGION) return "no pool with such GPUs is in a region they accept";
   if (reason == HR_REASON_NO_CLASS_POOL) return "the pools that would do are for jobs of other classes";
   if (reason == HR_REASON_NODE_TOO_SMALL) return "a task asks for more than any node they accept has";
@@ -230,6 +230,7 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, run->result, &run->notes, error);
   if (status == HR_OK) status = hr_speed_notes(trace, scenario->speeds, &run->notes, error);
+  if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, &run->notes, error);
   if (status == HR_OK && run->links) status = hr_links_notes(run->links, &run->notes, error);
   if (status == HR_OK) status = write_files(run, &label, error);
   if (status != HR_OK) return status;

@@ -170,6 +170,17 @@ static void print_mig(const struct hr_mig_spec *mig, uint32_t gpus_per_node) {
   }
 }
 
+/* How fast jobs are beside each other. */
+static void print_neighbours(const struct hr_pool_spec *pool) {
+  for (uint32_t i = 0; i < pool->n_interference; i++)
+    printf("%s up to %.10g speed %.10g", i ? ";" : "            together:", pool->interference[i].up_to_milli / 1000.0,
+           pool->interference[i].speed_ppm / 1e6);
+  if (pool->n_interference) putchar('\n');
+  for (uint32_t i = 0; i < pool->n_pairs; i++)
+    printf("            %s beside %s: speed %.10g\n", pool->pairs[i].model, pool->pairs[i].with,
+           pool->pairs[i].speed_ppm / 1e6);
+}
+
 static void print_cluster(const struct hr_scenario *scenario) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   uint64_t nodes = 0;
@@ -185,10 +196,12 @@ static void print_cluster(const struct hr_scenario *scenario) {
     if (pool->cpu_milli_per_node || pool->mem_mib_per_node) printf(" a node");
     if (pool->sharing != HR_SHARING_WHOLE) printf(", shared: %s", hr_sharing_name(pool->sharing));
     if (pool->replicas) printf(" in %" PRIu32, pool->replicas);
+    if (pool->clients) printf(", at most %" PRIu32 " on a GPU", pool->clients);
     if (pool->memory == HR_GPU_MEMORY_FIRST_COME) printf(", memory: %s", hr_gpu_memory_name(pool->memory));
     print_classes(pool->classes);
     putchar('\n');
     print_topology(pool);
+    print_neighbours(pool);
     if (pool->mig) print_mig(pool->mig, pool->gpus_per_node);
     if (pool->market.market != HR_MARKET_NONE) print_market(&pool->market, &scenario->pool_sources[i]);
   }

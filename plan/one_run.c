@@ -71,7 +71,8 @@ static enum hr_status summarize(const struct hr__one_run_config *config, struct 
                         &run->summary, error);
   if (status != HR_OK) return status;
   status = hr_run_notes(config->trace, &scenario->costs, scenario->quotas, parts->result, &run->notes, error);
-  return status == HR_OK ? hr_speed_notes(config->trace, scenario->speeds, &run->notes, error) : status;
+  if (status == HR_OK) status = hr_speed_notes(config->trace, scenario->speeds, &run->notes, error);
+  return status == HR_OK ? hr_pair_notes(config->trace, &scenario->cluster, &run->notes, error) : status;
 }
 
 enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct hr__one_run *run,

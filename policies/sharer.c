@@ -170,15 +170,25 @@ static bool find_in_pool(const struct hr__sharer *sharer, const struct hr__yard 
   }
 }
 
+/* Whether the tier parts the nodes of some pool that is accepted. */
+static bool parts_nodes(const struct hr__sharer *sharer, const struct hr_request *asked, enum hr_tier tier) {
+  for (uint32_t i = 0; i < sharer->n_pools; i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(sharer->cluster, (hr_pool){i});
+    if (hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) == spec->gpus_per_node) continue;
+    if (hr_cluster_accepts(sharer->cluster, asked->accept_class, (hr_pool){i})) return true;
+  }
+  return false;
+}
+
 /* A single task is on one node, and on one GPU of it in one group of everything. */
-static bool is_within(const struct hr_request *asked, enum hr_tier tier) {
-  return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE);
+static bool is_within(const struct hr__sharer *sharer, const struct hr_request *asked, enum hr_tier tier) {
+  return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(sharer, asked, tier));
 }
 
 static bool find_within(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request, enum hr_tier tier,
                         struct hr_placement *placement) {
   const struct hr_request *asked = &sharer->asked[request];
-  if (is_within(asked, tier) || !hr_request_needs_node(asked)) return find(sharer, yard, request, placement);
+  if (is_within(sharer, asked, tier) || !hr_request_needs_node(asked)) return find(sharer, yard, request, placement);
   if (!hr__groups_look(yard->groups, request, tier)) {
     sharer->failed = true;
     return false;

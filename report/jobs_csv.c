@@ -18,7 +18,7 @@
   "pool,placement,limit_s,duration_s"
 #define COLUMNS_OF_ATTEMPTS ",attempts,lost_s,checkpoint_s,restart_s,requeue_wait_s,cost_usd"
 #define COLUMNS_OF_KILLS ",oom_kills"
-#define COLUMNS_OF_MIG ",instances"
+#define COLUMNS_OF_SEATS ",seats"
 
 struct jobs_out {
   struct hr__csv_out csv;
@@ -28,7 +28,7 @@ struct jobs_out {
   const struct hr_placements *placements;
   const struct hr_ledger *ledger;
   int64_t clock_us; /* what is added to a time to show it on the input's own clock */
-  bool has_attempts, has_kills, has_mig;
+  bool has_attempts, has_kills, has_seats;
 };
 
 static void put_id(struct jobs_out *out, hr_job job) {
@@ -105,16 +105,22 @@ static void put_attempts(struct jobs_out *out, hr_job job) {
     hr__csv_empty(&out->csv);
 }
 
-/* Of each task, "node.gpu:profile@start"; nothing where GPUs are not split. */
-static void put_instances(struct jobs_out *out, const struct hr_placement *placement) {
+/* Of each task, "node.gpu+gpu", and of an instance of MIG ":profile@start". */
+static void put_seats(struct jobs_out *out, const struct hr_placement *placement) {
   const struct hr_mig_spec *mig = out->cluster->pools[placement->pool.id].mig;
   hr__csv_begin_field(&out->csv);
-  for (uint32_t i = 0; mig && i < placement->n_slices; i++) {
+  for (uint32_t i = 0; i < placement->n_slices; i++) {
     struct hr_slice slice = placement->slices[i];
-    char text[HR_MIG_NAME_BYTES + 40];
-    if (!slice.gpus) continue;
-    snprintf(text, sizeof text, "%s%u.%u:%s@%u", i ? "|" : "", slice.node.id, (unsigned)__builtin_ctzll(slice.gpus),
-             mig->type.profiles[slice.instance.profile].name, (unsigned)slice.instance.start);
+    char text[HR_MIG_NAME_BYTES + 40], mark = '.';
+    snprintf(text, sizeof text, "%s%u", i ? "|" : "", slice.node.id);
+    hr__csv_part(&out->csv, text);
+    for (uint64_t rest = slice.gpus; rest; rest &= rest - 1, mark = '+') {
+      snprintf(text, sizeof text, "%c%u", mark, (unsigned)__builtin_ctzll(rest));
+      hr__csv_part(&out->csv, text);
+    }
+    if (!mig || !slice.gpus) continue;
+    snprintf(text, sizeof text, ":%s@%u", mig->type.profiles[slice.instance.profile].name,
+             (unsigned)slice.instance.start);
     hr__csv_part(&out->csv, text);
   }
 }
@@ -150,7 +156,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   hr__csv_seconds(&out->csv, trace->work_us[job.id]);
   if (out->has_attempts) put_attempts(out, job);
   if (out->has_kills) hr__csv_u64(&out->csv, out->result->fate[job.id].oom_kills);
-  if (out->has_mig) put_instances(out, &placement);
+  if (out->has_seats) put_seats(out, &placement);
   hr__csv_end_row(&out->csv);
 }
 
@@ -177,10 +183,10 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
                          .clock_us = trace->dated ? 0 : trace->origin_us,
                          .has_attempts = ledger || result->fate,
                          .has_kills = result->fate && hr__can_kill(cluster)};
-  for (uint32_t i = 0; i < cluster->n_pools; i++) out.has_mig = out.has_mig || cluster->pools[i].mig;
-  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_MIG];
+  out.has_seats = result->gpu_milli != NULL;
+  char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SEATS];
   snprintf(header, sizeof header, "%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
-           out.has_kills ? COLUMNS_OF_KILLS : "", out.has_mig ? COLUMNS_OF_MIG : "");
+           out.has_kills ? COLUMNS_OF_KILLS : "", out.has_seats ? COLUMNS_OF_SEATS : "");
   enum hr_status status = hr__csv_open(&out.csv, path, header, error);
   if (status == HR_OK) {
     for (uint32_t i = 0; i < trace->n_jobs; i++) put_row(&out, (hr_job){job_at ? job_at[i] : i});

@@ -19,6 +19,33 @@ static uint32_t count_jobs(const struct hr_trace *trace, uint32_t model) {
   return count;
 }
 
+static bool has_model(const struct hr_trace *trace, const char *name) {
+  for (uint32_t i = 0; i < trace->models.count; i++)
+    if (strcmp(trace->models.text[i], name) == 0) return true;
+  return false;
+}
+
+/* The first pair's model that no job is of; NULL. */
+static const char *unknown_model(const struct hr_trace *trace, const struct hr_pool_spec *pool) {
+  for (uint32_t i = 0; i < pool->n_pairs; i++) {
+    if (!has_model(trace, pool->pairs[i].model)) return pool->pairs[i].model;
+    if (!has_model(trace, pool->pairs[i].with)) return pool->pairs[i].with;
+  }
+  return NULL;
+}
+
+enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                             struct hr_notes *notes, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
+    const char *unknown = unknown_model(trace, &cluster->pools[i]);
+    if (unknown)
+      status = hr_notes_add(notes, "pool '%.60s': no job is of the model '%.60s', of which interference_pairs speak",
+                            cluster->pools[i].name, unknown);
+  }
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
+}
+
 enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_speeds *speeds, struct hr_notes *notes,
                               struct hr_error *error) {
   enum { MOST_NAMES = 5 };

@@ -181,6 +181,7 @@ static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool numb
   if (!request) return pool->size_milli >= asked_milli(cluster, job) ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
   uint64_t on_each = hr_pool_most_tasks(cluster->spec, number, request);
   if (on_each == 0 && lacks_instances(cluster, number, request)) return HR_REASON_MIG_PROFILE;
+  if (request->gpu_mem_mib > hr_pool_part_mem_mib(pool->spec)) return HR_REASON_GPU_MEMORY;
   if (on_each == 0) return HR_REASON_NODE_TOO_SMALL;
   return on_each * pool->spec->nodes >= request->tasks ? HR_REASON_NONE : HR_REASON_TOO_LARGE;
 }

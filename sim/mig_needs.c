@@ -76,14 +76,23 @@ static const struct hr__mig_name *name_of(const struct hr__mig_needs *needs, con
   return number == HR_NONE ? NULL : &needs->name[number];
 }
 
+/* The profile that is named, unless it has less memory than the job tells that it wants. */
+static uint16_t named_in(const struct hr__mig_needs *needs, const struct hr__mig_name *name, uint32_t pool,
+                         uint64_t told_mib) {
+  const struct hr_mig_spec *mig = needs->cluster->pools[pool].mig;
+  uint32_t profiles = name->profile[pool];
+  return profiles && mig->type.profiles[__builtin_ctz(profiles)].mem_mib >= told_mib ? (uint16_t)profiles : 0;
+}
+
 bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job,
                        struct hr_request *request) {
   if (!needs->cluster) return true;
+  uint64_t told_mib = request->gpu_mem_mib;
   const struct hr__mig_name *name = request->gpus ? name_of(needs, trace, job) : NULL;
   if (name && name->gpu_milli && request->gpu_milli == HR_WHOLE_GPU_MILLI) request->gpu_milli = name->gpu_milli;
   if (name && name->mem_mib && request->gpu_mem_mib == 0) request->gpu_mem_mib = name->mem_mib;
   for (uint32_t i = 0; i < needs->cluster->n_pools; i++) {
-    needs->scratch[i] = name ? name->profile[i] : enough(needs->cluster->pools[i].mig, request);
+    needs->scratch[i] = name ? named_in(needs, name, i, told_mib) : enough(needs->cluster->pools[i].mig, request);
     if (request->gpus != 1) needs->scratch[i] = 0;
   }
   request->mig_profiles = keep(needs, &request->mig_need);

@@ -18,10 +18,10 @@ struct hr__mig_needs {
 /* `cluster` may be NULL. HR_NO_MEMORY. */
 enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_arena *arena,
                                   const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
-/* Says in a job's request which profiles will do: the one that it names, else those with as much memory and as many
-   compute slices as it asks for, without media engines. A share or memory that it does not tell is its profile's in the
-   first pool that knows it. None will do for a task on several GPUs: instances do not reach each other. false: out of
-   memory. */
+/* Says in a job's request which profiles will do: the one that it names, if it has as much memory as the job tells that
+   it wants; else those with as much memory and as many compute slices as it asks for, without media engines. A share or
+   memory that it does not tell is its profile's in the first pool that knows it. None will do for a task on several
+   GPUs: instances do not reach each other. false: out of memory. */
 bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job,
                        struct hr_request *request);
 

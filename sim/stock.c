@@ -53,8 +53,7 @@ uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
   return parted ? HR_WHOLE_GPU_MILLI / spec->replicas : 0;
 }
 
-/* The most memory of a GPU that a task may have: only MPS sees to it. */
-static uint32_t slot_mem_mib(const struct hr_pool_spec *spec) {
+uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec) {
   bool limited = spec->sharing == HR_SHARING_MPS && spec->replicas > 0 && spec->gpu_mem_mib > 0;
   return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
 }
@@ -70,7 +69,7 @@ static void fill_node(struct hr_stock *stock, uint32_t node, uint32_t pool, cons
   stock->left_milli[node] = spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
   stock->widest_milli[node] = spec->gpus_per_node ? HR_WHOLE_GPU_MILLI : 0;
   stock->slot_milli[node] = (uint16_t)hr_pool_slot_milli(spec);
-  stock->slot_mem_mib[node] = slot_mem_mib(spec);
+  stock->slot_mem_mib[node] = hr_pool_part_mem_mib(spec);
   stock->most_tasks[node] = (uint16_t)most_tasks(spec);
   stock->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
   stock->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
@@ -300,7 +299,7 @@ static uint64_t most_on_gpus(const struct hr_pool_spec *spec, const struct hr_re
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
   uint64_t on_each = least(HR_WHOLE_GPU_MILLI / milli, most_tasks(spec));
   if (request->gpu_mem_mib) on_each = least(on_each, hr_pool_reserved_mem_mib(spec) / request->gpu_mem_mib);
-  if (request->gpu_mem_mib > slot_mem_mib(spec)) on_each = 0;
+  if (request->gpu_mem_mib > hr_pool_part_mem_mib(spec)) on_each = 0;
   return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
 }
 

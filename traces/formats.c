@@ -57,10 +57,9 @@ static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
 
 static enum hr_status note_fractions(struct hr__reader *reader) {
   if (!reader->n_fractions || reader->untimed) return HR_OK;
-  enum hr_status status =
-      hr_notes_add(reader->notes,
-                   "%llu jobs ask for a fraction of a GPU: each gets a whole one where a pool does not share its GPUs",
-                   (unsigned long long)reader->n_fractions);
+  enum hr_status status = hr_notes_add(
+      reader->notes, "%llu jobs ask for a fraction of a GPU: a pool that shares its GPUs gives it, others a whole one",
+      (unsigned long long)reader->n_fractions);
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 

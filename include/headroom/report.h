@@ -181,6 +181,9 @@ HR_API void hr_summary_destroy(struct hr_summary *summary);
 HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                    const struct hr_quota_spec *quotas, const struct hr_result *result,
                                    struct hr_notes *notes, struct hr_error *error);
+/* Models that pairs of a pool's neighbours speak of, and no job is of. */
+HR_API enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                    struct hr_notes *notes, struct hr_error *error);
 /* Jobs that go by the default speeds, where models have speeds; `speeds` may be NULL. */
 HR_API enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_speeds *speeds,
                                      struct hr_notes *notes, struct hr_error *error);

@@ -126,6 +126,9 @@ static inline uint32_t hr_pool_reserved_mem_mib(const struct hr_pool_spec *spec)
 /* How many tasks an empty node of the pool has room for, at most. HR_NONE: any number. */
 HR_API uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *spec, hr_pool pool, const struct hr_request *request);
 
+/* The most memory of a GPU that a task may have there: its part under MPS with equal parts; HR_NONE: any. */
+HR_API uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec);
+
 /* What a task takes of each GPU of such a pool, whatever it asks for: all of it where GPUs are not shared, an equal
    part where there are such; 0: what it asks for, or the share of its instance of MIG. */
 HR_API uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec);

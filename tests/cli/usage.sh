@@ -396,6 +396,9 @@ case_sharing() {
   try 0 run s.json --trace t.csv --check --jobs jobs.csv --quiet
   matches jobs.csv '^a,0,0,150,' # half as fast while b is there
   matches jobs.csv '^b,0,0,100,'
+  sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "z", "speed": 0.5 } ]' >s.json
+  try 0 run s.json --trace t.csv
+  says stderr "no job is of the model 'z'"
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "y", "speed": 0.5 },
     { "model": "x", "with": "y", "speed": 1 } ]' >s.json
   try 2 run s.json --trace t.csv
@@ -467,6 +470,10 @@ case_mig_mistakes() {
   split_scenario A100-40 '"layout": "all-1g.11gb"' >s.json
   try 2 run s.json --trace t.csv
   says stderr "did you mean 'all-1g.10gb'"
+  printf 'job_id,submit_s,duration_s,gpus,gpu_mem_gb,mig_profile\na,0,100,1,20,1g.10gb\n' >m.csv
+  split_scenario A100-80 '"layout": "all-1g.10gb"' >s.json
+  try 0 run s.json --trace m.csv
+  says stderr 'rejected: a (no-such-mig-profile'
   split_scenario A100-40 '"layout": "4g,4g"' >s.json
   try 2 run s.json --trace t.csv
   says stderr "s.json:2:"

@@ -167,8 +167,9 @@ static void draw_jobs(void) {
 /* A share is rounded to slices as it would be given: 3 of 7 are 428 or 429. */
 static bool will_do(const struct brute_type *type, uint32_t job, int number) {
   const struct brute_profile *profile = &type->profiles[number];
+  if ((uint64_t)profile->memory * 1000 < world.gpu_mem_mib[job]) return false;
   if (world.mig_profile[job] != HR_NONE) return strcmp(profile->name, names[world.mig_profile[job]]) == 0;
-  if (strstr(profile->name, "+me") || (uint64_t)profile->memory * 1000 < world.gpu_mem_mib[job]) return false;
+  if (strstr(profile->name, "+me")) return false;
   return profile->compute * 1000 > (world.gpu_milli[job] - 1) * type->compute;
 }
 

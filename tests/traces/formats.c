@@ -89,7 +89,7 @@ static void openb_pods_become_jobs(void) {
   CU_ASSERT_EQUAL(trace->cpu_milli[0], 12000);
   CU_ASSERT_EQUAL(trace->mem_mib[1], 30517);
   CU_ASSERT(has_note(&trace->notes,
-                     "1 jobs ask for a fraction of a GPU: each gets a whole one where a pool does not share its GPUs"));
+                     "1 jobs ask for a fraction of a GPU: a pool that shares its GPUs gives it, others a whole one"));
   CU_ASSERT(has_note(&trace->notes, "1 pods were never scheduled"));
   hr_trace_destroy(trace);
 }
