@@ -358,7 +358,7 @@ END
   try 0 run s.json --trace t.csv --check --jobs jobs.csv
   matches jobs.csv '^a,0,0,9,.*,own,'
   matches jobs.csv '^b,0,0,9,.*,large,'
-  says stderr 'rejected: c, d (gpu-memory: the GPUs of the types they accept have too little memory)'
+  says stderr 'rejected: c, d (gpu-memory: the GPUs that they accept, or their parts, have too little memory)'
 }
 
 # One node of one GPU, shared in this way.
@@ -496,9 +496,9 @@ case_memory_first_come() {
   printf 'job_id,submit_s,duration_s,gpus,gpu_mem_gb\na,0,100,1,9\nb,0,50,1,9\n' >t.csv
   sharing_scenario '"sharing": "time-slice", "replicas": 2, "gpu_mem_gb": 16' >s.json
   try 0 run s.json --trace t.csv --check --jobs jobs.csv --json run.json
-  matches jobs.csv '^job_id,.*,requeue_wait_s,cost_usd,oom_kills$'
-  matches jobs.csv '^a,0,0,100,.*,0$'
-  matches jobs.csv '^b,0,0,200,0,.*,1,0,0,150,0,,4$'
+  matches jobs.csv '^job_id,.*,requeue_wait_s,cost_usd,oom_kills,seats$'
+  matches jobs.csv '^a,0,0,100,.*,0,0\.0$'
+  matches jobs.csv '^b,0,0,200,0,.*,1,0,0,150,0,,4,0\.0$'
   matches run.json '"count": 4,'
   matches run.json '"back_off_gpu_hours": 0.020833'
   matches run.json '"restart_gpu_hours": 0.020833'

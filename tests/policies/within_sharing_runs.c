@@ -302,9 +302,15 @@ static int64_t until_of(uint32_t number) {
   return world.wait_us[number] == HR_UNKNOWN_US ? INT64_MAX : world.submit_us[number] + world.wait_us[number];
 }
 
+/* A task on one node is within any tier that parts no pool's nodes. */
 static bool asks_for_a_group(uint32_t number) {
-  if (world.within[number] == HR_TIER_ANY) return false;
-  return world.tasks[number] > 1 || (world.gpus[number] > 1 && world.within[number] < HR_TIER_NODE);
+  static struct group groups[NAIVE_MOST_NODES * NAIVE_MOST_GPUS];
+  enum hr_tier tier = (enum hr_tier)world.within[number];
+  if (tier == HR_TIER_ANY || world.tasks[number] > 1) return tier != HR_TIER_ANY;
+  bool any_parted = false;
+  for (uint32_t pool = 0; tier < HR_TIER_NODE && pool < world.cluster.n_pools; pool++)
+    any_parted = any_parted || (groups_of(pool, tier, groups) > 0 && groups[0].parted);
+  return world.gpus[number] > 1 && any_parted;
 }
 
 static bool place(const char *rule, uint32_t number, int64_t now_us, struct job *job) {
