@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/validate_pool.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -120,67 +121,6 @@ static void print_market(const struct hr_market_spec *market, const struct hr_po
   }
 }
 
-static void print_classes(uint32_t classes) {
-  const char *before = ", only for ";
-  for (unsigned i = 0; i < HR_N_CLASSES; i++) {
-    if (!(classes >> i & 1)) continue;
-    printf("%s%s", before, hr_job_class_name((enum hr_job_class)i));
-    before = ", ";
-  }
-}
-
-static void print_size(const char *name, uint32_t size, const char *of) {
-  if (size) printf(" %s of %" PRIu32 " %s;", name, size, of);
-}
-
-/* The tiers that a pool has, and what joins them. */
-static void print_topology(const struct hr_pool_spec *pool) {
-  const struct hr_topology *topology = &pool->topology;
-  bool any = false;
-  for (enum hr_tier tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++)
-    any = any || (tier != HR_TIER_NODE && tier != HR_TIER_POOL && hr_topology_has(topology, tier)) ||
-          topology->network[tier] != HR_NETWORK_NONE;
-  if (!any) return;
-  printf("            topology:");
-  print_size("islands", topology->island_gpus, "GPUs");
-  print_size("NUMA domains", topology->numa_gpus, "GPUs");
-  print_size("racks", topology->nodes_per_rack, "nodes");
-  print_size("zones", topology->racks_per_zone, "racks");
-  const char *between = " joined:";
-  for (enum hr_tier tier = HR_TIER_ISLAND; tier < HR_N_TIERS; tier++)
-    if (topology->network[tier] != HR_NETWORK_NONE) {
-      printf("%s %s %s", between, hr_tier_name(tier), hr_network_name((enum hr_network)topology->network[tier]));
-      between = ",";
-    }
-  putchar('\n');
-}
-
-/* How MIG splits the pool's GPUs: layouts as they are named and as they are. */
-static void print_mig(const struct hr_mig_spec *mig, uint32_t gpus_per_node) {
-  char text[HR_MIG_TEXT_BYTES];
-  printf("            MIG: %s", hr_mig_mode_name(mig->mode));
-  if (mig->lead_us) printf(", %.10g s until an instance is there", (double)mig->lead_us / (double)HR_SECOND_US);
-  putchar('\n');
-  for (uint32_t i = 0; i < mig->n_layouts; i++) {
-    hr_mig_text(&mig->type, &mig->layouts[i].gpu, text, sizeof text);
-    printf("              %s: %s", mig->layouts[i].name, text[0] ? text : "no instance");
-    for (uint32_t gpu = 0, count = 0; gpu < gpus_per_node; gpu++)
-      if (mig->layout_of_gpu[gpu] == i) printf("%s%" PRIu32, count++ ? ", " : "; GPU ", gpu);
-    putchar('\n');
-  }
-}
-
-/* How fast jobs are beside each other. */
-static void print_neighbours(const struct hr_pool_spec *pool) {
-  for (uint32_t i = 0; i < pool->n_interference; i++)
-    printf("%s up to %.10g speed %.10g", i ? ";" : "            together:", pool->interference[i].up_to_milli / 1000.0,
-           pool->interference[i].speed_ppm / 1e6);
-  if (pool->n_interference) putchar('\n');
-  for (uint32_t i = 0; i < pool->n_pairs; i++)
-    printf("            %s beside %s: speed %.10g\n", pool->pairs[i].model, pool->pairs[i].with,
-           pool->pairs[i].speed_ppm / 1e6);
-}
-
 static void print_cluster(const struct hr_scenario *scenario) {
   const struct hr_cluster_spec *cluster = &scenario->cluster;
   uint64_t nodes = 0;
@@ -189,21 +129,20 @@ static void print_cluster(const struct hr_scenario *scenario) {
          nodes, cluster->n_pools, cluster->n_pools == 1 ? "" : "s");
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
-    printf("          %s: %" PRIu32 " nodes x %" PRIu32 " %s", pool->name, pool->nodes, pool->gpus_per_node, pool->gpu);
-    if (pool->gpu_mem_mib) printf(" of %.10g GB", pool->gpu_mem_mib / 1024.0);
-    if (pool->cpu_milli_per_node) printf(", %.10g CPUs", pool->cpu_milli_per_node / 1000.0);
-    if (pool->mem_mib_per_node) printf(", %.10g GB", (double)pool->mem_mib_per_node / 1024);
-    if (pool->cpu_milli_per_node || pool->mem_mib_per_node) printf(" a node");
-    if (pool->sharing != HR_SHARING_WHOLE) printf(", shared: %s", hr_sharing_name(pool->sharing));
-    if (pool->replicas) printf(" in %" PRIu32, pool->replicas);
-    if (pool->clients) printf(", at most %" PRIu32 " on a GPU", pool->clients);
-    if (pool->memory == HR_GPU_MEMORY_FIRST_COME) printf(", memory: %s", hr_gpu_memory_name(pool->memory));
-    print_classes(pool->classes);
-    putchar('\n');
-    print_topology(pool);
-    print_neighbours(pool);
-    if (pool->mig) print_mig(pool->mig, pool->gpus_per_node);
+    print_pool(pool);
     if (pool->market.market != HR_MARKET_NONE) print_market(&pool->market, &scenario->pool_sources[i]);
+  }
+}
+
+/* How near together jobs of a class are to be, as long as they say nothing of it. */
+static void print_nearness(const struct hr_class_spec *classes) {
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) {
+    if (classes[i].within == HR_TIER_ANY) continue;
+    printf("class     %s: within one %s", i ? hr_job_class_name((enum hr_job_class)i) : "default",
+           hr_tier_name((enum hr_tier)classes[i].within));
+    if (classes[i].within_wait_us != HR_UNKNOWN_US)
+      printf(", for %.10g s after its submission", seconds(classes[i].within_wait_us));
+    putchar('\n');
   }
 }
 
@@ -234,18 +173,23 @@ static void print_quotas(const struct hr_quota_spec *quotas) {
 }
 
 /* How fast jobs are by default, by pool; how many models have figures of their own. */
-static void print_speeds(const struct hr_scenario *scenario) {
+static void write_speeds(FILE *out, const void *what) {
+  const struct hr_scenario *scenario = what;
   const struct hr_speeds *speeds = scenario->speeds;
-  if (!speeds) return;
   uint32_t n_models = 0;
   for (uint32_t i = 0; i < speeds->n_rows; i++)
     n_models += i == 0 || strcmp(speeds->rows[i - 1].model, speeds->rows[i].model) != 0;
-  printf("speeds    of %" PRIu32 " model%s, relative to %s; of others", n_models, n_models == 1 ? "" : "s",
-         speeds->reference);
+  fprintf(out, "of %" PRIu32 " model%s, relative to %s; of others", n_models, n_models == 1 ? "" : "s",
+          speeds->reference);
   for (uint32_t i = 0; i < speeds->n_pools; i++)
-    printf("%s %s %.6g", i ? "," : "", scenario->cluster.pools[i].name,
-           speeds->ppm[(size_t)speeds->n_rows * speeds->n_pools + i] / 1e6);
-  putchar('\n');
+    fprintf(out, "%s %s %.6g", i ? "," : "", scenario->cluster.pools[i].name,
+            speeds->ppm[(size_t)speeds->n_rows * speeds->n_pools + i] / 1e6);
+}
+
+static void print_speeds(const struct hr_scenario *scenario) {
+  if (!scenario->speeds) return;
+  printf("speeds    ");
+  print_wrapped_from(stdout, write_speeds, scenario, 10, 10);
 }
 
 static void write_policy(FILE *out, const void *what) {
@@ -269,6 +213,7 @@ static void print_scenario(const struct hr_scenario *scenario) {
     print_wrapped(stdout, scenario->description, 10, 10);
   }
   print_cluster(scenario);
+  print_nearness(scenario->classes);
   if (scenario->quotas) print_quotas(scenario->quotas);
   print_speeds(scenario);
   printf("policy    ");

@@ -593,7 +593,7 @@ END
   says stderr 'rejected: large, unnamed (no-pool-for-class: the pools that would do are for jobs of other classes)'
   says stderr 'rejected: huge (too-large'
   try 0 validate s.json --trace t.csv
-  says stdout 'serving: 1 nodes x 8 L4 of 24 GB, only for inference, interactive'
+  says stdout 'serving: 1 node x 8 L4 of 24 GB, only for inference, interactive'
   try 2 validate s.json --set 'cluster.pools.0.classes=["infernce"]'
   says stderr "did you mean 'inference'?"
   try 2 validate s.json --set 'cluster.pools.0.classes=[]'
