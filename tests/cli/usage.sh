@@ -399,6 +399,11 @@ case_sharing() {
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "z", "speed": 0.5 } ]' >s.json
   try 0 run s.json --trace t.csv
   says stderr "no job is of the model 'z'"
+  # A part of an L4 of 24 GB has 6 GB.
+  printf 'job_id,submit_s,duration_s,gpus,gpu_milli,gpu_mem_gb\na,0,100,1,100,9\n' >m.csv
+  sharing_scenario '"sharing": "mps", "replicas": 4' >p.json
+  try 0 run p.json --trace m.csv
+  says stderr 'rejected: a (gpu-memory'
   sharing_scenario '"sharing": "mps", "interference_pairs": [ { "model": "x", "with": "y", "speed": 0.5 },
     { "model": "x", "with": "y", "speed": 1 } ]' >s.json
   try 2 run s.json --trace t.csv
