@@ -4,10 +4,12 @@
  * looked after, walk the list back to that time, score those nodes again and set them in their tournaments. So a node
  * that changed ten times is scored once, one that did not change never, and requests that are rarely asked for cost
  * little. Where a score depends on the node alone, requests are looked after eight at a time, a lane of one tournament
- * each: one score and one walk up the tree serve all. A value is 0 where the request does not fit, else the score + 1.
+ * each: one score and one walk up the tree serve all. Where scores are dear, a request that is new has one for all
+ * nodes that are alike. A value is 0 where the request does not fit, else the score + 1.
  */
 
 #include "headroom/packing.h"
+#include "policies/alike.h"
 #include "policies/tournament.h"
 
 /* Requests that are looked after together. */
@@ -46,6 +48,7 @@ struct hr_packer {
   uint32_t *lane_of; /* [n_requests], through all blocks, in order of the first time that they are asked for; HR_NONE */
   uint32_t n_asked;  /* requests that have a lane */
   struct answer last;
+  struct hr__alike alike; /* where scores are of fragments */
 };
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
@@ -130,6 +133,7 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
   packer->packing.tasks = packer->tasks;
   packer->packing.tasks_of_kind = packer->tasks_of_kind;
   if (config->rule->wants_fragmentation) {
+    if (!hr__alike_init(&packer->alike, arena, packer->n_nodes)) return NULL;
     packer->packing.fragmentation = hr_fragmentation_create(arena, config->typical, &packer->acceptance, config->stock);
     if (!packer->packing.fragmentation) return NULL;
   }
@@ -179,12 +183,16 @@ static void score_changed(struct hr_packer *packer, struct block *block) {
 /* The block is good, but for the lane. */
 static void score_all(struct hr_packer *packer, struct block *block, uint32_t lane) {
   const struct hr_request *request = block->request[lane];
+  bool shares = packer->alike.size > 0;
+  if (shares) hr__alike_begin(&packer->alike);
   for (uint32_t i = 0; i < packer->n_nodes; i++) {
-    hr_node node = {i};
+    hr_node node = {i}, first = shares ? hr__alike_first(&packer->alike, &packer->packing, node) : node;
+    uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_lanes + lane];
     bool accepted = block->accepted[lane][packer->stock->pool[i]];
-    bool fitting = accepted && hr_stock_fits(packer->stock, request, node);
-    size_t entry = packer->place_of[i];
-    block->tree[entry * packer->n_lanes + lane] = fitting ? value_of(packer, request, node) : 0;
+    if (first.id != i)
+      *value = block->tree[(size_t)packer->place_of[first.id] * packer->n_lanes + lane];
+    else
+      *value = accepted && hr_stock_fits(packer->stock, request, node) ? value_of(packer, request, node) : 0;
   }
   hr__tournament_build(&packer->shape, block->tree, packer->n_lanes, is_tally(packer));
 }

@@ -314,6 +314,53 @@ static void fragments_of_many_states(void) {
   hr__arena_finish(&arena);
 }
 
+static struct hr_packing_rule counted;
+static uint32_t n_scores;
+
+static int32_t count_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+  n_scores++;
+  return hr_packing_rule_find("fgd", NULL)->score(packing, request, node);
+}
+
+/* Two pools of equal nodes: one score for each pool; after that one for each kind of node that tasks have made. */
+static void nodes_that_are_alike_share_a_score(void) {
+  struct hr_pool_spec pools[2] = {{.sharing = HR_SHARING_FRACTION, .nodes = 500, .gpus_per_node = 4},
+                                  {.sharing = HR_SHARING_FRACTION, .nodes = 700, .gpus_per_node = 8}};
+  struct hr_cluster_spec cluster = {.pools = pools, .n_pools = 2};
+  struct hr_request requests[3];
+  for (uint32_t i = 0; i < 3; i++) requests[i] = (struct hr_request){.tasks = 1, .gpus = 1, .gpu_milli = 300 + i};
+  uint64_t counts[] = {1, 1, 1};
+  struct hr_typical_pods typical = {.count = 3, .request = requests, .pods = counts, .total = 3};
+  const uint8_t accepted[] = {1, 1};
+  struct hr_arena arena = {0};
+  counted = *hr_packing_rule_find("fgd", NULL);
+  counted.score = count_score;
+  const struct hr_packer_config config = {.rule = &counted,
+                                          .stock = hr_stock_create(&arena, &cluster, NULL),
+                                          .cluster = &cluster,
+                                          .acceptance = {accepted, 1, 2},
+                                          .requests = requests,
+                                          .n_requests = 3,
+                                          .typical = &typical};
+  struct hr_packer *packer = hr_packer_create(&arena, &config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(packer);
+  hr_node node;
+  uint64_t gpus;
+  n_scores = 0;
+  CU_ASSERT_TRUE(hr_packer_find(packer, 0, &node, &gpus));
+  CU_ASSERT_EQUAL(n_scores, 2);
+  for (uint32_t i = 0; i < 10; i++) { /* ten nodes that are alike, and one more */
+    hr_stock_take((struct hr_stock *)(uintptr_t)config.stock, &requests[0], &(struct hr_slice){{100 + i}, 0, 1, {0}});
+    hr_packer_taken(packer, 0, (hr_node){100 + i});
+  }
+  hr_stock_take((struct hr_stock *)(uintptr_t)config.stock, &requests[1], &(struct hr_slice){{600}, 0, 1, {0}});
+  hr_packer_taken(packer, 1, (hr_node){600});
+  n_scores = 0;
+  CU_ASSERT_TRUE(hr_packer_find(packer, 2, &node, &gpus));
+  CU_ASSERT_EQUAL(n_scores, 4);
+  hr__arena_finish(&arena);
+}
+
 static void random_rule_reaches_every_node_and_gpu(void) {
   enum { NODES = 5, GPUS = 4, DRAWS = 20000 };
   struct hr_pool_spec pool = {.sharing = HR_SHARING_FRACTION, .nodes = NODES, .gpus_per_node = GPUS};
@@ -355,4 +402,5 @@ static void rules_are_found_by_name(void) {
 
 TEST_MAIN("policies_packing", TEST(rules_choose_as_the_naive_ones_do), TEST(fragments_are_the_naive_ones),
           TEST(typical_pods_cover_95_per_cent), TEST(requests_are_of_one_task), TEST(a_fragment_by_hand),
-          TEST(fragments_of_many_states), TEST(random_rule_reaches_every_node_and_gpu), TEST(rules_are_found_by_name))
+          TEST(fragments_of_many_states), TEST(nodes_that_are_alike_share_a_score),
+          TEST(random_rule_reaches_every_node_and_gpu), TEST(rules_are_found_by_name))
