@@ -34,7 +34,7 @@ static void put_groups(struct hr__csv_out *out, const struct hr_comparison *comp
     for (unsigned m = 0; place != SIZE_MAX && m < HR__N_GROUP_METRICS; m++) {
       struct hr_estimate estimate = hr__group_estimate(comparison, table, contender, place, (enum hr__group_metric)m);
       put_row(out, comparison->config.contenders[contender].label, table->title, groups[i].name,
-              hr__group_metric_infos[m].name, &estimate);
+              hr__metric_name(&hr__group_metric_infos[m]), &estimate);
     }
   }
 }
@@ -49,7 +49,8 @@ enum hr_status hr_comparison_write_csv(const char *path, const struct hr_compari
     for (unsigned m = 0; m < HR__N_METRICS; m++) {
       if (!hr__has_metric(comparison, (enum hr__metric)m)) continue;
       struct hr_estimate estimate = hr__estimate(comparison, i, (enum hr__metric)m);
-      put_row(&out, comparison->config.contenders[i].label, "all", "", hr__metric_infos[m].name, &estimate);
+      put_row(&out, comparison->config.contenders[i].label, "all", "", hr__metric_name(&hr__metric_infos[m]),
+              &estimate);
     }
     put_groups(&out, comparison, &comparison->groups[HR__CLASSES], i);
     put_groups(&out, comparison, &comparison->groups[HR__TENANTS], i);

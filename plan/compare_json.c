@@ -30,7 +30,7 @@ static void put_metrics(struct hr__json *json, cJSON *policy, const struct hr_co
   cJSON *differences = hr__json_object(json, policy, "difference");
   for (unsigned i = 0; i < HR__N_METRICS; i++) {
     struct hr_estimate estimate = hr__estimate(comparison, contender, (enum hr__metric)i);
-    put_estimate(json, means, differences, hr__metric_infos[i].name, &estimate);
+    put_estimate(json, means, differences, hr__metric_name(&hr__metric_infos[i]), &estimate);
   }
 }
 
@@ -48,7 +48,7 @@ static void put_groups(struct hr__json *json, cJSON *policy, const char *key, co
     cJSON *differences = hr__json_object(json, inner, "difference");
     for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++) {
       struct hr_estimate estimate = hr__group_estimate(comparison, table, contender, place, (enum hr__group_metric)m);
-      put_estimate(json, means, differences, hr__group_metric_infos[m].name, &estimate);
+      put_estimate(json, means, differences, hr__metric_name(&hr__group_metric_infos[m]), &estimate);
     }
   }
 }

@@ -95,7 +95,7 @@ static void put_metrics(struct page *page) {
     fprintf(out, "| %s: %s |", hr__metric_infos[m].block, hr__metric_infos[m].title);
     for (uint32_t i = 0; i < config->n_contenders; i++) {
       struct hr_estimate estimate = hr__estimate(page->comparison, i, (enum hr__metric)m);
-      put_estimate(page, hr__metric_infos[m].unit, &estimate, i == 0);
+      put_estimate(page, hr__metric_unit(&hr__metric_infos[m]), &estimate, i == 0);
     }
     fputc('\n', out);
   }
@@ -112,7 +112,7 @@ static void put_group(struct page *page, const struct hr__group_table *groups, c
     fputs(" |", page->console.out);
     for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++) {
       struct hr_estimate estimate = hr__group_estimate(page->comparison, groups, i, place, (enum hr__group_metric)m);
-      put_estimate(page, hr__group_metric_infos[m].unit, &estimate, i == 0);
+      put_estimate(page, hr__metric_unit(&hr__group_metric_infos[m]), &estimate, i == 0);
     }
     fputc('\n', page->console.out);
   }

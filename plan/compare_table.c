@@ -108,7 +108,7 @@ static void put_values(struct table *table, const struct block *block, uint32_t 
   put_name(table, table->title[contender]);
   for (size_t i = 0; i < block->count; i++) {
     struct hr_estimate estimate = hr__estimate(table->comparison, contender, block->metric[i]);
-    put_cell(table, hr__figure_text(hr__metric_infos[block->metric[i]].unit, estimate.value, text), ' ');
+    put_cell(table, hr__figure_text(hr__metric_unit(&hr__metric_infos[block->metric[i]]), estimate.value, text), ' ');
   }
   end_line(table);
 }
@@ -119,7 +119,8 @@ static void put_differences(struct table *table, const struct block *block, uint
   put_name(table, "  difference");
   for (size_t i = 0; i < block->count; i++) {
     struct hr_estimate estimate = hr__estimate(table->comparison, contender, block->metric[i]);
-    put_cell(table, hr__difference_text(hr__metric_infos[block->metric[i]].unit, estimate.difference, text),
+    put_cell(table,
+             hr__difference_text(hr__metric_unit(&hr__metric_infos[block->metric[i]]), estimate.difference, text),
              mark_of(table, &estimate));
   }
   end_line(table);
@@ -139,7 +140,8 @@ static void put_margins(struct table *table, const struct block *block, uint32_t
   for (size_t i = 0; i < count; i++) {
     struct hr_estimate estimate = hr__estimate(table->comparison, contender, block->metric[i]);
     bool wide = estimate.high > estimate.low;
-    put_cell(table, wide ? hr__margin_text(hr__metric_infos[block->metric[i]].unit, &estimate, text) : "", ' ');
+    put_cell(table, wide ? hr__margin_text(hr__metric_unit(&hr__metric_infos[block->metric[i]]), &estimate, text) : "",
+             ' ');
   }
   end_line(table);
 }
@@ -179,7 +181,8 @@ static void put_group(struct table *table, const struct hr__group_table *groups,
     for (unsigned m = 0; m < HR__N_GROUP_METRICS; m++) {
       char text[HR__FIGURE_BYTES];
       struct hr_estimate estimate = hr__group_estimate(table->comparison, groups, i, place, (enum hr__group_metric)m);
-      put_cell(table, hr__figure_text(hr__group_metric_infos[m].unit, estimate.value, text), mark_of(table, &estimate));
+      put_cell(table, hr__figure_text(hr__metric_unit(&hr__group_metric_infos[m]), estimate.value, text),
+               mark_of(table, &estimate));
     }
     end_line(table);
   }

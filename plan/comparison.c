@@ -61,17 +61,14 @@ struct hr_run_label hr__run_label(const struct hr_comparison *comparison, uint32
                                .n_skipped_reasons = trace->n_skipped_reasons};
 }
 
-#define METRIC_NAME(id, name, block, title, unit) name,
-static const char *const metric_names[] = {HR__METRIC_TABLE(METRIC_NAME) NULL};
-
-const char *const *hr_comparison_metrics(void) {
-  return metric_names;
+const char *hr_comparison_metric(uint32_t number) {
+  return number < HR__N_METRICS ? hr__metric_name(&hr__metric_infos[number]) : NULL;
 }
 
 struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                           const char *metric) {
   for (uint32_t i = 0; i < HR__N_METRICS; i++)
-    if (strcmp(metric_names[i], metric) == 0) return hr__estimate(comparison, contender, (enum hr__metric)i);
+    if (strcmp(hr_comparison_metric(i), metric) == 0) return hr__estimate(comparison, contender, (enum hr__metric)i);
   return unknown;
 }
 

@@ -6,6 +6,7 @@
 
 #include "report/apportion.h"
 #include "report/cost_items.h"
+#include "report/deadlines.h"
 #include "report/meter.h"
 
 #include <stdlib.h>
@@ -167,13 +168,6 @@ static enum hr_status add_operations(struct services *services) {
   return status;
 }
 
-static bool missed_deadline(const struct hr__costing *costing, uint32_t job) {
-  int64_t deadline_us = costing->trace->deadline_us[job];
-  if (deadline_us < 0 || costing->result->state[job] == HR_JOB_FUTURE) return false;
-  if (costing->result->state[job] == HR_JOB_REJECTED) return true;
-  return deadline_us < costing->result->end_us && hr_result_end_us(costing->result, (hr_job){job}) > deadline_us;
-}
-
 static enum hr_status add_downtime(struct services *services) {
   const struct hr__costing *costing = services->costing;
   const struct hr_downtime_cost *downtime = &services->spec->downtime;
@@ -185,7 +179,7 @@ static enum hr_status add_downtime(struct services *services) {
   if (status != HR_OK || !costing->trace->deadline_us || downtime->uusd_per_missed_deadline == 0) return status;
   clear_sums(services);
   for (uint32_t job = 0; job < costing->result->n_jobs; job++)
-    if (missed_deadline(costing, job))
+    if (hr__missed_deadline(costing->result, job))
       ++*sum_of(services, tenant_of(costing, job), month_of(costing, costing->trace->deadline_us[job]));
   return add_sums(services, HR__COST_DOWNTIME, downtime->uusd_per_missed_deadline, 1);
 }

@@ -53,6 +53,24 @@ static int64_t per(int64_t uusd, hr_amount unit, hr_amount count) {
   return each < HR__MOST_UUSD && each > -HR__MOST_UUSD ? (int64_t)each : HR_UNKNOWN_UUSD;
 }
 
+/* Demand that goes on has no last job whose end is waited for: what stands costs by the length of the run, what is
+   taken when it is wanted by the time in which that work came. */
+static int64_t monthly_uusd(const struct hr__costing *costing) {
+  const struct hr_result *result = costing->result;
+  int64_t last_us = result->n_submitted ? costing->trace->submit_us[result->n_submitted - 1] : 0;
+  int64_t window_us = last_us > 0 && last_us < result->end_us ? last_us : result->end_us;
+  hr_amount elastic = 0, standing = 0;
+  for (size_t i = 0; i < costing->n_items; i++) {
+    uint32_t pool = costing->items[i].pool;
+    bool comes_and_goes = pool != HR_NONE && hr_market_is_elastic(costing->cluster->pools[pool].market.market);
+    *(comes_and_goes ? &elastic : &standing) += costing->items[i].uusd;
+  }
+  int64_t of_elastic = per((int64_t)elastic, HR_MONTH_US, window_us);
+  int64_t of_standing = per((int64_t)standing, HR_MONTH_US, result->end_us);
+  if (of_elastic == HR_UNKNOWN_UUSD || of_standing == HR_UNKNOWN_UUSD) return HR_UNKNOWN_UUSD;
+  return of_elastic + of_standing;
+}
+
 static void fill_ratios(const struct hr__costing *costing, hr_amount useful_milli_us, struct hr_cost_summary *costs) {
   const struct hr_result *result = costing->result;
   costs->all_on_demand_uusd = all_on_demand_uusd(costing);
@@ -62,6 +80,7 @@ static void fill_ratios(const struct hr__costing *costing, hr_amount useful_mill
   costs->per_completed_job_uusd = per(costs->total_uusd, 1, (hr_amount)result->n_completed);
   costs->per_goodput_gpu_hour_uusd = per(costs->total_uusd, 3600 * 1000 * HR_SECOND_US, useful_milli_us);
   costs->per_month_uusd = per(costs->total_uusd, HR_MONTH_US, result->end_us);
+  costs->monthly_uusd = monthly_uusd(costing);
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #include "report/groups.h"
 
+#include "report/deadlines.h"
 #include "report/goodput.h"
 #include "report/quantiles.h"
 
@@ -68,6 +69,8 @@ static void count_jobs(const struct grouper *grouper) {
     if (result->state[job] == HR_JOB_FUTURE) continue;
     struct hr__totals *totals = &grouper->totals[group_of(grouper, job)];
     totals->jobs++;
+    totals->deadlines += hr__has_deadline(result, job);
+    totals->missed_deadlines += hr__missed_deadline(result, job);
     if (result->start_us[job] == HR_NEVER_US) continue;
     totals->started++;
     if (result->state[job] == HR_JOB_COMPLETED) {
@@ -147,6 +150,8 @@ static enum hr_status make_group(const struct grouper *grouper, const struct hr_
       (struct hr_group){.name = strdup(name_of(grouper, group)),
                         .jobs = totals->jobs,
                         .completed = totals->completed,
+                        .deadlines = totals->deadlines,
+                        .missed_deadlines = totals->missed_deadlines,
                         .gpu_hours = hr__gpu_hours(totals->held_milli_us),
                         .useful_gpu_hours = hr__gpu_hours(totals->useful_milli_us),
                         .wait_s = hr__distribution_of_us(samples->wait_us + wait, totals->started, totals->wait_us),
@@ -160,6 +165,8 @@ static void add_totals(struct hr__totals *sum, const struct hr__totals *part) {
   sum->jobs += part->jobs;
   sum->started += part->started;
   sum->completed += part->completed;
+  sum->deadlines += part->deadlines;
+  sum->missed_deadlines += part->missed_deadlines;
   sum->outcome_failed += part->outcome_failed;
   sum->outcome_cancelled += part->outcome_cancelled;
   sum->wait_us += part->wait_us;

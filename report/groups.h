@@ -9,7 +9,7 @@
 
 /* What is counted and summed over a group's jobs. */
 struct hr__totals {
-  uint64_t jobs, started, completed, outcome_failed, outcome_cancelled;
+  uint64_t jobs, started, completed, outcome_failed, outcome_cancelled, deadlines, missed_deadlines;
   hr__wide wait_us, jct_us;
   hr_amount held_milli_us, useful_milli_us;
   double slowdown;

@@ -119,6 +119,8 @@ static void put_jobs(struct hr__json *json, cJSON *root, const struct hr_summary
   hr__json_count(json, jobs, "backfilled", summary->jobs_backfilled);
   hr__json_count(json, jobs, "outcome_failed", summary->outcome_failed);
   hr__json_count(json, jobs, "outcome_cancelled", summary->outcome_cancelled);
+  hr__json_count(json, jobs, "deadlines", summary->deadlines);
+  hr__json_count(json, jobs, "missed_deadlines", summary->missed_deadlines);
 }
 
 static void put_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
@@ -147,6 +149,8 @@ static void put_groups(struct hr__json *json, cJSON *root, const char *key, cons
     cJSON *inner = hr__json_object(json, groups, group[i].name);
     hr__json_count(json, inner, "jobs", group[i].jobs);
     hr__json_count(json, inner, "completed", group[i].completed);
+    hr__json_count(json, inner, "deadlines", group[i].deadlines);
+    hr__json_count(json, inner, "missed_deadlines", group[i].missed_deadlines);
     hr__json_number(json, inner, "gpu_hours", group[i].gpu_hours);
     hr__json_number(json, inner, "useful_gpu_hours", group[i].useful_gpu_hours);
     put_distribution(json, inner, "wait_s", &group[i].wait_s);
@@ -248,6 +252,7 @@ static void put_cost(struct hr__json *json, cJSON *root, const struct hr_cost_su
   hr__json_usd(json, cost, "usd_per_completed_job", costs->per_completed_job_uusd);
   hr__json_usd(json, cost, "usd_per_goodput_gpu_hour", costs->per_goodput_gpu_hour_uusd);
   hr__json_usd(json, cost, "usd_per_month", costs->per_month_uusd);
+  hr__json_usd(json, cost, "monthly_usd", costs->monthly_uusd);
   put_lines(json, cost, "by_market", &costs->by_market);
   put_lines(json, cost, "by_pool", &costs->by_pool);
   put_lines(json, cost, "by_tenant", &costs->by_tenant);

@@ -83,6 +83,8 @@ static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_re
   summary->n_sizes = groups.count;
   const struct hr__totals *all = &groups.all;
   summary->gpu_hours = hr__gpu_hours(all->held_milli_us);
+  summary->deadlines = all->deadlines;
+  summary->missed_deadlines = all->missed_deadlines;
   summary->outcome_failed = all->outcome_failed;
   summary->outcome_cancelled = all->outcome_cancelled;
   summary->wait_s = hr__distribution_of_us(samples->wait_us, all->started, all->wait_us);

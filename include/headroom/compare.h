@@ -62,8 +62,8 @@ struct hr_estimate {
   bool significant;             /* the interval leaves zero out; false where there is none */
 };
 
-/* The names of all figures ("wait_mean_s"), ended by NULL. */
-HR_API const char *const *hr_comparison_metrics(void);
+/* The names of all figures ("wait_mean_s"), by number from 0; NULL after the last. */
+HR_API const char *hr_comparison_metric(uint32_t number);
 /* NaN throughout for a figure that no run has, or no such name. */
 HR_API struct hr_estimate hr_comparison_estimate(const struct hr_comparison *comparison, uint32_t contender,
                                                  const char *metric);

@@ -149,6 +149,7 @@ struct hr_cost_summary {
   int64_t idle_uusd;     /* of that, what no job used */
   int64_t shared_uusd;   /* of the total, lines of no tenant; what savings plans save is less than 0 */
   int64_t all_on_demand_uusd, per_completed_job_uusd, per_goodput_gpu_hour_uusd, per_month_uusd; /* or unknown */
+  int64_t monthly_uusd;       /* what a month of such demand costs in the long run; or unknown */
   double saving_vs_on_demand; /* a share; NAN: unknown */
   /* Each sums to the total. Names in parentheses hold what belongs to none of the others: "(idle)", "(shared)",
      "(services)". */

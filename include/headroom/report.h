@@ -68,8 +68,9 @@ struct hr_distribution {
 struct hr_group {
   char *name;
   uint64_t jobs, completed;
-  double gpu_hours;        /* GPUs x the time that jobs held them */
-  double useful_gpu_hours; /* of that, work that was kept */
+  uint64_t deadlines, missed_deadlines; /* jobs that have one, and of them those not done by it */
+  double gpu_hours;                     /* GPUs x the time that jobs held them */
+  double useful_gpu_hours;              /* of that, work that was kept */
   struct hr_distribution wait_s, jct_s, slowdown;
 };
 
@@ -129,6 +130,7 @@ struct hr_pool_figures {
 struct hr_summary {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished;
   uint64_t jobs_backfilled;
+  uint64_t deadlines, missed_deadlines;       /* jobs that have one, and of them those not done by it */
   uint64_t outcome_failed, outcome_cancelled; /* of the completed: how the trace says that they ended */
   struct hr_distribution wait_s, jct_s, slowdown;
   double makespan_s, submit_window_s;

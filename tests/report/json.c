@@ -201,7 +201,8 @@ static void dollars_are_exact_decimals(void) {
                       "    \"idle_usd\": 16.000000,\n    \"shared_usd\": 2.000000,\n"
                       "    \"all_on_demand_usd\": 82.000000,\n    \"saving_vs_on_demand\": 0.292683,\n"
                       "    \"usd_per_completed_job\": 19.333333,\n    \"usd_per_goodput_gpu_hour\": 3.625000,\n"
-                      "    \"usd_per_month\": 21170.000000,\n    \"by_market\": {\n      \"reserved\": 16.000000,\n");
+                      "    \"usd_per_month\": 21170.000000,\n    \"monthly_usd\": 21170.000000,\n    \"by_market\": "
+                      "{\n      \"reserved\": 16.000000,\n");
   expect_within(text, "\n      \"(services)\": 2.000000\n");
   expect_within(text, "\n      \"(idle)\": 16.000000,\n      \"(shared)\": 2.000000\n    },\n");
   expect_within(text, "\n  \"budgets\": [\n    {\n      \"tenant\": \"b\",\n      \"month\": 0,\n"
