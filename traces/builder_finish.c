@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * From rows in file order to the trace: duplicates found, rows sorted by (submit, file order), times counted from
- * the first submit, columns cut to size and handed over. What the trace owns but does not show (the columns as
- * they were allocated, the interned names) lies behind it in one object.
+ * the first submit, columns cut to size and handed over.
  */
 
-#include "traces/builder.h"
+#include "traces/owned.h"
 #include "traces/quote.h"
 #include "traces/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct owned_trace {
-  struct hr_trace trace; /* first: the public pointer is this one */
-  struct hr__column column[HR__N_COLUMNS];
-  struct hr__names names[HR__N_NAMES];
-  struct hr__id_block *id_blocks;
-  uint32_t *row;
-  char *source, *format;
-};
 
 static enum hr_status no_memory(const struct hr_trace_builder *builder, struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", builder->source);
@@ -231,17 +221,22 @@ static bool cut_columns(struct hr_trace_builder *builder) {
 
 /* ---- Handing over ----------------------------------------------------------------------------------- */
 
-static void take_columns(struct owned_trace *owned, struct hr_trace_builder *builder) {
+void hr__owned_trace_show_columns(struct hr__owned_trace *owned) {
   struct hr_trace *trace = &owned->trace;
-  for (int id = 0; id < HR__N_COLUMNS; id++) {
-    struct hr__column *column = &owned->column[id];
-    *column = builder->column[id];
-    builder->column[id].at = NULL;
-    if (column->at) trace->column_bytes += (size_t)builder->n * column->width;
-  }
 #define SHOW_COLUMN(id, member, ...) trace->member = owned->column[HR__COLUMN_##id].at;
   HR__COLUMN_TABLE(SHOW_COLUMN)
 #undef SHOW_COLUMN
+  for (int id = 0; id < HR__N_COLUMNS; id++)
+    if (owned->column[id].at) trace->column_bytes += (size_t)trace->n_jobs * owned->column[id].width;
+}
+
+static void take_columns(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+  struct hr_trace *trace = &owned->trace;
+  for (int id = 0; id < HR__N_COLUMNS; id++) {
+    owned->column[id] = builder->column[id];
+    builder->column[id].at = NULL;
+  }
+  hr__owned_trace_show_columns(owned);
   const void *ids = owned->column[HR__COLUMN_ID].at;
   trace->id_number = builder->ids == HR__IDS_NUMBER ? ids : NULL;
   trace->id_text = builder->ids == HR__IDS_TEXT ? ids : NULL;
@@ -250,7 +245,7 @@ static void take_columns(struct owned_trace *owned, struct hr_trace_builder *bui
   trace->column_bytes += hr__id_blocks_bytes(owned->id_blocks);
 }
 
-static void take_names(struct owned_trace *owned, struct hr_trace_builder *builder) {
+static void take_names(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
   memcpy(owned->names, builder->names, sizeof owned->names);
   memset(builder->names, 0, sizeof builder->names);
 #define SHOW_NAMES(id, member, field)                                                                                  \
@@ -261,7 +256,7 @@ static void take_names(struct owned_trace *owned, struct hr_trace_builder *build
   for (int id = 0; id < HR__N_NAMES; id++) owned->trace.column_bytes += owned->names[id].bytes;
 }
 
-static void take_rest(struct owned_trace *owned, struct hr_trace_builder *builder) {
+static void take_rest(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
   struct hr_trace *trace = &owned->trace;
   trace->source = owned->source = builder->source;
   trace->format = owned->format = builder->format;
@@ -291,7 +286,7 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
   if (status != HR_OK) return status;
   int64_t origin_us = first_submit(builder);
   uint32_t *order = NULL;
-  struct owned_trace *owned = calloc(1, sizeof *owned);
+  struct hr__owned_trace *owned = calloc(1, sizeof *owned);
   if (!owned || !sort_rows(builder, origin_us, &order) || !cut_columns(builder)) {
     free(owned);
     free(order);
@@ -314,7 +309,7 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
 
 void hr_trace_destroy(struct hr_trace *trace) {
   if (!trace) return;
-  struct owned_trace *owned = (struct owned_trace *)trace;
+  struct hr__owned_trace *owned = (struct hr__owned_trace *)trace;
   for (int id = 0; id < HR__N_COLUMNS; id++) free(owned->column[id].at);
   for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&owned->names[id]);
   for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) free(trace->skipped[i].reason);
