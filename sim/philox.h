@@ -26,7 +26,9 @@ enum hr__purpose {
   HR__PURPOSE_SPOT_PRICE = 11,  /* entity: the zone */
   HR__PURPOSE_REPLICATION = 12, /* the seed of a replication; entity: its number */
   HR__PURPOSE_SAMPLE = 13,      /* jobs of a trace, with replacement */
-  HR__PURPOSE_SHUFFLE = 14      /* their order */
+  HR__PURPOSE_SHUFFLE = 14,     /* their order */
+  HR__PURPOSE_BLOCKS = 15,      /* blocks of a trace; entity: the position, replication: the layer */
+  HR__PURPOSE_THINNING = 16     /* entity: the job, draw: the position, replication: the layer */
 };
 
 /* One block: `counter` encrypted under `key`. */

@@ -25,5 +25,6 @@
 #include "headroom/stock.h"
 #include "headroom/topology.h"
 #include "headroom/trace.h"
+#include "headroom/workload.h"
 
 #endif

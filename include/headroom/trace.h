@@ -69,7 +69,7 @@ struct hr_trace {
   bool dated;        /* the input's clock is dates: times are then shown from the first submit */
 
   /* Always there, [n_jobs]. */
-  const int64_t *submit_us; /* from the first submit; never decreasing */
+  const int64_t *submit_us; /* from the first submit, which a redrawn trace (workload.h) may lack; never decreasing */
   const int64_t *work_us;   /* true run time */
   const uint32_t *gpus;     /* whole GPUs asked for by the job, all tasks together; 0 for CPU-only work */
 

@@ -6,6 +6,7 @@
 #include "harness.h"
 
 #include "files.h"
+#include "headroom/workload.h"
 #include "scarce_memory.h"
 
 #include <string.h>
@@ -57,6 +58,19 @@ static enum hr_status read_mapped(const char *path, struct hr_error *error) {
   return status;
 }
 
+static enum hr_status read_and_redraw(const char *path, struct hr_error *error) {
+  struct hr_trace *trace, *drawn = NULL;
+  enum hr_status status = hr_trace_read(path, NULL, &trace, error);
+  struct hr_workload_spec spec;
+  hr_workload_spec_init(&spec);
+  spec.growth = 100.5; /* enough for the list of jobs to grow */
+  if (status == HR_OK) status = hr_trace_redraw(trace, &spec, 1, &drawn, error);
+  CU_ASSERT_EQUAL(status == HR_OK, drawn != NULL);
+  hr_trace_destroy(drawn);
+  hr_trace_destroy(trace);
+  return status;
+}
+
 static enum hr_status read_nodes(const char *path, struct hr_error *error) {
   struct hr_cluster_spec cluster = {0};
   struct hr_notes notes = {0};
@@ -80,6 +94,10 @@ static enum hr_status generate(const char *path, struct hr_error *error) {
 
 static void csv(void) {
   survives_every_failure(read_auto, CSV);
+}
+
+static void redrawn_csv(void) {
+  survives_every_failure(read_and_redraw, CSV);
 }
 
 static void lenient_csv(void) {
@@ -119,5 +137,5 @@ static void generator(void) {
   }
 }
 
-TEST_MAIN("no_memory", TEST(csv), TEST(lenient_csv), TEST(mapped_csv), TEST(swf), TEST(philly), TEST(openb),
-          TEST(nodes), TEST(generator))
+TEST_MAIN("no_memory", TEST(csv), TEST(redrawn_csv), TEST(lenient_csv), TEST(mapped_csv), TEST(swf), TEST(philly),
+          TEST(openb), TEST(nodes), TEST(generator))

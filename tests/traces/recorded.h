@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_TRACES_RECORDED_H
+#define HR_TESTS_TRACES_RECORDED_H
+
+/* Traces written down in a test. A job's work, which redrawing keeps, tells which one it is: its number + 1. */
+
+#include "headroom/workload.h"
+
+#define HOUR_US (3600 * HR_SECOND_US)
+#define DAY_US (24 * HOUR_US)
+
+enum { MOST_RECORDED = 4000 };
+
+struct recorded {
+  struct hr_trace trace;
+  int64_t submit_us[MOST_RECORDED], work_us[MOST_RECORDED];
+  uint32_t gpus[MOST_RECORDED];
+};
+
+static inline void recorded_begin(struct recorded *recorded) {
+  *recorded = (struct recorded){.trace = {.source = "test",
+                                          .format = "memory",
+                                          .submit_us = recorded->submit_us,
+                                          .work_us = recorded->work_us,
+                                          .gpus = recorded->gpus}};
+}
+
+/* In order of submits. */
+static inline void recorded_add(struct recorded *recorded, int64_t submit_us) {
+  uint32_t job = recorded->trace.n_jobs++;
+  recorded->submit_us[job] = submit_us;
+  recorded->work_us[job] = job + 1;
+  recorded->gpus[job] = 1 + job % 8;
+}
+
+/* `per_day` jobs on each day, at even distances, and one more when the last day ends. */
+static inline void recorded_add_days(struct recorded *recorded, uint32_t n_days, uint32_t per_day) {
+  recorded_begin(recorded);
+  for (uint32_t i = 0; i <= n_days * per_day; i++) recorded_add(recorded, i * (DAY_US / per_day));
+}
+
+static inline uint32_t recorded_job(const struct hr_trace *drawn, uint32_t job) {
+  return (uint32_t)drawn->work_us[job] - 1;
+}
+
+static inline struct hr_trace *redraw(const struct hr_trace *trace, const struct hr_workload_spec *spec,
+                                      uint64_t seed) {
+  struct hr_trace *drawn;
+  struct hr_error error;
+  enum hr_status status = hr_trace_redraw(trace, spec, seed, &drawn, &error);
+  if (status != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  return drawn;
+}
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Redrawn workloads by hand: what stays, where blocks go, weekdays, midnights, both ends, turns, what is refused. */
+#include "harness.h"
+
+#include "files.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
+#include "recorded.h"
+#include "traces/builder.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct recorded recorded;
+
+static struct hr_workload_spec spec_of(enum hr_blocks blocks, double growth) {
+  struct hr_workload_spec spec;
+  hr_workload_spec_init(&spec);
+  spec.blocks = blocks;
+  spec.growth = growth;
+  return spec;
+}
+
+/* ---- The trace as it is ----------------------------------------------------------------------------- */
+
+/* Every column that there is, names, ids, rows out of order. */
+#define RICH                                                                                                           \
+  "job_id,submit_s,duration_s,gpus,user,tenant,tasks,limit_s,estimate_s,deadline_s,priority,cpu,mem_gb,gpu_mem_gb,"    \
+  "gpu_milli,model,gpu_type,regions,mig_profile,class,status,dedicated,interruptible,fail_at,checkpoint_interval_s,"   \
+  "checkpoint_gb,min_gpus,max_gpus,within,within_wait_s\n"                                                             \
+  "a,90,5,4,ann,x,2,9,7,200,3,4,16,10,,m,T4,eu,,training,failed,yes,no,0.5,60,2,2,8,rack,30\n"                         \
+  "b,10,6,1,bob,y,1,8,,,,,,,500,n,T4|H100,,,inference,completed,no,yes,,,,,,,\n"                                       \
+  "c,10,7,1,ann,,1,,,11,1,1,1,,,,,us,1g.5gb,,,,,,,,,,,\n"
+
+static uint64_t digest_of(const struct hr_trace *trace) {
+  char name[] = "main", gpu[] = "T4";
+  struct hr_pool_spec pool = {.name = name, .gpu = gpu, .nodes = 1, .gpus_per_node = 4};
+  struct hr_cluster_spec cluster = {&pool, 1};
+  struct hr_policy_choice choice = {0};
+  struct hr_result *result = NULL;
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&choice, "queue", &error), HR_OK);
+  struct hr_run_config config = {.trace = trace,
+                                 .cluster = &cluster,
+                                 .policy = choice.ops,
+                                 .params = choice.params,
+                                 .horizon_us = HR_NEVER_US,
+                                 .check = true};
+  CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
+  uint64_t digest = result->digest;
+  hr_result_destroy(result);
+  hr_policy_choice_finish(&choice);
+  return digest;
+}
+
+static bool same_column(const void *a, const void *b, size_t bytes) {
+  return !a == !b && (!a || memcmp(a, b, bytes) == 0);
+}
+
+static void expect_same(const struct hr_trace *trace, const struct hr_trace *drawn) {
+  CU_ASSERT_EQUAL_FATAL(drawn->n_jobs, trace->n_jobs);
+#define SAME_COLUMN(id, member, width, ...)                                                                            \
+  CU_ASSERT(same_column(trace->member, drawn->member, (size_t)trace->n_jobs *(width)));
+  HR__COLUMN_TABLE(SAME_COLUMN)
+#undef SAME_COLUMN
+#define SAME_NAMES(id, member, field)                                                                                  \
+  CU_ASSERT(drawn->member.count == trace->member.count && drawn->member.text == trace->member.text);
+  HR__NAMES_TABLE(SAME_NAMES)
+#undef SAME_NAMES
+  CU_ASSERT_EQUAL(drawn->origin_us, trace->origin_us);
+  CU_ASSERT_EQUAL(drawn->dated, trace->dated);
+  CU_ASSERT_STRING_EQUAL(drawn->source, trace->source);
+  CU_ASSERT_STRING_EQUAL(drawn->format, trace->format);
+}
+
+static void without_blocks_and_growth_it_is_the_trace(void) {
+  struct hr_trace *trace = trace_of(RICH, NULL);
+  if (!trace) fprintf(stderr, "\n    %s\n", trace_error());
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+#define IS_THERE(id, member, ...) CU_ASSERT_PTR_NOT_NULL(trace->member);
+  HR__COLUMN_TABLE(IS_THERE)
+#undef IS_THERE
+  struct hr_workload_spec spec;
+  hr_workload_spec_init(&spec);
+  struct hr_trace *drawn = redraw(trace, &spec, 7);
+  expect_same(trace, drawn);
+  char buffer[HR_JOB_ID_BUFFER];
+  CU_ASSERT_STRING_EQUAL(hr_trace_job_id(trace, (hr_job){2}, buffer), "a");
+  CU_ASSERT_STRING_EQUAL(hr_trace_job_id(drawn, (hr_job){2}, buffer), "3");
+  hr_trace_destroy(drawn);
+  hr_trace_destroy(trace);
+}
+
+static void a_run_of_it_has_the_same_digest(void) {
+  recorded_add_days(&recorded, 20, 50);
+  for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) recorded.work_us[i] = (1 + i * 7919 % 13) * HOUR_US / 2;
+  for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) recorded.gpus[i] = 1 + i % 4;
+  struct hr_workload_spec spec;
+  hr_workload_spec_init(&spec);
+  struct hr_trace *drawn = redraw(&recorded.trace, &spec, 1);
+  uint64_t digest = digest_of(&recorded.trace);
+  CU_ASSERT_EQUAL(digest_of(drawn), digest);
+  hr_trace_destroy(drawn);
+  spec.blocks = HR_BLOCKS_DAYS;
+  drawn = redraw(&recorded.trace, &spec, 1);
+  CU_ASSERT_NOT_EQUAL(digest_of(drawn), digest);
+  hr_trace_destroy(drawn);
+}
+
+/* ---- Blocks ----------------------------------------------------------------------------------------- */
+
+/* Day 0: jobs 0 to 2, day 1: jobs 3 and 4, then half a day: job 5. */
+static int64_t deadlines_us[6];
+
+static void record_two_days_and_a_half(void) {
+  static const int hours[] = {0, 11, 13, 25, 47, 60};
+  recorded_begin(&recorded);
+  for (uint32_t i = 0; i < 6; i++) {
+    recorded_add(&recorded, hours[i] * HOUR_US);
+    deadlines_us[i] = i % 2 ? HR_UNKNOWN_US : recorded.submit_us[i] + 5 * HOUR_US;
+  }
+  recorded.trace.deadline_us = deadlines_us;
+}
+
+/* The drawn jobs from `at` on are those of block `block`, of which `begin` to `end` is taken, at position `position`.
+   Returns where they end, 0 when they are others. */
+static uint32_t is_block(const struct hr_trace *drawn, uint32_t at, uint32_t block, uint32_t position, int64_t end_us) {
+  int64_t shift_us = ((int64_t)position - block) * DAY_US;
+  for (uint32_t job = 0; job < 6; job++) {
+    if (recorded.submit_us[job] / DAY_US != block || recorded.submit_us[job] + shift_us >= end_us) continue;
+    if (at >= drawn->n_jobs || recorded_job(drawn, at) != job) return 0;
+    int64_t deadline_us = deadlines_us[job] == HR_UNKNOWN_US ? HR_UNKNOWN_US : deadlines_us[job] + shift_us;
+    if (drawn->submit_us[at] != recorded.submit_us[job] + shift_us || drawn->deadline_us[at] != deadline_us) return 0;
+    if (drawn->gpus[at++] != recorded.gpus[job]) return 0;
+  }
+  return at;
+}
+
+/* Two whole positions and the beginning of a third, each of them either day; all eight come up. */
+static void positions_are_filled_with_whole_blocks(void) {
+  record_two_days_and_a_half();
+  struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
+  uint32_t seen = 0;
+  for (uint64_t seed = 0; seed < 100; seed++) {
+    struct hr_trace *drawn = redraw(&recorded.trace, &spec, seed);
+    uint32_t at = 0, choice = 0;
+    for (uint32_t position = 0; position < 3; position++) {
+      const int64_t end_us = 60 * HOUR_US + 1;
+      uint32_t first = is_block(drawn, at, 0, position, end_us), second = is_block(drawn, at, 1, position, end_us);
+      CU_ASSERT_FATAL(!first != !second);
+      choice |= (uint32_t)(second != 0) << position;
+      at = first ? first : second;
+    }
+    CU_ASSERT_EQUAL(at, drawn->n_jobs);
+    seen |= 1u << choice;
+    hr_trace_destroy(drawn);
+  }
+  CU_ASSERT_EQUAL(seen, 0xFF);
+}
+
+static void a_workload_may_be_longer_or_shorter_than_the_trace(void) {
+  recorded_add_days(&recorded, 3, 4);
+  struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
+  spec.length_us = 10 * DAY_US;
+  struct hr_trace *drawn = redraw(&recorded.trace, &spec, 3);
+  CU_ASSERT_EQUAL(drawn->n_jobs, 40);
+  for (uint32_t i = 0; i < drawn->n_jobs; i++) CU_ASSERT_EQUAL(drawn->submit_us[i], i * (DAY_US / 4));
+  hr_trace_destroy(drawn);
+  spec = spec_of(HR_BLOCKS_NONE, 1);
+  spec.length_us = 30 * HOUR_US;
+  drawn = redraw(&recorded.trace, &spec, 3);
+  CU_ASSERT_EQUAL(drawn->n_jobs, 5); /* the sixth comes when it ends */
+  hr_trace_destroy(drawn);
+}
+
+/* Of all days of `n_days`, the share that stands where its number modulo 7 is the position's. */
+static double on_its_weekday(uint32_t n_days) {
+  recorded_add_days(&recorded, n_days, 1);
+  struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
+  spec.length_us = 700 * DAY_US;
+  struct hr_trace *drawn = redraw(&recorded.trace, &spec, 5);
+  CU_ASSERT_EQUAL(drawn->n_jobs, 700);
+  uint32_t n = 0, most = 0;
+  for (uint32_t i = 0; i < drawn->n_jobs; i++) {
+    n += recorded_job(drawn, i) % 7 == i % 7;
+    if (recorded_job(drawn, i) > most) most = recorded_job(drawn, i);
+  }
+  CU_ASSERT_EQUAL(most, n_days - 1); /* the job after the last whole day never comes */
+  hr_trace_destroy(drawn);
+  return n / 700.0;
+}
+
+static void days_keep_their_weekday_where_there_are_two_of_each(void) {
+  CU_ASSERT_EQUAL(on_its_weekday(14), 1);
+  CU_ASSERT_EQUAL(on_its_weekday(17), 1);
+  CU_ASSERT_DOUBLE_EQUAL(on_its_weekday(13), 1 / 7.0, 0.06);
+}
+
+static void weeks_stay_whole(void) {
+  recorded_add_days(&recorded, 23, 1);
+  struct hr_workload_spec spec = spec_of(HR_BLOCKS_WEEKS, 1);
+  spec.length_us = 210 * DAY_US;
+  struct hr_trace *drawn = redraw(&recorded.trace, &spec, 5);
+  uint32_t n_of[3] = {0};
+  for (uint32_t i = 0; i < drawn->n_jobs; i++) {
+    CU_ASSERT_EQUAL_FATAL(recorded_job(drawn, i), recorded_job(drawn, i - i % 7) + i % 7);
+    CU_ASSERT_EQUAL_FATAL(recorded_job(drawn, i - i % 7) % 7, 0);
+    n_of[recorded_job(drawn, i) / 7]++;
+  }
+  CU_ASSERT_EQUAL(n_of[0] + n_of[1] + n_of[2], 210);
+  CU_ASSERT(n_of[0] && n_of[1] && n_of[2]);
+  hr_trace_destroy(drawn);
+}
+
+/* ---- Midnights -------------------------------------------------------------------------------------- */
+
+static struct hr_workload_cut cut_of(enum hr_blocks blocks) {
+  struct hr_workload_spec spec = spec_of(blocks, 1);
+  struct hr_workload_cut cut = {0};
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_trace_cut(&recorded.trace, &spec, &cut, &error), HR_OK);
+  return cut;
+}
+
+/* A job an hour, the first at 10:30 on a day long before 1970. */
+static void dated_traces_are_cut_at_midnight(void) {
+  recorded_add_days(&recorded, 16, 24);
+  recorded.trace.dated = true;
+  recorded.trace.origin_us = -2000 * DAY_US + 21 * HOUR_US / 2;
+  struct hr_workload_cut cut = cut_of(HR_BLOCKS_DAYS);
+  CU_ASSERT_EQUAL(cut.start_us, -21 * HOUR_US / 2);
+  CU_ASSERT_EQUAL(cut.first_whole, 1);
+  CU_ASSERT_EQUAL(cut.n_whole, 15);
+  CU_ASSERT_EQUAL(cut.n_positions, 17);
+  CU_ASSERT(cut.keeps_weekdays);
+  struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
+  uint32_t n_moved = 0;
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    struct hr_trace *drawn = redraw(&recorded.trace, &spec, seed);
+    CU_ASSERT_EQUAL(drawn->n_jobs, recorded.trace.n_jobs);
+    CU_ASSERT(drawn->dated && drawn->origin_us == recorded.trace.origin_us);
+    for (uint32_t i = 0; i < drawn->n_jobs; i++) {
+      uint32_t block = (recorded_job(drawn, i) + 10) / 24, position = (i + 10) / 24; /* the first 14 jobs: day 0 */
+      CU_ASSERT_FATAL(drawn->submit_us[i] == recorded.submit_us[i]);
+      CU_ASSERT_FATAL(block >= 1 && block <= 15 && block % 7 == position % 7);
+      CU_ASSERT_FATAL((recorded_job(drawn, i) + 10) % 24 == (i + 10) % 24);
+      n_moved += block != position;
+    }
+    hr_trace_destroy(drawn);
+  }
+  CU_ASSERT(n_moved > 100);
+}
+
+static void weeks_begin_at_the_first_midnight_of_a_whole_day(void) {
+  recorded_add_days(&recorded, 16, 24);
+  recorded.trace.dated = true;
+  recorded.trace.origin_us = 21 * HOUR_US / 2;
+  struct hr_workload_cut cut = cut_of(HR_BLOCKS_WEEKS);
+  CU_ASSERT_EQUAL(cut.start_us, 27 * HOUR_US / 2 - 7 * DAY_US);
+  CU_ASSERT_EQUAL(cut.first_whole, 1);
+  CU_ASSERT_EQUAL(cut.n_whole, 2);
+  CU_ASSERT_EQUAL(cut.n_positions, 4);
+  recorded.trace.origin_us = HOUR_US / 2; /* the first day lacks little enough */
+  cut = cut_of(HR_BLOCKS_WEEKS);
+  CU_ASSERT_EQUAL(cut.start_us, -HOUR_US / 2);
+  CU_ASSERT_EQUAL(cut.first_whole, 0);
+  CU_ASSERT_EQUAL(cut.n_whole, 2);
+  CU_ASSERT_EQUAL(cut.n_positions, 3);
+  recorded.trace.dated = false;
+  cut = cut_of(HR_BLOCKS_WEEKS);
+  CU_ASSERT_EQUAL(cut.start_us, 0);
+}
+
+/* ---- Further layers without blocks ------------------------------------------------------------------ */
+
+static void a_short_trace_is_turned(void) {
+  recorded_begin(&recorded);
+  for (uint32_t i = 0; i < 10; i++) recorded_add(&recorded, i * i * HOUR_US / 9);
+  const int64_t length_us = 9 * HOUR_US + 1;
+  CU_ASSERT_EQUAL(cut_of(HR_BLOCKS_NONE).n_whole, 1);
+  CU_ASSERT_EQUAL(cut_of(HR_BLOCKS_NONE).block_us, length_us);
+  struct hr_workload_spec spec = spec_of(HR_BLOCKS_NONE, 2);
+  int64_t turn_us = -1, former_us = -1;
+  for (uint64_t seed = 0; seed < 5; seed++, former_us = turn_us) {
+    struct hr_trace *drawn = redraw(&recorded.trace, &spec, seed);
+    uint32_t n_as_recorded = 0;
+    CU_ASSERT_EQUAL(drawn->n_jobs, 20);
+    turn_us = -1;
+    for (uint32_t i = 0; i < drawn->n_jobs; i++) {
+      int64_t moved_us = drawn->submit_us[i] - recorded.submit_us[recorded_job(drawn, i)];
+      n_as_recorded += moved_us == 0;
+      if (moved_us && turn_us < 0) turn_us = (moved_us + length_us) % length_us;
+      CU_ASSERT(moved_us == 0 || (moved_us + length_us) % length_us == turn_us);
+      CU_ASSERT(drawn->submit_us[i] >= 0 && drawn->submit_us[i] < length_us);
+      CU_ASSERT(i == 0 || drawn->submit_us[i] >= drawn->submit_us[i - 1]);
+    }
+    CU_ASSERT_EQUAL(n_as_recorded, 10);
+    CU_ASSERT_NOT_EQUAL(turn_us, former_us);
+    hr_trace_destroy(drawn);
+  }
+}
+
+static void the_longest_blocks_of_which_there_are_two_are_added(void) {
+  recorded_add_days(&recorded, 14, 1);
+  CU_ASSERT_EQUAL(cut_of(HR_BLOCKS_NONE).block_us, 7 * DAY_US);
+  recorded_add_days(&recorded, 13, 1);
+  CU_ASSERT_EQUAL(cut_of(HR_BLOCKS_NONE).block_us, DAY_US);
+  recorded_add_days(&recorded, 2, 1);
+  CU_ASSERT_EQUAL(cut_of(HR_BLOCKS_NONE).block_us, DAY_US);
+  recorded_add_days(&recorded, 1, 1);
+  CU_ASSERT_EQUAL(cut_of(HR_BLOCKS_NONE).block_us, DAY_US + 1);
+}
+
+/* ---- Growth by series and position ------------------------------------------------------------------ */
+
+static void factors_are_by_series_and_position(void) {
+  recorded_add_days(&recorded, 3, 20);
+  static const double factors[] = {2, 1, 0, 9, 0, 3, 1, 9}; /* the fourth position is one instant long */
+  static uint32_t series[MOST_RECORDED];
+  for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) series[i] = i % 4 == 3 ? HR_NONE : i % 2;
+  struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 1);
+  spec.factors = factors;
+  spec.series = series;
+  spec.n_series = 2;
+  spec.n_positions = 4;
+  spec.length_us = 3 * DAY_US;
+  struct hr_trace *drawn = redraw(&recorded.trace, &spec, 1);
+  uint32_t n[3][3] = {{0}};
+  for (uint32_t i = 0; i < drawn->n_jobs; i++) {
+    uint32_t of = series[recorded_job(drawn, i)];
+    n[drawn->submit_us[i] / DAY_US][of == HR_NONE ? 2 : of]++;
+  }
+  static const uint32_t wanted[3][3] = {{20, 0, 5}, {10, 15, 5}, {0, 5, 5}};
+  CU_ASSERT_EQUAL(memcmp(n, wanted, sizeof n), 0);
+  hr_trace_destroy(drawn);
+}
+
+/* ---- What is refused -------------------------------------------------------------------------------- */
+
+static void expect_refused(const struct hr_workload_spec *spec, const char *text) {
+  struct hr_error error = {0};
+  struct hr_trace *drawn = &recorded.trace;
+  CU_ASSERT_EQUAL(hr_trace_redraw(&recorded.trace, spec, 1, &drawn, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NULL(drawn);
+  if (strcmp(error.text, text) != 0) fprintf(stderr, "\n    %s\n", error.text);
+  CU_ASSERT_STRING_EQUAL(error.text, text);
+}
+
+static void too_few_blocks_are_refused(void) {
+  struct hr_workload_spec days = spec_of(HR_BLOCKS_DAYS, 1), weeks = spec_of(HR_BLOCKS_WEEKS, 1);
+  recorded_begin(&recorded);
+  recorded_add(&recorded, 0);
+  recorded_add(&recorded, 14 * DAY_US - HOUR_US - 1);
+  hr_trace_destroy(redraw(&recorded.trace, &weeks, 1)); /* an hour may be lacking */
+  recorded.submit_us[1]--;
+  expect_refused(&weeks, "test: its 13.96 days hold no two whole weeks, which drawing weeks takes: draw days instead");
+  recorded.submit_us[1] = 2 * DAY_US - HOUR_US - 2;
+  expect_refused(&weeks,
+                 "test: its 1.96 days hold no two whole weeks, which drawing weeks takes: use it without blocks "
+                 "('none')");
+  expect_refused(&days, "test: its 1.96 days hold no two whole days, which drawing days takes: use it without blocks "
+                        "('none')");
+  recorded.submit_us[1] += 12 * HOUR_US;
+  recorded.trace.dated = true;
+  recorded.trace.origin_us = 12 * HOUR_US;
+  expect_refused(&days, "test: its 2.46 days hold no two whole days from midnight to midnight, which drawing days "
+                        "takes: use it without blocks ('none')");
+}
+
+static void lengths_and_kinds_are_checked(void) {
+  recorded_add_days(&recorded, 2, 1);
+  struct hr_workload_spec spec = spec_of(HR_BLOCKS_NONE, 1);
+  spec.length_us = 3 * DAY_US;
+  expect_refused(&spec, "test: without blocks a workload of 3.00 days cannot be longer than the trace, which has 2.00; "
+                        "draw 'days' or 'weeks'");
+  spec.length_us = -HR_SECOND_US;
+  expect_refused(&spec, "test: a workload of -1 s cannot be drawn: its length is to be from 0 to 1e+11 s");
+  spec.length_us = HR_MAX_INPUT_US + 1;
+  expect_refused(&spec, "test: a workload of 1e+11 s cannot be drawn: its length is to be from 0 to 1e+11 s");
+  spec.length_us = 0;
+  spec.blocks = HR_N_BLOCKS;
+  expect_refused(&spec, "test: kind of blocks 3 is none that there is");
+  spec = spec_of(HR_BLOCKS_DAYS, 1e-9);
+  expect_refused(&spec, "test: no job is left in a workload of 172800 s with growth 1e-09");
+  recorded_begin(&recorded);
+  expect_refused(&spec, "test: there is no job in it");
+}
+
+static void growth_is_checked(void) {
+  recorded_add_days(&recorded, 2, 1);
+  struct hr_workload_spec spec = spec_of(HR_BLOCKS_DAYS, 0);
+  expect_refused(&spec, "test: a growth of 0 is not above 0 and at most 1000");
+  spec.growth = 1001;
+  expect_refused(&spec, "test: a growth of 1001 is not above 0 and at most 1000");
+  spec.growth = nan("");
+  CU_ASSERT_EQUAL(hr_trace_redraw(&recorded.trace, &spec, 1, &(struct hr_trace *){0}, NULL), HR_BAD_INPUT);
+  double factors[] = {1, 1, 1, 1, -1, 1};
+  static const uint32_t series[] = {0, 1, 2};
+  spec = spec_of(HR_BLOCKS_DAYS, 2);
+  spec.factors = factors;
+  spec.series = series;
+  spec.n_series = 2;
+  spec.n_positions = 3;
+  expect_refused(&spec,
+                 "test: growth of series 1 at block 1: a factor of -1 is not at least 0 and, times 2, at most 1000");
+  factors[4] = 501;
+  expect_refused(&spec,
+                 "test: growth of series 1 at block 1: a factor of 501 is not at least 0 and, times 2, at most 1000");
+  factors[4] = 1;
+  expect_refused(&spec, "test: job 3 is of series 2; there are 2, counted from 0");
+  spec.n_series = 0;
+  expect_refused(&spec, "test: growth is given for no series; give one");
+  spec.n_positions = 2;
+  expect_refused(&spec, "test: growth is given for 2 blocks, the workload has 3");
+}
+
+static void kinds_of_blocks_have_names(void) {
+  CU_ASSERT_STRING_EQUAL(hr_blocks_name(HR_BLOCKS_NONE), "none");
+  CU_ASSERT_STRING_EQUAL(hr_blocks_name(HR_BLOCKS_DAYS), "days");
+  CU_ASSERT_STRING_EQUAL(hr_blocks_name(HR_BLOCKS_WEEKS), "weeks");
+  CU_ASSERT_STRING_EQUAL(hr_blocks_name(HR_N_BLOCKS), "");
+}
+
+TEST_MAIN("redraw", TEST(without_blocks_and_growth_it_is_the_trace), TEST(a_run_of_it_has_the_same_digest),
+          TEST(positions_are_filled_with_whole_blocks), TEST(a_workload_may_be_longer_or_shorter_than_the_trace),
+          TEST(days_keep_their_weekday_where_there_are_two_of_each), TEST(weeks_stay_whole),
+          TEST(dated_traces_are_cut_at_midnight), TEST(weeks_begin_at_the_first_midnight_of_a_whole_day),
+          TEST(a_short_trace_is_turned), TEST(the_longest_blocks_of_which_there_are_two_are_added),
+          TEST(factors_are_by_series_and_position), TEST(too_few_blocks_are_refused),
+          TEST(lengths_and_kinds_are_checked), TEST(growth_is_checked), TEST(kinds_of_blocks_have_names))

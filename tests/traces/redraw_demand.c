@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How many jobs and GPU seconds redrawn workloads hold on average, against closed forms: a small trace, and Helios
+   Venus, with the time that drawing it takes. */
+#include "harness.h"
+
+#include "files.h"
+#include "recorded.h"
+
+#include <math.h>
+#include <time.h>
+
+#define HELIOS REAL_TRACES_DIR "/helios-venus/helios_trace.csv.gz"
+
+struct demand {
+  double jobs, gpu_s;
+};
+
+static struct demand demand_of(const struct hr_trace *trace, int64_t from_us, int64_t to_us) {
+  struct demand demand = {0};
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    if (trace->submit_us[i] < from_us || trace->submit_us[i] >= to_us) continue;
+    demand.jobs++;
+    demand.gpu_s += (double)trace->gpus[i] * (double)trace->work_us[i] / (double)HR_SECOND_US;
+  }
+  return demand;
+}
+
+static void add(struct demand *sum, struct demand more, double times) {
+  sum->jobs += more.jobs * times;
+  sum->gpu_s += more.gpu_s * times;
+}
+
+/* Of one drawn layer: the mean of the blocks that may stand at a position, over all positions. Neither midnights nor
+   weekdays are in it. */
+static struct demand mean_of_layer(const struct hr_trace *trace, const struct hr_workload_cut *cut) {
+  struct demand sum = {0};
+  for (uint32_t position = 0; position < cut->n_positions; position++) {
+    int64_t left_us = cut->length_us - position * cut->block_us;
+    int64_t part_us = left_us < cut->block_us ? left_us : cut->block_us;
+    for (uint32_t block = 0; block < cut->n_whole; block++)
+      add(&sum, demand_of(trace, block * cut->block_us, block * cut->block_us + part_us), 1.0 / cut->n_whole);
+  }
+  return sum;
+}
+
+static struct demand expected(const struct hr_trace *trace, const struct hr_workload_spec *spec) {
+  struct hr_workload_cut cut;
+  CU_ASSERT_EQUAL_FATAL(hr_trace_cut(trace, spec, &cut, NULL), HR_OK);
+  struct demand sum = {0}, layer = mean_of_layer(trace, &cut), as_recorded = demand_of(trace, 0, cut.length_us);
+  double first = spec->blocks == HR_BLOCKS_NONE ? fmin(spec->growth, 1) : 0;
+  add(&sum, as_recorded, first);
+  add(&sum, layer, spec->growth - first);
+  return sum;
+}
+
+struct moments {
+  double n, sum, squares;
+};
+
+static void take(struct moments *moments, double value, double about) {
+  moments->n++;
+  moments->sum += value - about;
+  moments->squares += (value - about) * (value - about);
+}
+
+/* Within three standard errors, which the sample tells, and those not larger than `most` of what is expected. */
+static void expect_mean(const char *what, const struct moments *moments, double about, double most) {
+  double mean = moments->sum / moments->n;
+  double error = sqrt((moments->squares / moments->n - mean * mean) / (moments->n - 1));
+  bool fine = fabs(mean) <= 3 * error && error > 0 && error < most * about;
+  if (!fine) printf("\n    %s: %.6g, expected %.6g +- %.3g", what, about + mean, about, error);
+  CU_ASSERT(fine);
+}
+
+static void expect_demand(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint32_t n_seeds,
+                          double most) {
+  struct demand wanted = expected(trace, spec);
+  struct moments jobs = {0}, gpu_s = {0};
+  for (uint64_t seed = 0; seed < n_seeds; seed++) {
+    struct hr_trace *drawn = redraw(trace, spec, seed);
+    struct demand seen = demand_of(drawn, 0, INT64_MAX);
+    take(&jobs, seen.jobs, wanted.jobs);
+    take(&gpu_s, seen.gpu_s, wanted.gpu_s);
+    hr_trace_destroy(drawn);
+  }
+  expect_mean("jobs", &jobs, wanted.jobs, most);
+  expect_mean("GPU seconds", &gpu_s, wanted.gpu_s, most);
+}
+
+/* 5.4 days, the days of 10, 40, 25, 5 and 60 jobs. */
+static struct recorded recorded;
+
+static void record_uneven_days(void) {
+  static const uint32_t n_jobs[] = {10, 40, 25, 5, 60, 7};
+  recorded_begin(&recorded);
+  for (uint32_t day = 0; day < 6; day++) {
+    for (uint32_t i = 0; i < n_jobs[day]; i++)
+      recorded_add(&recorded, day * DAY_US + i * (day < 5 ? DAY_US : DAY_US * 2 / 5) / n_jobs[day]);
+  }
+  for (uint32_t i = 0; i < recorded.trace.n_jobs; i++) recorded.work_us[i] = (1 + i % 17) * 100 * HR_SECOND_US;
+}
+
+static void growth_is_that_of_the_mean_demand(void) {
+  static const double growths[] = {0.3, 1.1, 2.6};
+  record_uneven_days();
+  for (size_t i = 0; i < sizeof growths / sizeof *growths; i++)
+    for (int blocks = 0; blocks < HR_BLOCKS_WEEKS; blocks++)
+      expect_demand(&recorded.trace, &(struct hr_workload_spec){.blocks = (enum hr_blocks)blocks, .growth = growths[i]},
+                    2000, 0.01);
+}
+
+/* ---- Helios Venus ----------------------------------------------------------------------------------- */
+
+static struct hr_trace *helios(void) {
+  struct hr_column_map map = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_column_map_parse(&map, "submit=arrival_s,duration=service_sec,gpus=gpu_count", NULL), HR_OK);
+  struct hr_trace *trace = trace_at(HELIOS, &(struct hr_trace_options){.map = &map});
+  hr_column_map_finish(&map);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  return trace;
+}
+
+static void demand_of_helios(void) {
+  if (real_trace_missing(HELIOS)) return;
+  struct hr_trace *trace = helios();
+  expect_demand(trace, &(struct hr_workload_spec){.blocks = HR_BLOCKS_WEEKS, .growth = 1}, 40, 0.05);
+  expect_demand(trace, &(struct hr_workload_spec){.blocks = HR_BLOCKS_WEEKS, .growth = 1.25}, 40, 0.05);
+  expect_demand(trace, &(struct hr_workload_spec){.blocks = HR_BLOCKS_NONE, .growth = 1.25}, 40, 0.05);
+  hr_trace_destroy(trace);
+}
+
+/* Printed, not judged: machines differ. */
+static void time_of_helios(void) {
+  if (real_trace_missing(HELIOS)) return;
+  struct hr_trace *trace = helios();
+  static const struct hr_workload_spec specs[] = {
+      {.growth = 1}, {.blocks = HR_BLOCKS_WEEKS, .growth = 1}, {.blocks = HR_BLOCKS_WEEKS, .growth = 1.25}};
+  for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+    enum { N = 10 };
+    uint32_t n_jobs = 0;
+    clock_t begin = clock();
+    for (uint64_t seed = 0; seed < N; seed++) {
+      struct hr_trace *drawn = redraw(trace, &specs[i], seed);
+      n_jobs += drawn->n_jobs;
+      hr_trace_destroy(drawn);
+    }
+    printf("\n    %s, growth %g: %u jobs in %.2f ms", hr_blocks_name(specs[i].blocks), specs[i].growth, n_jobs / N,
+           (double)(clock() - begin) * 1000 / CLOCKS_PER_SEC / N);
+  }
+  hr_trace_destroy(trace);
+}
+
+TEST_MAIN("redraw_demand", TEST(growth_is_that_of_the_mean_demand), TEST(demand_of_helios), TEST(time_of_helios))

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Workloads drawn from a trace. First is settled which job comes when: layer by layer, position by position, the jobs
+ * of the drawn block in their order; one list of (submit, job of the trace). A single layer is in order as it comes; of
+ * several, the list is sorted. Then each column is gathered by that list; names stay where they are.
+ */
+
+#include "headroom/workload.h"
+#include "sim/grow.h"
+#include "sim/philox.h"
+#include "traces/owned.h"
+#include "traces/sort.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct draw {
+  const struct hr_trace *trace;
+  const struct hr_workload_spec *spec;
+  struct hr_workload_cut cut;
+  uint64_t seed;
+  uint32_t n_layers;
+  struct hr__keyed_row *jobs; /* [count] key: when it is submitted; row: which job of the trace it is */
+  uint32_t count, capacity;
+};
+
+/* ---- What may be asked for -------------------------------------------------------------------------- */
+
+static enum hr_status check_series(const struct draw *draw, struct hr_error *error) {
+  const struct hr_workload_spec *spec = draw->spec;
+  const char *source = draw->trace->source;
+  if (spec->n_positions < draw->cut.n_positions)
+    return hr_fail(error, HR_BAD_INPUT, "%s: growth is given for %u blocks, the workload has %u", source,
+                   spec->n_positions, draw->cut.n_positions);
+  if (!spec->n_series) return hr_fail(error, HR_BAD_INPUT, "%s: growth is given for no series; give one", source);
+  for (uint32_t job = 0; spec->series && job < draw->trace->n_jobs; job++) {
+    if (spec->series[job] < spec->n_series || spec->series[job] == HR_NONE) continue;
+    char buffer[HR_JOB_ID_BUFFER];
+    return hr_fail(error, HR_BAD_INPUT, "%s: job %s is of series %u; there are %u, counted from 0", source,
+                   hr_trace_job_id(draw->trace, (hr_job){job}, buffer), spec->series[job], spec->n_series);
+  }
+  return HR_OK;
+}
+
+static enum hr_status check_growth(struct draw *draw, struct hr_error *error) {
+  const struct hr_workload_spec *spec = draw->spec;
+  const char *source = draw->trace->source;
+  if (!(spec->growth > 0 && spec->growth <= HR_MAX_GROWTH))
+    return hr_fail(error, HR_BAD_INPUT, "%s: a growth of %g is not above 0 and at most %d", source, spec->growth,
+                   HR_MAX_GROWTH);
+  double most = 1; /* jobs of no series */
+  size_t n_factors = spec->factors ? (size_t)spec->n_series * spec->n_positions : 0;
+  for (size_t i = 0; i < n_factors; i++) {
+    double factor = spec->factors[i];
+    if (!(factor >= 0 && factor * spec->growth <= HR_MAX_GROWTH))
+      return hr_fail(
+          error, HR_BAD_INPUT,
+          "%s: growth of series %zu at block %zu: a factor of %g is not at least 0 and, times %g, at most %d", source,
+          i / spec->n_positions, i % spec->n_positions, factor, spec->growth, HR_MAX_GROWTH);
+    if (factor > most) most = factor;
+  }
+  draw->n_layers = (uint32_t)ceil(spec->growth * most);
+  return spec->factors ? check_series(draw, error) : HR_OK;
+}
+
+/* ---- Which job comes when --------------------------------------------------------------------------- */
+
+static double growth_of(const struct hr_workload_spec *spec, uint32_t job, uint32_t position) {
+  if (!spec->factors) return spec->growth;
+  uint32_t series = spec->series ? spec->series[job] : 0;
+  return series == HR_NONE ? spec->growth : spec->growth * spec->factors[(size_t)series * spec->n_positions + position];
+}
+
+static bool is_kept(const struct draw *draw, uint32_t job, uint32_t position, uint32_t layer) {
+  double share = growth_of(draw->spec, job, position) - (double)layer;
+  if (share >= 1 || share <= 0) return share > 0;
+  struct hr__stream stream;
+  hr__stream_init(&stream, draw->seed, HR__PURPOSE_THINNING, job, layer);
+  stream.counter[0] = position;
+  return hr__stream_uniform(&stream) < share;
+}
+
+static bool add(struct draw *draw, uint32_t job, int64_t submit_us) {
+  if (draw->count == draw->capacity) {
+    struct hr__keyed_row *grown = hr__grown(draw->jobs, &draw->capacity, sizeof *grown);
+    if (!grown) return false;
+    draw->jobs = grown;
+  }
+  draw->jobs[draw->count++] = (struct hr__keyed_row){(uint64_t)submit_us, job};
+  return true;
+}
+
+/* The first job that is not submitted before. */
+static uint32_t first_job_from(const struct hr_trace *trace, int64_t from_us) {
+  uint32_t low = 0, high = trace->n_jobs;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (trace->submit_us[middle] < from_us)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool lay_block(struct draw *draw, uint32_t block, uint32_t position, uint32_t layer) {
+  const struct hr_workload_cut *cut = &draw->cut;
+  const struct hr_trace *trace = draw->trace;
+  int64_t begin_us = cut->start_us + block * cut->block_us, end_us = begin_us + cut->block_us;
+  int64_t shift_us = ((int64_t)position - block) * cut->block_us;
+  for (uint32_t job = first_job_from(trace, begin_us); job < trace->n_jobs && trace->submit_us[job] < end_us; job++) {
+    int64_t submit_us = trace->submit_us[job] + shift_us;
+    if (submit_us >= cut->length_us) break;
+    if (submit_us >= 0 && is_kept(draw, job, position, layer) && !add(draw, job, submit_us)) return false;
+  }
+  return true;
+}
+
+static uint32_t draw_block(const struct draw *draw, uint32_t position, uint32_t layer) {
+  const struct hr_workload_cut *cut = &draw->cut;
+  uint32_t step = cut->keeps_weekdays ? 7 : 1;
+  uint32_t first = cut->first_whole + (position + step - cut->first_whole % step) % step;
+  uint32_t n_blocks = (cut->first_whole + cut->n_whole - first + step - 1) / step;
+  struct hr__stream stream;
+  hr__stream_init(&stream, draw->seed, HR__PURPOSE_BLOCKS, position, layer);
+  return first + step * (uint32_t)((uint64_t)hr__stream_next(&stream) * n_blocks >> 32);
+}
+
+/* The trace turned round its length, which is too short for blocks. */
+static bool lay_turned(struct draw *draw, uint32_t layer) {
+  const struct hr_trace *trace = draw->trace;
+  int64_t length_us = draw->cut.block_us;
+  struct hr__stream stream;
+  hr__stream_init(&stream, draw->seed, HR__PURPOSE_BLOCKS, 0, layer);
+  int64_t turn_us = (int64_t)((double)length_us * hr__stream_uniform(&stream));
+  for (uint32_t job = 0; job < trace->n_jobs; job++) {
+    int64_t submit_us = (trace->submit_us[job] + turn_us) % length_us;
+    if (submit_us < draw->cut.length_us && is_kept(draw, job, 0, layer) && !add(draw, job, submit_us)) return false;
+  }
+  return true;
+}
+
+static bool lay_layer(struct draw *draw, uint32_t layer) {
+  bool as_recorded = draw->spec->blocks == HR_BLOCKS_NONE && layer == 0;
+  if (draw->cut.n_whole < 2 && !as_recorded) return lay_turned(draw, layer);
+  for (uint32_t position = 0; position < draw->cut.n_positions; position++) {
+    uint32_t block = as_recorded ? position : draw_block(draw, position, layer);
+    if (!lay_block(draw, block, position, layer)) return false;
+  }
+  return true;
+}
+
+static bool lay_all(struct draw *draw) {
+  for (uint32_t layer = 0; layer < draw->n_layers; layer++)
+    if (!lay_layer(draw, layer)) return false;
+  return draw->n_layers == 1 || hr__sort_keyed_rows(draw->jobs, draw->count);
+}
+
+/* ---- The columns ------------------------------------------------------------------------------------ */
+
+#define GATHER(type)                                                                                                   \
+  for (uint32_t i = 0; i < draw->count; i++) ((type *)to)[i] = ((const type *)from)[draw->jobs[i].row]
+
+static bool gather_column(const struct draw *draw, const void *from, uint8_t width, struct hr__column *column) {
+  if (!from) return true;
+  void *to = malloc((size_t)draw->count * width);
+  if (!to) return false;
+  if (width == 1)
+    GATHER(uint8_t);
+  else if (width == 2)
+    GATHER(uint16_t);
+  else if (width == 4)
+    GATHER(uint32_t);
+  else
+    GATHER(uint64_t);
+  *column = (struct hr__column){to, width};
+  return true;
+}
+#undef GATHER
+
+static bool gather_columns(const struct draw *draw, struct hr__owned_trace *owned) {
+#define GATHER_COLUMN(id, member, width, ...)                                                                          \
+  if (!gather_column(draw, draw->trace->member, width, &owned->column[HR__COLUMN_##id])) return false;
+  HR__COLUMN_TABLE(GATHER_COLUMN)
+#undef GATHER_COLUMN
+  return true;
+}
+
+/* Submits, which are those of the trace until here, and the deadlines that move along with them. */
+static void move_times(const struct draw *draw, struct hr__owned_trace *owned) {
+  int64_t *submit_us = owned->column[HR__COLUMN_SUBMIT].at, *deadline_us = owned->column[HR__COLUMN_DEADLINE].at;
+  for (uint32_t i = 0; deadline_us && i < draw->count; i++)
+    if (deadline_us[i] != HR_UNKNOWN_US)
+      deadline_us[i] += (int64_t)draw->jobs[i].key - draw->trace->submit_us[draw->jobs[i].row];
+  for (uint32_t i = 0; submit_us && i < draw->count; i++) submit_us[i] = (int64_t)draw->jobs[i].key;
+}
+
+static struct hr_trace *make_trace(const struct draw *draw) {
+  struct hr__owned_trace *owned = calloc(1, sizeof *owned);
+  if (!owned) return NULL;
+  if (!gather_columns(draw, owned)) {
+    hr_trace_destroy(&owned->trace);
+    return NULL;
+  }
+  move_times(draw, owned);
+  const struct hr_trace *trace = draw->trace;
+  owned->trace.source = trace->source;
+  owned->trace.format = trace->format;
+  owned->trace.n_jobs = draw->count;
+  owned->trace.origin_us = trace->origin_us;
+  owned->trace.dated = trace->dated;
+#define BORROW(id, member, field) owned->trace.member = trace->member;
+  HR__NAMES_TABLE(BORROW)
+#undef BORROW
+  hr__owned_trace_show_columns(owned);
+  return &owned->trace;
+}
+
+enum hr_status hr_trace_redraw(const struct hr_trace *trace, const struct hr_workload_spec *spec, uint64_t seed,
+                               struct hr_trace **drawn, struct hr_error *error) {
+  *drawn = NULL;
+  struct draw draw = {.trace = trace, .spec = spec, .seed = seed};
+  enum hr_status status = hr_trace_cut(trace, spec, &draw.cut, error);
+  if (status == HR_OK) status = check_growth(&draw, error);
+  if (status != HR_OK) return status;
+  bool fine = lay_all(&draw);
+  if (fine && !draw.count)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left in a workload of %.9g s with growth %g", trace->source,
+                     (double)draw.cut.length_us / (double)HR_SECOND_US, spec->growth);
+  else if (fine)
+    *drawn = make_trace(&draw);
+  free(draw.jobs);
+  if (status == HR_OK && !*drawn) status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
+  return status;
+}
