@@ -15,9 +15,12 @@ static uint64_t asked_milli(const struct hr_request *request) {
 /* ---- Checks ----------------------------------------------------------------------------------------- */
 
 static enum hr_status check_nodes(const struct hr_scenario *scenario, struct hr_error *error) {
+  if (hr_cluster_spec_gpus(&scenario->cluster) == 0)
+    return hr_fail(error, HR_BAD_INPUT, "%s: no pool has a node, so there is nothing to fill; one is needed at least",
+                   scenario->path);
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
-    if (pool->gpus_per_node > HR_MAX_STOCK_GPUS)
+    if (pool->nodes > 0 && pool->gpus_per_node > HR_MAX_STOCK_GPUS)
       return hr_fail(error, HR_BAD_INPUT, "%s: pool '%.60s': a node has %u GPUs; fill takes at most %u", scenario->path,
                      pool->name, pool->gpus_per_node, HR_MAX_STOCK_GPUS);
   }
@@ -59,7 +62,8 @@ static bool find_requests(struct hr__fill_input *input) {
   struct hr__speeds *speeds = hr_arena_alloc(arena, sizeof *speeds);
   struct hr__accepts *accepts = hr_arena_alloc(arena, sizeof *accepts);
   uint32_t *class_ = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *class_);
-  if (!speeds || !accepts || !class_ || hr__speeds_init(speeds, arena, scenario->speeds, trace) != HR_OK ||
+  if (!speeds || !accepts || !class_ ||
+      hr__speeds_init(speeds, arena, scenario->speeds, &scenario->cluster, trace) != HR_OK ||
       hr__accepts_init(accepts, arena, &scenario->cluster, trace, speeds) != HR_OK)
     return false;
   for (uint32_t i = 0; i < trace->n_jobs; i++)

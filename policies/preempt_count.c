@@ -133,11 +133,19 @@ static bool walk_down(struct hr__queue *queue, const struct hr_view *view) {
   return true;
 }
 
+/* Whether there is another pool than the one where a job is. */
+static bool has_several_pools(const struct hr_cluster *cluster) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < hr_cluster_pools(cluster); i++)
+    count += hr_cluster_pool_spec(cluster, (hr_pool){i})->nodes > 0;
+  return count > 1;
+}
+
 enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   if (!begin(queue) || !walk_down(queue, view)) return HR_NO_MEMORY;
   const struct hr__in_order *walk = queue->preemptor->in_order;
   enum hr_status status = HR_OK;
-  queue->preemptor->looks_again = walk->n_victims > 0 && hr_cluster_pools(queue->cluster) > 1;
+  queue->preemptor->looks_again = walk->n_victims > 0 && has_several_pools(queue->cluster);
   for (uint32_t i = 0; i < walk->n_victims && status == HR_OK; i++)
     status = hr__preemption_stop(queue, view, plan, walk->victims[i]);
   for (uint32_t i = 0; i < walk->n_starts && status == HR_OK; i++) {

@@ -126,10 +126,12 @@ static enum hr_status create_within(struct hr__queue *queue, const struct hr_pol
   if (queue->backfill->walks)
     return hr_fail(error, HR_BAD_INPUT,
                    "parameter 'backfill': where jobs are to be 'within' a group it is 'strict', 'skip' or 'easy'");
-  for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++)
-    if (hr_cluster_pool_spec(env->cluster, (hr_pool){i})->mig)
+  for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
+    const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
+    if (spec->mig && spec->nodes > 0)
       return hr_fail(error, HR_BAD_INPUT,
                      "policy 'queue' does not keep jobs 'within' a group where MIG splits the GPUs of a pool");
+  }
   queue->within = hr__within_create(queue, env);
   return queue->within ? HR_OK : HR_NO_MEMORY;
 }

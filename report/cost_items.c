@@ -31,16 +31,25 @@ static enum hr_status list_tenants(struct hr__costing *costing) {
   return HR_OK;
 }
 
+static bool has_gpu(const struct hr_pool_spec *pool, const char *gpu) {
+  return strcmp(hr__name_or_nothing(pool->gpu), gpu) == 0;
+}
+
+/* Of those with nodes, so that types stand in the same order whatever pools there are without nodes. */
+static uint32_t first_of(const struct hr_cluster_spec *cluster, const char *gpu) {
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].nodes > 0 && has_gpu(&cluster->pools[i], gpu)) return i;
+  while (!has_gpu(&cluster->pools[first], gpu)) first++;
+  return first;
+}
+
 static enum hr_status list_gpus(struct hr__costing *costing) {
   const struct hr_cluster_spec *cluster = costing->cluster;
   costing->first_of_gpu = calloc((size_t)cluster->n_pools + 1, sizeof *costing->first_of_gpu);
   if (!costing->first_of_gpu) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    uint32_t first = 0;
-    while (strcmp(hr__name_or_nothing(cluster->pools[first].gpu), hr__name_or_nothing(cluster->pools[i].gpu)) != 0)
-      first++;
-    costing->first_of_gpu[i] = first;
-  }
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    costing->first_of_gpu[i] = first_of(cluster, hr__name_or_nothing(cluster->pools[i].gpu));
   return HR_OK;
 }
 
@@ -59,6 +68,7 @@ static uint32_t count_months(const struct hr__costing *costing) {
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_market_spec *market = &cluster->pools[i].market;
     if (market->market != HR_MARKET_RESERVED || market->to_us == HR_NEVER_US) continue;
+    if (cluster->pools[i].nodes == 0) continue;
     if (months < months_until(market->to_us)) months = months_until(market->to_us);
   }
   return months ? months : 1;

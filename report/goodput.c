@@ -50,7 +50,7 @@ struct hr_goodput hr__goodput_figures(const struct hr_gpu_times *times) {
 
 bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
-    if (hr_pool_kills(&cluster->pools[i])) return true;
+    if (cluster->pools[i].nodes > 0 && hr_pool_kills(&cluster->pools[i])) return true;
   return false;
 }
 

@@ -27,7 +27,7 @@ enum hr_status hr__build_cpus(struct hr__builder *builder, struct hr__draft *dra
 enum hr_status hr__check_cpus(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   for (uint32_t i = 0; i < cluster->n_pools && !hr_cluster_spec_by_gpu(cluster); i++)
-    if (cluster->pools[i].cpu_milli_per_gpu)
+    if (cluster->pools[i].nodes > 0 && cluster->pools[i].cpu_milli_per_gpu)
       return hr__build_fail(builder, false,
                             "pool '%.60s' has 'cpu_per_gpu', but CPUs do not count where GPUs are not told apart; "
                             "'cluster.by_gpu' tells them apart",

@@ -25,7 +25,7 @@ static bool order_make(struct order *order, const struct hr_cluster_spec *cluste
     n_nodes += cluster->pools[i].nodes;
     order->end[i] = n_nodes;
   }
-  order->place_of = calloc(n_nodes, sizeof *order->place_of);
+  order->place_of = calloc((size_t)n_nodes + 1, sizeof *order->place_of);
   return order->place_of != NULL;
 }
 

@@ -185,7 +185,9 @@ static enum hr_status check_totals(struct hr__builder *builder) {
     nodes += cluster->pools[i].nodes;
     gpus += (uint64_t)cluster->pools[i].nodes * cluster->pools[i].gpus_per_node;
   }
-  if (nodes == 0) return hr__build_fail(builder, false, "no pool has a node; one is needed at least");
+  if (nodes == 0 && hr_notes_add(&builder->scenario->notes, "warning: no pool has a node: every job that asks for GPUs "
+                                                            "is rejected") != HR_OK)
+    return hr__build_no_memory(builder);
   if (nodes <= HR_MAX_NODES && gpus <= HR_MAX_GPUS) {
     enum hr_status status = hr__check_sharing(builder);
     return status == HR_OK ? hr__check_cpus(builder) : status;

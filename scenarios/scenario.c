@@ -121,7 +121,7 @@ static enum hr_status check_placement(struct hr__builder *builder) {
   for (uint32_t i = 0; by_count && i < cluster->n_pools; i++) {
     const struct hr_market_spec *market = &cluster->pools[i].market;
     bool is_bounded = market->from_us > 0 || market->to_us != HR_NEVER_US;
-    if (!hr_market_is_elastic(market->market) && !is_bounded) continue;
+    if (cluster->pools[i].nodes == 0 || (!hr_market_is_elastic(market->market) && !is_bounded)) continue;
     return hr__build_fail_at(builder, policy, "placement",
                              "the placement 'pool' counts GPUs, but the nodes of pool '%.60s' (%s) come and go; "
                              "first-fit, best-fit or worst-fit is wanted",

@@ -83,7 +83,7 @@ enum hr_status hr__check_sharing(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   bool by_gpu = hr_cluster_spec_by_gpu(cluster);
   for (uint32_t i = 0; by_gpu && i < cluster->n_pools; i++)
-    if (cluster->pools[i].gpus_per_node > HR_MAX_STOCK_GPUS)
+    if (cluster->pools[i].nodes > 0 && cluster->pools[i].gpus_per_node > HR_MAX_STOCK_GPUS)
       return hr__build_fail(builder, false,
                             "pool '%.60s' has %u GPUs a node; where GPUs are told apart, nodes have at most %u",
                             cluster->pools[i].name, cluster->pools[i].gpus_per_node, HR_MAX_STOCK_GPUS);

@@ -236,7 +236,7 @@ static enum hr_status check_jobs(const struct hr__engine *engine) {
 
 enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) {
   struct usage usage = {.pool_milli = calloc(engine->cluster.n_pools, sizeof *usage.pool_milli),
-                        .node_milli = calloc(engine->cluster.n_nodes, sizeof *usage.node_milli)};
+                        .node_milli = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *usage.node_milli)};
   enum hr_status status = HR_NO_MEMORY;
   bool made = hr__stock_use_init(&usage.stock, &engine->cluster) == HR_OK;
   made = hr__claims_use_init(&usage.claims, engine) == HR_OK && made;

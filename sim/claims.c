@@ -28,7 +28,10 @@ const struct hr__claim *hr__claim_on(const struct hr__engine *engine, hr_pool po
 enum hr_status hr__claims_init(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   bool any = false;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) any = any || hr_pool_kills(cluster->pools[i].spec);
+  for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    any = any || (spec->nodes > 0 && hr_pool_kills(spec));
+  }
   if (!any || !cluster->stock) return HR_OK;
   size_t n_gpus = (size_t)cluster->n_nodes * cluster->stock->most_gpus;
   engine->claims.of_gpu = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->claims.of_gpu);

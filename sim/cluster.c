@@ -21,6 +21,7 @@ enum { MILLI = 1000 };
 
 bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec) {
   const struct hr_market_spec *market = &spec->market;
+  if (spec->nodes == 0) return false;
   if (market->market != HR_MARKET_RESERVED) return hr_market_is_elastic(market->market);
   return market->from_us > 0 || (market->to_us > 0 && market->to_us != HR_NEVER_US);
 }
@@ -52,7 +53,7 @@ static enum hr_status init_pool(struct hr_cluster *cluster, struct hr_arena *are
   pool->n_in[HR_NODE_UP] = spec->nodes;
   pool->index = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
   cluster->n_nodes += spec->nodes;
-  cluster->has_spot = cluster->has_spot || spec->market.market == HR_MARKET_SPOT;
+  cluster->has_spot = cluster->has_spot || (spec->nodes > 0 && spec->market.market == HR_MARKET_SPOT);
   if (!pool->index || (hr__pool_comes_and_goes(spec) && begin_empty(pool, arena) != HR_OK)) return HR_NO_MEMORY;
   cluster->total_milli += pool->total_milli;
   cluster->free_milli += pool->free_milli;
@@ -117,6 +118,7 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
   if (!cluster->pools) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < spec->n_pools; i++)
     if (init_pool(cluster, arena, &spec->pools[i]) != HR_OK) return HR_NO_MEMORY;
+  while (cluster->n_nodes > 0 && spec->pools[cluster->first_pool.id].nodes == 0) cluster->first_pool.id++;
   if (make_nodes(cluster, arena) != HR_OK) return HR_NO_MEMORY;
   enum hr_status status = hr__accepts_init(&cluster->accepts, arena, spec, trace, speeds);
   if (status == HR_OK) status = tell_gpus_apart(cluster, arena, spec);

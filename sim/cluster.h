@@ -39,6 +39,7 @@ struct hr_cluster {
   const struct hr_cluster_spec *spec;
   struct hr__pool *pools;
   uint32_t n_pools, n_nodes;
+  hr_pool first_pool; /* that has nodes; 0 where none has: there is where jobs are that sit on no node */
   uint64_t total_milli, free_milli;
   uint32_t *node_free_milli; /* [n_nodes]; 0 for nodes that are not there */
   struct hr__node *nodes;    /* [n_nodes]; NULL where no node comes and goes */
@@ -56,7 +57,7 @@ static inline uint32_t hr__cluster_whole_gpus(const struct hr_cluster *cluster, 
   return cluster->stock ? hr_stock_idle_gpus(cluster->stock, node) : cluster->node_free_milli[node.id] / 1000;
 }
 
-/* Whether nodes of the pool come and go: elastic, or reserved for a time. */
+/* Whether nodes of the pool come and go: it has some, and they are elastic, or reserved for a time. */
 bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec);
 
 /* In the arena; the spec, the trace, the classes (which may be NULL) and the speeds must outlive it. Nodes that come

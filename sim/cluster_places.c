@@ -194,12 +194,18 @@ static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool num
   return never ? HR_REASON_NO_GROUP : reason;
 }
 
+/* A pool without nodes says nothing beside others that have some: it is as if it were not there. */
+static bool counts(const struct hr_cluster *cluster, uint32_t pool) {
+  return cluster->pools[pool].spec->nodes > 0 || cluster->n_nodes == 0;
+}
+
 enum hr_reason hr__cluster_never_fits(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_request *request = request_of(cluster, job);
   if (!asks_for_a_node(cluster, job, request)) return HR_REASON_NONE;
   uint32_t accept_class = hr_cluster_accept_class(cluster, job);
   enum hr_reason nearest = HR_REASON_NO_GPU_TYPE;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
+    if (!counts(cluster, i)) continue;
     enum hr_reason reason = hr__accepts_refusal(&cluster->accepts, cluster->trace, job, accept_class, i);
     enum hr_reason refusal = refuse_empty(cluster, (hr_pool){i}, job, request);
     if (reason == HR_REASON_NONE && refusal == HR_REASON_NONE) return HR_REASON_NONE;

@@ -58,6 +58,7 @@ uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec) {
 bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec) {
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     const struct hr_pool_spec *pool = &spec->pools[i];
+    if (pool->nodes == 0) continue;
     if (pool->sharing != HR_SHARING_WHOLE || hr_topology_parts_nodes(&pool->topology, pool->gpus_per_node)) return true;
   }
   return spec->by_gpu;

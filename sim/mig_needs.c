@@ -9,6 +9,11 @@ struct hr__mig_name {
   uint32_t gpu_milli, mem_mib; /* in the first pool that knows it; 0: none does */
 };
 
+/* NULL: it has no GPU that is split. */
+static const struct hr_mig_spec *split_of(const struct hr_cluster_spec *cluster, uint32_t pool) {
+  return cluster->pools[pool].nodes > 0 ? cluster->pools[pool].mig : NULL;
+}
+
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
 static uint32_t compute_milli(const struct hr_mig_type *type, uint32_t profile) {
@@ -21,7 +26,7 @@ static bool read_name(const struct hr__mig_needs *needs, const char *text, struc
   name->profile = hr_arena_alloc(needs->arena, cluster->n_pools * sizeof *name->profile);
   if (!name->profile) return false;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    const struct hr_mig_spec *mig = cluster->pools[i].mig;
+    const struct hr_mig_spec *mig = split_of(cluster, i);
     uint32_t profile;
     if (!mig || hr_mig_profile_parse(&mig->type, text, &profile, NULL) != HR_OK) continue;
     name->profile[i] = (uint16_t)(1U << profile);
@@ -35,7 +40,7 @@ static bool read_name(const struct hr__mig_needs *needs, const char *text, struc
 enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_arena *arena,
                                   const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
   bool any = false;
-  for (uint32_t i = 0; cluster && i < cluster->n_pools; i++) any = any || cluster->pools[i].mig;
+  for (uint32_t i = 0; cluster && i < cluster->n_pools; i++) any = any || split_of(cluster, i);
   *needs = (struct hr__mig_needs){.arena = arena, .cluster = any ? cluster : NULL};
   if (!any) return HR_OK;
   needs->scratch = hr_arena_alloc(arena, cluster->n_pools * sizeof *needs->scratch);
@@ -79,7 +84,7 @@ static const struct hr__mig_name *name_of(const struct hr__mig_needs *needs, con
 /* The profile that is named, unless it has less memory than the job tells that it wants. */
 static uint16_t named_in(const struct hr__mig_needs *needs, const struct hr__mig_name *name, uint32_t pool,
                          uint64_t told_mib) {
-  const struct hr_mig_spec *mig = needs->cluster->pools[pool].mig;
+  const struct hr_mig_spec *mig = split_of(needs->cluster, pool);
   uint32_t profiles = name->profile[pool];
   return profiles && mig->type.profiles[__builtin_ctz(profiles)].mem_mib >= told_mib ? (uint16_t)profiles : 0;
 }
@@ -92,7 +97,7 @@ bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace
   if (name && name->gpu_milli && request->gpu_milli == HR_WHOLE_GPU_MILLI) request->gpu_milli = name->gpu_milli;
   if (name && name->mem_mib && request->gpu_mem_mib == 0) request->gpu_mem_mib = name->mem_mib;
   for (uint32_t i = 0; i < needs->cluster->n_pools; i++) {
-    needs->scratch[i] = name ? named_in(needs, name, i, told_mib) : enough(needs->cluster->pools[i].mig, request);
+    needs->scratch[i] = name ? named_in(needs, name, i, told_mib) : enough(split_of(needs->cluster, i), request);
     if (request->gpus != 1) needs->scratch[i] = 0;
   }
   request->mig_profiles = keep(needs, &request->mig_need);

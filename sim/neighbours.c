@@ -11,6 +11,7 @@
 #include <string.h>
 
 bool hr__pool_interferes(const struct hr_pool_spec *spec) {
+  if (spec->nodes == 0) return false;
   if (spec->sharing == HR_SHARING_TIME_SLICE) return true;
   return spec->sharing != HR_SHARING_WHOLE && (spec->n_interference > 0 || spec->n_pairs > 0);
 }

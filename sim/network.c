@@ -63,7 +63,7 @@ enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const struct 
 
 static bool any_links(const struct hr_cluster_spec *cluster) {
   for (uint32_t i = 0; i < cluster->n_pools; i++)
-    for (unsigned tier = 0; tier < HR_N_TIERS; tier++)
+    for (unsigned tier = 0; cluster->pools[i].nodes > 0 && tier < HR_N_TIERS; tier++)
       if (cluster->pools[i].topology.network[tier] != HR_NETWORK_NONE) return true;
   return false;
 }

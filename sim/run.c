@@ -359,7 +359,8 @@ static enum hr_status bind_speeds(struct hr__engine *engine) {
     return hr_fail(engine->error, HR_BAD_INPUT,
                    "the table of speeds is for %" PRIu32 " pools; the cluster has %" PRIu32, speeds->n_pools,
                    engine->config->cluster->n_pools);
-  enum hr_status status = hr__speeds_init(&engine->speeds, &engine->arena, speeds, engine->trace);
+  enum hr_status status =
+      hr__speeds_init(&engine->speeds, &engine->arena, speeds, engine->config->cluster, engine->trace);
   if (status == HR_OK)
     status = hr__network_init(&engine->network, &engine->arena, engine->config->network_speeds, engine->config->cluster,
                               engine->trace);

@@ -34,8 +34,13 @@ static enum hr_status take_block(struct hr__slice_store *store, uint32_t n_slice
   return HR_OK;
 }
 
+/* Policies put jobs that sit on no node into the first pool, which may be one that has none. */
+static hr_pool pool_of(const struct hr_cluster *cluster, const struct hr_placement *placement) {
+  return cluster->pools[placement->pool.id].spec->nodes > 0 ? placement->pool : cluster->first_pool;
+}
+
 enum hr_status hr__seat_keep(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
-  struct hr__seat seat = {placement->pool.id, placement->n_slices};
+  struct hr__seat seat = {pool_of(&engine->cluster, placement).id, placement->n_slices};
   if (seat.n_slices == 1) seat.first = placement->slices[0].node.id;
   if (seat.n_slices == 1 && engine->seat_gpus) {
     engine->seat_gpus[job.id] = placement->slices[0].gpus;

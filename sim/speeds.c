@@ -41,19 +41,21 @@ static uint32_t row_for(const struct hr_speeds *table, struct span span, uint32_
   return row;
 }
 
-static uint32_t least_ppm(const struct hr_speeds *table) {
+static uint32_t least_ppm(const struct hr_speeds *table, const struct hr_cluster_spec *cluster) {
   uint32_t least = UINT32_MAX;
-  size_t count = ((size_t)table->n_rows + 1) * table->n_pools;
-  for (size_t i = 0; i < count; i++)
-    if (table->ppm[i] > 0 && table->ppm[i] < least) least = table->ppm[i];
+  for (uint32_t row = 0; row <= table->n_rows; row++)
+    for (uint32_t pool = 0; pool < table->n_pools; pool++) {
+      uint32_t ppm = cluster->pools[pool].nodes > 0 ? hr__speed_of_row(table, row, pool) : 0;
+      if (ppm > 0 && ppm < least) least = ppm;
+    }
   return least;
 }
 
 enum hr_status hr__speeds_init(struct hr__speeds *speeds, struct hr_arena *arena, const struct hr_speeds *table,
-                               const struct hr_trace *trace) {
+                               const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
   *speeds = (struct hr__speeds){.table = table, .least_ppm = HR__FULL_SPEED_PPM};
   if (!table) return HR_OK;
-  speeds->least_ppm = least_ppm(table);
+  speeds->least_ppm = least_ppm(table, cluster);
   speeds->row_of = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *speeds->row_of);
   struct span *spans = hr_arena_alloc(arena, ((size_t)trace->models.count + 1) * sizeof *spans);
   if (!speeds->row_of || !spans) return HR_NO_MEMORY;

@@ -12,12 +12,12 @@ enum { HR__FULL_SPEED_PPM = 1000000 };
 struct hr__speeds {
   const struct hr_speeds *table; /* NULL: every speed is 1 */
   uint32_t *row_of;              /* by job; NULL without a table */
-  uint32_t least_ppm;            /* of all that are above 0 */
+  uint32_t least_ppm;            /* of all that are above 0, on pools that have nodes */
 };
 
-/* In the arena. HR_NO_MEMORY is the only failure. `table` may be NULL. */
+/* In the arena. HR_NO_MEMORY is the only failure. `table` may be NULL, else it is of the cluster's pools. */
 enum hr_status hr__speeds_init(struct hr__speeds *speeds, struct hr_arena *arena, const struct hr_speeds *table,
-                               const struct hr_trace *trace);
+                               const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
 
 static inline uint32_t hr__speed_of_row(const struct hr_speeds *table, uint32_t row, uint32_t pool) {
   return table->ppm[(size_t)row * table->n_pools + pool];

@@ -7,7 +7,8 @@ enum hr_status hr__splits_init(struct hr__engine *engine) {
   const struct hr_cluster *cluster = &engine->cluster;
   int64_t longest_us = 0;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
-    const struct hr_mig_spec *mig = cluster->pools[i].spec->mig;
+    const struct hr_pool_spec *spec = cluster->pools[i].spec;
+    const struct hr_mig_spec *mig = spec->nodes > 0 ? spec->mig : NULL;
     if (mig && mig->lead_us > longest_us) longest_us = mig->lead_us;
   }
   if (longest_us == 0) return HR_OK;

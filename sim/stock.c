@@ -102,6 +102,7 @@ struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster
   if (!stock) return NULL;
   for (uint32_t i = 0; i < spec->n_pools; i++) {
     stock->n_nodes += spec->pools[i].nodes;
+    if (spec->pools[i].nodes == 0) continue;
     if (spec->pools[i].gpus_per_node > stock->most_gpus) stock->most_gpus = spec->pools[i].gpus_per_node;
   }
   if (stock->most_gpus > HR_MAX_STOCK_GPUS || make_columns(stock, arena) != HR_OK) return NULL;

@@ -99,9 +99,10 @@ HR_API void hr_mig_spec_destroy(struct hr_mig_spec *spec);
 
 struct hr_pool_spec {
   char *name;
-  char *gpu;    /* GPU type, e.g. "A100-80"; what a job's acceptable types are compared with */
-  char *region; /* likewise; NULL: in none */
-  uint32_t nodes, gpus_per_node;
+  char *gpu;      /* GPU type, e.g. "A100-80"; what a job's acceptable types are compared with */
+  char *region;   /* likewise; NULL: in none */
+  uint32_t nodes; /* 0: the pool is as good as not there */
+  uint32_t gpus_per_node;
   uint32_t cpu_milli_per_node; /* 0: unknown */
   uint64_t mem_mib_per_node;   /* 0: unknown */
   uint64_t storage_mib_s;      /* bandwidth that the writers of checkpoints share; 0: unknown */
@@ -150,7 +151,8 @@ HR_API enum hr_status hr_cluster_spec_add(struct hr_cluster_spec *spec, const st
 HR_API void hr_pool_sharing_finish(struct hr_pool_spec *pool);
 HR_API void hr_cluster_spec_finish(struct hr_cluster_spec *spec);
 HR_API uint64_t hr_cluster_spec_gpus(const struct hr_cluster_spec *spec);
-/* Whether GPUs are told apart: a pool shares its own, or parts those of its nodes, or `by_gpu` says so. */
+/* Whether GPUs are told apart: a pool that has nodes shares its own, or parts those of its nodes, or `by_gpu` says so.
+ */
 HR_API bool hr_cluster_spec_by_gpu(const struct hr_cluster_spec *spec);
 
 /* ---- Speeds ----------------------------------------------------------------------------------------- */

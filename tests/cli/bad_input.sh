@@ -223,10 +223,7 @@ case_misspelt_places() {
   refuses "discounts\\.csv:2: family 'zzz' of aws: no instance type begins like this" s.json
 }
 
-case_scenario_zero_nodes() {
-  small_scenario
-  sed -i 's/"nodes": 2/"nodes": 0/' s.json
-  refuses 's\.json:3:25: no pool has a node; one is needed at least' s.json
+case_scenario_nodes() {
   small_scenario
   sed -i 's/"nodes": 2/"nodes": -1/' s.json
   refuses "s\.json:3:68: 'cluster\.pools\.0\.nodes' is the number -1; a whole number from 0" s.json

@@ -645,6 +645,56 @@ END
   cmp jobs.csv without.csv || fail "an empty pool changed the fate of a job"
 }
 
+# What would go with nodes of such a pool is not asked of the others: a placement that counts, CPUs, few GPUs a node.
+case_pools_of_no_nodes_of_any_kind() {
+  cat >s.json <<'END'
+{ "policy": { "name": "queue", "backfill": "conservative", "placement": "pool" }, "cluster": { "pools": [
+  { "name": "p", "gpu": "A100-40", "nodes": 2, "gpus_per_node": 4, "market": "reserved", "usd_per_gpu_hour": 1 },
+  { "name": "spot", "gpu": "A100-40", "nodes": 0, "gpus_per_node": 100, "market": "spot", "boot_s": 0,
+    "usd_per_gpu_hour": 1, "spot": { "model": "trace", "file": "record.json", "notice_s": 0 } },
+  { "name": "sliced", "gpu": "T4", "nodes": 0, "gpus_per_node": 4, "sharing": "time-slice", "replicas": 2,
+    "cpu_per_node": 16, "cpu_per_gpu": 4, "market": "on-demand", "boot_s": 0, "usd_per_gpu_hour": 2 } ] },
+  "models": { "reference": "A100-40", "default": "same", "speeds": { "bert": { "T4": 0.2, "spot": 2 } } },
+  "quotas": { "tenants": [{ "tenant": "a", "max_gpus": 4 }] },
+  "costs": { "savings_plans": [{ "usd_per_hour": 0.1, "discount": 0.2, "pools": ["sliced"] }] } }
+END
+  echo '{"metadata": {"gap_seconds": 600}, "data": [3, 0, 2]}' >record.json
+  printf 'submit_s,duration_s,gpus,gpu_type,tenant,model\n0,60,4,,a,bert\n0,60,2,T4,b,\n0,60,8,,b,\n0,9,1,,a,\n' >t.csv
+  try 0 validate s.json --trace t.csv
+  says stdout 'sliced: 0 nodes x 4 T4'
+  try 0 run s.json --trace t.csv --check --jobs jobs.csv --json summary.json
+  says stderr 'rejected: 2 (no-such-gpu-type'
+  matches jobs.csv '^2,.*,rejected,no-such-gpu-type,'
+  matches summary.json '^ {6}"utilization": null,$'
+  sed -e '3,6d' -e 's/"T4": 0.2, "spot": 2/"T4": 0.2/' -e 's/, "pools": \["sliced"\]//' \
+    -e 's/\("usd_per_gpu_hour": 1 }\),$/\1 ] },/' s.json >without.json
+  try 0 run without.json --trace t.csv --check --jobs without.csv --json without-summary.json
+  cmp jobs.csv without.csv || fail "empty pools changed the fate of a job"
+  [ "$(grep '"digest"' summary.json)" = "$(grep '"digest"' without-summary.json)" ] || fail "the digests differ"
+}
+
+case_no_nodes_at_all() {
+  small_scenario
+  printf 'submit_s,duration_s,gpus,gpu_type\n0,10,1,\n1,10,4,A100-80\n2,10,1,T4\n3,10,0,\n' >t.csv
+  try 0 validate s.json --trace t.csv --set cluster.pools.0.nodes=0
+  says stdout '0 GPUs on 0 nodes in 1 pool'
+  says stdout 'p: 0 nodes x 8 A100-80'
+  says stderr 'warning: no pool has a node: every job that asks for GPUs is rejected'
+  for policy in $("$headroom" list policies | grep -o '^[a-z][^ ]*'); do
+    try 0 run s.json --trace t.csv --set cluster.pools.0.nodes=0 --policy "$policy" --check --jobs jobs.csv \
+      --timeline timeline.csv --json summary.json
+    matches jobs.csv '^1,.*,rejected,too-large,'
+    matches jobs.csv '^2,.*,rejected,too-large,'
+    matches jobs.csv '^3,.*,rejected,no-such-gpu-type,'
+    matches jobs.csv '^4,3,3,13,.*,completed,'
+    says stdout '0 GPUs on 0 nodes'
+    if grep -qE ': -?(nan|inf)' summary.json; then fail "$policy: the summary has a figure that is none"; fi
+  done
+  try 0 compare s.json --trace t.csv --set cluster.pools.0.nodes=0 --policies fifo,easy
+  try 2 fill s.json --trace t.csv --set cluster.pools.0.nodes=0 --policies best-fit,fgd
+  says stderr 's.json: no pool has a node, so there is nothing to fill; one is needed at least'
+}
+
 case_horizon() {
   small_scenario
   printf 'submit_s,duration_s,gpus\n0,10,16\n1,10,1\n50,1,1\n' >t.csv
@@ -668,7 +718,7 @@ case_validate() {
   says stdout 'trace     elsewhere.csv is not there; a run needs it'
   try 2 validate s.json --trace elsewhere.csv
   matches stderr 'elsewhere\.csv: .*No such file'
-  try 2 validate s.json --set cluster.pools.0.nodes=0
+  try 2 validate s.json --set cluster.pools.0.nodes=-1
   is_empty stdout
 }
 
