@@ -53,7 +53,7 @@ static enum hr_status init_pool(struct hr_cluster *cluster, struct hr_arena *are
   pool->n_in[HR_NODE_UP] = spec->nodes;
   pool->index = hr_free_index_create(arena, spec->nodes, spec->gpus_per_node);
   cluster->n_nodes += spec->nodes;
-  cluster->has_spot = cluster->has_spot || (spec->nodes > 0 && spec->market.market == HR_MARKET_SPOT);
+  cluster->has_spot = cluster->has_spot || spec->market.market == HR_MARKET_SPOT;
   if (!pool->index || (hr__pool_comes_and_goes(spec) && begin_empty(pool, arena) != HR_OK)) return HR_NO_MEMORY;
   cluster->total_milli += pool->total_milli;
   cluster->free_milli += pool->free_milli;

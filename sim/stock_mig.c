@@ -26,7 +26,7 @@ static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *aren
 enum hr_status hr__stock_mig_init(struct hr_stock *stock, struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                   const struct hr_requests *requests) {
   uint32_t n_split = 0;
-  for (uint32_t i = 0; i < spec->n_pools; i++) n_split += spec->pools[i].mig && spec->pools[i].nodes > 0;
+  for (uint32_t i = 0; i < spec->n_pools; i++) n_split += spec->pools[i].mig != NULL;
   if (n_split == 0) return HR_OK;
   if (make_columns(stock, arena, spec->n_pools) != HR_OK) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < spec->n_pools; i++) {

@@ -23,6 +23,7 @@
 #include "headroom/scenario.h"
 #include "headroom/sim.h"
 #include "headroom/stock.h"
+#include "headroom/stress.h"
 #include "headroom/topology.h"
 #include "headroom/trace.h"
 #include "headroom/workload.h"

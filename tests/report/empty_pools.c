@@ -46,9 +46,10 @@ static struct {
 
 static uint64_t random_state;
 
+/* Below 1 there is nothing to draw. */
 static uint32_t draw(uint32_t below) {
   random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (uint32_t)((random_state >> 33) % below);
+  return below ? (uint32_t)((random_state >> 33) % below) : 0;
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
@@ -162,7 +163,7 @@ static void draw_pool_market(uint32_t number, enum kind kind, struct hr_pool_spe
                                     .boot = {HR_DURATION_FIXED, draw(3) * 60, 0}};
   if (market->market == HR_MARKET_RESERVED && kind != STANDING && draw(2)) {
     market->from_us = draw(60) * MINUTE;
-    market->to_us = market->from_us + (1 + draw(300) * (draw(9) ? 1 : 1000)) * MINUTE;
+    market->to_us = market->from_us + (1 + draw(300) * (draw(pool->nodes ? 9 : 2) ? 1 : 1000)) * MINUTE;
   }
   if (hr_market_is_elastic(market->market) && draw(3) == 0) {
     market->prices = steps;
@@ -251,7 +252,7 @@ static void draw_pools(uint32_t n_real) {
   for (uint32_t i = 0; i < n_pools; i++) {
     bool is_real = numbers[i] < REAL;
     uint32_t nodes = is_real ? 1 + draw(4) : 0;
-    world.more.pools[i] = draw_pool(numbers[i], is_real ? world.kind : (enum kind)draw(N_KINDS), nodes);
+    world.more.pools[i] = draw_pool(numbers[i], is_real || draw(2) ? world.kind : (enum kind)draw(N_KINDS), nodes);
     for (uint32_t row = 0; row <= MODELS; row++)
       world.more.ppm[row * n_pools + i] = draw(8) ? (is_real ? 300000 : 1000) + draw(2000000) : 0;
     if (!is_real) continue;
@@ -287,7 +288,7 @@ static void draw_world(uint64_t seed, uint32_t n_real) {
   world.has_links = draw(3) == 0;
   world.has_quotas = draw(4) == 0;
   world.horizon_us = draw(5) ? 10000 * MINUTE : draw(300) * MINUTE;
-  if (draw(20) == 0) world.horizon_us = HR_NEVER_US; /* it may stand still */
+  if (draw(6) == 0) world.horizon_us = HR_NEVER_US; /* it may stand still */
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
@@ -323,7 +324,7 @@ static const struct hr_cost_spec *costs(void) {
   return &spec;
 }
 
-static enum hr_status summarize(const struct arrangement *of, struct hr_run_config *config, struct outcome *outcome) {
+static enum hr_status summarize(const struct arrangement *of, struct hr_run_config config, struct outcome *outcome) {
   struct hr_usage *usage = hr_usage_create(&world.trace);
   struct hr_ledger *ledger = hr_ledger_create(&world.trace, &of->cluster, true);
   struct hr_meter *meter = hr_meter_create(&world.trace, &of->cluster, costs());
@@ -331,9 +332,9 @@ static enum hr_status summarize(const struct arrangement *of, struct hr_run_conf
   const struct hr_fold folds[] = {hr_usage_fold(usage), hr_ledger_fold(ledger), hr_meter_fold(meter),
                                   hr_placements_fold(placements)};
   const struct hr_cost_basis basis = {ledger, meter, costs(), world.classes};
-  config->folds = folds;
-  config->n_folds = 4;
-  enum hr_status status = hr_sim_run(config, &outcome->result, &outcome->error);
+  config.folds = folds;
+  config.n_folds = 4;
+  enum hr_status status = hr_sim_run(&config, &outcome->result, &outcome->error);
   if (status == HR_OK) status = hr_ledger_close(ledger, outcome->result);
   if (status == HR_OK)
     status =
@@ -365,7 +366,7 @@ static struct outcome run(const struct arrangement *of, const struct hr_policy_c
                                  .quotas = quotas(),
                                  .speeds = world.has_speeds ? &of->speeds : NULL,
                                  .network_speeds = world.has_links ? &links : NULL};
-  outcome.status = summarize(of, &config, &outcome);
+  outcome.status = summarize(of, config, &outcome);
   return outcome;
 }
 
@@ -417,11 +418,13 @@ static void expect(bool same, const char *what) {
 }
 
 static bool same_double(double a, double b) {
-  return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+  return a == b || (isnan(a) && isnan(b));
 }
 
 static bool same_distribution(const struct hr_distribution *a, const struct hr_distribution *b) {
-  return memcmp(a, b, sizeof *a) == 0;
+  return a->count == b->count && same_double(a->mean, b->mean) && same_double(a->p50, b->p50) &&
+         same_double(a->p90, b->p90) && same_double(a->p95, b->p95) && same_double(a->p99, b->p99) &&
+         same_double(a->max, b->max);
 }
 
 static void expect_groups(const struct hr_group *a, size_t n_a, const struct hr_group *b, size_t n_b,
@@ -507,7 +510,11 @@ static void expect_summary(const struct hr_summary *a, const struct hr_summary *
          "utilization");
   expect(same_double(a->queue_mean, b->queue_mean) && a->queue_max == b->queue_max, "the queue");
   expect(same_double(a->gpu_hours, b->gpu_hours) && a->gpus == b->gpus && a->nodes == b->nodes, "the GPUs");
-  expect(a->stoppable == b->stoppable && memcmp(&a->goodput, &b->goodput, sizeof a->goodput) == 0, "goodput");
+  expect(a->stoppable == b->stoppable && same_double(a->goodput.useful_gpu_hours, b->goodput.useful_gpu_hours) &&
+             same_double(a->goodput.lost_gpu_hours, b->goodput.lost_gpu_hours) &&
+             same_double(a->goodput.checkpoint_gpu_hours, b->goodput.checkpoint_gpu_hours) &&
+             same_double(a->goodput.restart_gpu_hours, b->goodput.restart_gpu_hours),
+         "goodput");
   expect(a->spot.pools == b->spot.pools && a->spot.reclaims == b->spot.reclaims &&
              a->spot.jobs_interrupted == b->spot.jobs_interrupted &&
              same_double(a->spot.gpu_hours, b->spot.gpu_hours) &&

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Scenarios under stress: nodes are reclaimed as often as was asked for, in runs long enough to tell, and are there for
+ * as much of the time; prices to the unit; a GPU type that cannot be had; and what is refused changes nothing.
+ */
+
+#include "loading.h"
+
+#include "headroom/report.h"
+#include "headroom/stress.h"
+
+#include <math.h>
+
+#define POLICY "\"policy\":{\"name\":\"queue\"}"
+#define TEXT_OF_POOLS(pools) "{" POLICY ",\"cluster\":{\"pools\":[\n" pools "]}}"
+#define SPOT_NODES "{\"name\":\"p\",\"gpu\":\"T4\",\"nodes\":"
+#define SPOT_MARKET                                                                                                    \
+  ",\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":1,\"boot_s\":0,\"spot\":{\"notice_s\":0,"
+/* So many spot nodes of a model. */
+#define SPOT(nodes, model) TEXT_OF_POOLS(SPOT_NODES nodes SPOT_MARKET model "}}")
+
+#define HOUR_US (3600 * HR_SECOND_US)
+
+static struct hr_scenario *load_text(const char *text) {
+  write_text(text);
+  return load(NULL, 0);
+}
+
+static void put(struct hr_scenario *scenario, const struct hr_stress *stress) {
+  struct hr_error error = {0};
+  enum hr_status status = hr_scenario_stress(scenario, stress, &error);
+  if (status != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+}
+
+static void hasten(struct hr_scenario *scenario, double times) {
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  stress.spot_reclaims = times;
+  put(scenario, &stress);
+}
+
+/* ---- Reclaims --------------------------------------------------------------------------------------- */
+
+/* All nodes that can be had, for so long. */
+static struct hr_spot_figures watch(const struct hr_scenario *scenario, int64_t hours) {
+  const int64_t submit_us[] = {0}, work_us[] = {hours * HOUR_US};
+  const uint32_t gpus[] = {0};
+  const struct hr_trace trace = {
+      .source = "test", .format = "memory", .n_jobs = 1, .submit_us = submit_us, .work_us = work_us, .gpus = gpus};
+  struct hr_usage *usage = hr_usage_create(&trace);
+  const struct hr_fold fold = hr_usage_fold(usage);
+  const struct hr_run_config config = {.trace = &trace,
+                                       .cluster = &scenario->cluster,
+                                       .policy = scenario->policy.ops,
+                                       .params = scenario->policy.params,
+                                       .seed = scenario->seed,
+                                       .horizon_us = HR_NEVER_US,
+                                       .classes = scenario->classes,
+                                       .folds = &fold,
+                                       .n_folds = 1};
+  struct hr_result *result = NULL;
+  struct hr_summary *summary = NULL;
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_summarize(&trace, &scenario->cluster, result, usage, NULL, &summary, &error), HR_OK);
+  struct hr_spot_figures figures = summary->spot;
+  hr_summary_destroy(summary);
+  hr_result_destroy(result);
+  hr_usage_destroy(usage);
+  return figures;
+}
+
+/* Stretches of being up, one after the other: of their number in a time H the variance is H s^2 / m^3, with m and s
+   their mean and deviation. The one that the end cuts counts for an event. */
+static void expect_rate(const struct hr_spot_figures *figures, double mean_h, double deviation_h) {
+  double hours = figures->node_hours, sigma = sqrt(deviation_h * deviation_h / (mean_h * mean_h * mean_h) / hours);
+  double off = figures->reclaims_per_node_hour - 1 / mean_h;
+  CU_ASSERT(hours > 1000 * mean_h);
+  if (fabs(off) > 3 * sigma + 1 / hours)
+    printf("\n  %.6g reclaims per node hour, wanted %.6g +- %.2g\n", figures->reclaims_per_node_hour, 1 / mean_h,
+           sigma);
+  CU_ASSERT(fabs(off) <= 3 * sigma + 1 / hours);
+}
+
+/* A model and its stretches, in hours. */
+struct stretches {
+  const char *text;
+  double mean_h, deviation_h;
+};
+
+/* As it is, twice, a third as many. */
+static void expect_rates(const struct stretches *model) {
+  static const double times[] = {1, 2, 1 / 3.0};
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+    struct hr_scenario *scenario = load_text(model->text);
+    hasten(scenario, times[i]);
+    struct hr_spot_figures figures = watch(scenario, 20000);
+    expect_rate(&figures, model->mean_h / times[i], model->deviation_h / times[i]);
+    hr_scenario_destroy(scenario);
+  }
+}
+
+static void nodes_at_a_rate_are_reclaimed_so_often(void) {
+  expect_rates(&(struct stretches){SPOT("4", "\"model\":\"exponential\",\"rate_per_h\":0.5"), 2, 2});
+  expect_rates(&(struct stretches){SPOT("40", "\"model\":\"advisor\",\"monthly_interruption\":0.99"), 730 / -log(0.01),
+                                   730 / -log(0.01)});
+}
+
+/* What is left of the nodes at an age, as the documentation has it. */
+static double left(double age_h) {
+  double gone = 0.45 * (1 - exp(-age_h / 1) + exp((age_h - 24) / 0.8));
+  return gone < 1 ? 1 - gone : 0;
+}
+
+static void nodes_by_their_age_are_reclaimed_so_often(void) {
+  enum { STEPS = 240000 };
+  double mean_h = 0, square = 0, step_h = 24.0 / STEPS;
+  for (int i = 0; i < STEPS; i++) {
+    double age_h = (i + 0.5) * step_h;
+    mean_h += left(age_h) * step_h;
+    square += 2 * age_h * left(age_h) * step_h;
+  }
+  expect_rates(&(struct stretches){
+      SPOT("8", "\"model\":\"bathtub\",\"bathtub\":{\"a\":0.45,\"tau1_h\":1,\"tau2_h\":0.8,\"b_h\":24,\"last_h\":24}"),
+      mean_h, sqrt(square - mean_h * mean_h)});
+}
+
+/* Of each kind of length, `up` of this and `down` of a third of it. */
+static void zones_on_and_off_change_so_often_and_are_there_as_much(void) {
+  static const struct stretches models[] = {
+      {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":7200},"
+                 "\"down\":{\"distribution\":\"fixed\",\"mean_s\":2400}"),
+       2, 0},
+      {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"exponential\",\"mean_s\":7200},"
+                 "\"down\":{\"distribution\":\"exponential\",\"mean_s\":2400}"),
+       2, 2},
+      /* a mean of e^(8.5 + 0.125) s */
+      {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"log-normal\",\"mu\":8.5,\"sigma\":0.5},"
+                 "\"down\":{\"distribution\":\"log-normal\",\"mu\":7.401387711331890,\"sigma\":0.5}"),
+       1.549009, 0.825528},
+      /* of shape 2 the mean is scale x sqrt(pi) / 2, the variance scale^2 (1 - pi / 4) */
+      {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"weibull\",\"shape\":2,\"scale_s\":7200},"
+                 "\"down\":{\"distribution\":\"weibull\",\"shape\":2,\"scale_s\":2400}"),
+       1.772454, 0.926514}};
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    expect_rates(&models[i]);
+    for (int times = 1; times <= 2; times++) {
+      struct hr_scenario *scenario = load_text(models[i].text);
+      hasten(scenario, times);
+      CU_ASSERT_DOUBLE_EQUAL(watch(scenario, 20000).availability, 0.75, 0.015);
+      hr_scenario_destroy(scenario);
+    }
+  }
+}
+
+static void write_record(void) {
+  FILE *file = fopen("record.json", "wb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs("{\"metadata\":{\"gap_seconds\":600},\"data\":[4,4,1,3,3,3,0,0,2,4,4,4]}", file);
+  fclose(file);
+}
+
+/* A record of two hours, as many rounds of it in half the time: as many reclaims in half the node hours. */
+static void a_record_plays_so_fast(void) {
+  write_record();
+  const char *text = SPOT("4", "\"model\":\"trace\",\"file\":\"record.json\",\"offset_s\":8400");
+  struct hr_scenario *plain = load_text(text), *twice = load_text(text), *slow = load_text(text);
+  hasten(twice, 2);
+  hasten(slow, 0.5);
+  struct hr_spot_figures once = watch(plain, 2000), fast = watch(twice, 1000), half = watch(slow, 4000);
+  CU_ASSERT(once.reclaims > 5000);
+  CU_ASSERT_EQUAL(fast.reclaims, once.reclaims);
+  CU_ASSERT_EQUAL(half.reclaims, once.reclaims);
+  CU_ASSERT_DOUBLE_EQUAL(fast.node_hours, once.node_hours / 2, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(fast.reclaims_per_node_hour, 2 * once.reclaims_per_node_hour, 1e-12);
+  CU_ASSERT_DOUBLE_EQUAL(half.reclaims_per_node_hour, once.reclaims_per_node_hour / 2, 1e-12);
+  CU_ASSERT_DOUBLE_EQUAL(fast.availability, once.availability, 1e-12);
+  hr_scenario_destroy(plain);
+  hr_scenario_destroy(twice);
+  hr_scenario_destroy(slow);
+  remove("record.json");
+}
+
+/* To the microsecond; what would fall together comes one after the other. */
+static void times_of_a_record_are_rounded_and_increase(void) {
+  struct hr_level_step levels[] = {{0, 2}, {1, 1}, {3, 2}, {4, 0}, {1000, 2}};
+  struct hr_pool_spec pool = {.market = {.market = HR_MARKET_SPOT}};
+  char name[] = "p", path[] = "s.json";
+  pool.name = pool.gpu = name;
+  pool.market.spot = (struct hr_spot_spec){
+      .model = HR_SPOT_TRACE, .levels = levels, .n_levels = 5, .period_us = 1001, .offset_us = 2 * 1001 + 500};
+  struct hr_scenario scenario = {.path = path, .cluster = {.pools = &pool, .n_pools = 1}};
+  static const int64_t expected_us[] = {0, 1, 2, 3, 333};
+  hasten(&scenario, 3);
+  for (int i = 0; i < 5; i++) CU_ASSERT_EQUAL(levels[i].at_us, expected_us[i]);
+  CU_ASSERT_EQUAL(pool.market.spot.period_us, 334);
+  CU_ASSERT_EQUAL(pool.market.spot.offset_us, 167);
+  hasten(&scenario, 1000);
+  for (int i = 0; i < 5; i++) CU_ASSERT_EQUAL(levels[i].at_us, i);
+  CU_ASSERT_EQUAL(pool.market.spot.period_us, 5);
+}
+
+static void nodes_that_are_never_reclaimed_never_are(void) {
+  struct hr_scenario *scenario = load_text(SPOT("4", "\"model\":\"none\""));
+  hasten(scenario, 100);
+  struct hr_spot_figures figures = watch(scenario, 1000);
+  CU_ASSERT_EQUAL(figures.reclaims, 0);
+  CU_ASSERT_EQUAL(figures.node_hours, 4000);
+  hr_scenario_destroy(scenario);
+}
+
+/* ---- Prices ----------------------------------------------------------------------------------------- */
+
+#define PRICED                                                                                                         \
+  TEXT_OF_POOLS("{\"name\":\"s\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"spot\","                  \
+                "\"usd_per_gpu_hour\":0.100005,\"on_demand_usd_per_gpu_hour\":0.5,\"boot_s\":0,"                       \
+                "\"spot\":{\"model\":\"none\",\"price\":{\"model\":\"ou\",\"volatility\":0.3,\"reversion_h\":24}}},"   \
+                "{\"name\":\"d\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"on-demand\","             \
+                "\"usd_per_gpu_hour\":0.333333,\"boot_s\":0},"                                                         \
+                "{\"name\":\"r\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"reserved\","              \
+                "\"usd_per_gpu_hour\":0.2,\"on_demand_usd_per_gpu_hour\":0.7},"                                        \
+                "{\"name\":\"n\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1}")
+
+/* Half up, in whole numbers. */
+static int64_t of(int64_t uusd_h, int64_t millionths) {
+  return (uusd_h * millionths + 500000) / 1000000;
+}
+
+static void prices_are_so_many_times_what_they_were(void) {
+  struct hr_scenario *plain = load_text(PRICED), *scenario = load_text(PRICED);
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  stress.spot_price = 1.1;
+  stress.on_demand_price = 2.5;
+  put(scenario, &stress);
+  const struct hr_pool_spec *before = plain->cluster.pools, *after = scenario->cluster.pools;
+  CU_ASSERT(before[0].market.n_prices > 1000);
+  CU_ASSERT_EQUAL_FATAL(after[0].market.n_prices, before[0].market.n_prices);
+  CU_ASSERT_EQUAL(after[0].market.price_uusd_h, of(before[0].market.price_uusd_h, 1100000));
+  for (uint32_t i = 0; i < before[0].market.n_prices; i++) {
+    CU_ASSERT_EQUAL(after[0].market.prices[i].uusd_h, of(before[0].market.prices[i].uusd_h, 1100000));
+    CU_ASSERT_EQUAL(after[0].market.prices[i].at_us, before[0].market.prices[i].at_us);
+  }
+  CU_ASSERT_EQUAL(after[0].market.on_demand_uusd_h, 1250000);
+  CU_ASSERT_EQUAL(after[1].market.price_uusd_h, 833333); /* 833332.5 */
+  CU_ASSERT_EQUAL(after[1].market.on_demand_uusd_h, 833333);
+  CU_ASSERT_EQUAL(after[2].market.price_uusd_h, 200000);
+  CU_ASSERT_EQUAL(after[2].market.on_demand_uusd_h, 1750000);
+  CU_ASSERT_EQUAL(after[3].market.price_uusd_h, 0);
+  CU_ASSERT_EQUAL(after[3].market.on_demand_uusd_h, HR_UNKNOWN_US);
+  hr_scenario_destroy(plain);
+  hr_scenario_destroy(scenario);
+}
+
+/* ---- A GPU type that cannot be had ------------------------------------------------------------------ */
+
+#define MIXED                                                                                                          \
+  "{" POLICY ",\"cluster\":{\"node_order\":[\"b*2\",\"a*1\",\"c*1\",\"b*1\",\"a*1\",\"c*1\"],\"pools\":["              \
+  "{\"name\":\"a\",\"gpu\":\"T4\",\"nodes\":3,\"gpus_per_node\":1},"                                                   \
+  "{\"name\":\"b\",\"gpu\":\"A100-80\",\"nodes\":4,\"gpus_per_node\":8,\"sharing\":\"fraction\"},"                     \
+  "{\"name\":\"c\",\"gpu\":\"t4\",\"nodes\":2,\"gpus_per_node\":4}]}}"
+
+static void stress_without(struct hr_scenario *scenario, const char *gpu) {
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  stress.without_gpu = gpu;
+  put(scenario, &stress);
+}
+
+static void expect_nodes(const struct hr_scenario *scenario, uint32_t a, uint32_t b, uint32_t c) {
+  CU_ASSERT_EQUAL(scenario->cluster.pools[0].nodes, a);
+  CU_ASSERT_EQUAL(scenario->cluster.pools[1].nodes, b);
+  CU_ASSERT_EQUAL(scenario->cluster.pools[2].nodes, c);
+}
+
+/* The order of the others is that of a scenario that had none of these nodes. */
+static void pools_of_the_type_get_no_nodes(void) {
+  static const char *const overrides[] = {"cluster.pools.0.nodes=0", "cluster.pools.2.nodes=0"};
+  static const char *const other[] = {"cluster.pools.1.nodes=0"};
+  struct hr_scenario *scenario = load_text(MIXED), *wanted = load(overrides, 2);
+  stress_without(scenario, "T4");
+  expect_nodes(scenario, 0, 4, 0);
+  for (int i = 0; i < 4; i++) CU_ASSERT_EQUAL(scenario->cluster.node_order[i], wanted->cluster.node_order[i]);
+  hr_scenario_destroy(scenario);
+  hr_scenario_destroy(wanted);
+  scenario = load_text(MIXED);
+  wanted = load(other, 1);
+  stress_without(scenario, "a100-80");
+  expect_nodes(scenario, 3, 0, 2);
+  for (int i = 0; i < 5; i++) CU_ASSERT_EQUAL(scenario->cluster.node_order[i], wanted->cluster.node_order[i]);
+  CU_ASSERT_TRUE(hr_cluster_spec_by_gpu(&scenario->cluster)); /* as before, though none shares its GPUs */
+  CU_ASSERT_FALSE(hr_cluster_spec_by_gpu(&wanted->cluster));
+  stress_without(scenario, "T4");
+  expect_nodes(scenario, 0, 0, 0);
+  hr_scenario_destroy(scenario);
+  hr_scenario_destroy(wanted);
+}
+
+/* ---- What is refused -------------------------------------------------------------------------------- */
+
+static void expect_same(const struct hr_pool_spec *a, const struct hr_pool_spec *b) {
+  const struct hr_spot_spec *x = &a->market.spot, *y = &b->market.spot;
+  CU_ASSERT_EQUAL(a->nodes, b->nodes);
+  CU_ASSERT_EQUAL(a->market.price_uusd_h, b->market.price_uusd_h);
+  CU_ASSERT_EQUAL(a->market.on_demand_uusd_h, b->market.on_demand_uusd_h);
+  CU_ASSERT(x->rate_per_h == y->rate_per_h && x->up.a == y->up.a && x->down.a == y->down.a);
+  CU_ASSERT(x->period_us == y->period_us && x->offset_us == y->offset_us);
+}
+
+static void expect_refusal(const char *text, const struct hr_stress *stress, const char *expected) {
+  struct hr_scenario *scenario = load_text(text);
+  const struct hr_pool_spec *pool = &scenario->cluster.pools[0];
+  struct hr_pool_spec before = *pool;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(hr_scenario_stress(scenario, stress, &error), HR_BAD_INPUT);
+  bool same = is_told(error.text, expected);
+  if (!same) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
+  CU_ASSERT_TRUE(same);
+  expect_same(pool, &before);
+  hr_scenario_destroy(scenario);
+}
+
+static struct hr_stress stress_of(double reclaims, double spot_price, double on_demand_price, const char *without) {
+  return (struct hr_stress){reclaims, spot_price, on_demand_price, without};
+}
+
+static void what_is_refused_changes_nothing(void) {
+  const char *rate = SPOT("4", "\"model\":\"exponential\",\"rate_per_h\":36");
+  const struct {
+    const char *text;
+    struct hr_stress stress;
+    const char *expected;
+  } cases[] = {
+      {MIXED, stress_of(1, 1, 1, "A100"), "s.json: a pool's GPU type 'A100' is unknown; did you mean 'A100-80'?"},
+      {MIXED, stress_of(1, 1, 1, "T5"), "s.json: a pool's GPU type 'T5' is unknown; did you mean 'T4'?"},
+      {MIXED, stress_of(1, 1, 1, "MI300X"), "s.json: a pool's GPU type 'MI300X' is unknown; there are: ..."},
+      {PRICED, stress_of(0, 1, 1, NULL),
+       "s.json: spot_reclaims, 0, is out of bounds; a number from 0.001 to 1000 is wanted"},
+      {PRICED, stress_of(1, -1, 1, NULL),
+       "s.json: spot_price, -1, is out of bounds; a number from 0 to 1000 is wanted"},
+      {PRICED, stress_of(1, 1, (double)NAN, NULL), "s.json: on_demand_price, nan, is out of bounds; ..."},
+      {rate, stress_of(101, 1, 1, NULL), "s.json: pool 'p', reclaims 101 times: 3636 an hour are more than 3600"},
+      {SPOT("1", "\"model\":\"on-off\",\"up\":{\"distribution\":\"fixed\",\"mean_s\":60},"
+                 "\"down\":{\"distribution\":\"fixed\",\"mean_s\":60}"),
+       stress_of(240, 1, 1, NULL),
+       "s.json: pool 'p', reclaims 240 times: 'up' and 'down' together would last 0.5 s ..."},
+      {TEXT_OF_POOLS("{\"name\":\"d\",\"gpu\":\"T4\",\"nodes\":1,\"gpus_per_node\":1,\"market\":\"on-demand\","
+                     "\"usd_per_gpu_hour\":60000,\"boot_s\":0}"),
+       stress_of(1, 1, 2, NULL), "s.json: pool 'd': a price of 120000 $ per GPU-hour is too high; at most 100000 $"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    expect_refusal(cases[i].text, &cases[i].stress, cases[i].expected);
+}
+
+/* As much of everything as before is no change, to the last bit. */
+static void no_stress_changes_nothing(void) {
+  write_record();
+  struct hr_scenario *scenario = load_text(SPOT("4", "\"model\":\"trace\",\"file\":\"record.json\",\"offset_s\":8400"));
+  struct hr_pool_spec before = scenario->cluster.pools[0];
+  struct hr_stress stress;
+  hr_stress_init(&stress);
+  put(scenario, &stress);
+  expect_same(&scenario->cluster.pools[0], &before);
+  CU_ASSERT_FALSE(scenario->cluster.by_gpu);
+  hr_scenario_destroy(scenario);
+  remove("record.json");
+}
+
+TEST_MAIN("scenarios: stress", TEST(starts_in_a_folder_of_its_own), TEST(nodes_at_a_rate_are_reclaimed_so_often),
+          TEST(nodes_by_their_age_are_reclaimed_so_often), TEST(zones_on_and_off_change_so_often_and_are_there_as_much),
+          TEST(a_record_plays_so_fast), TEST(times_of_a_record_are_rounded_and_increase),
+          TEST(nodes_that_are_never_reclaimed_never_are), TEST(prices_are_so_many_times_what_they_were),
+          TEST(pools_of_the_type_get_no_nodes), TEST(what_is_refused_changes_nothing), TEST(no_stress_changes_nothing),
+          TEST(leaves_nothing_behind))
