@@ -7,11 +7,11 @@
 
 #include "plan/comparison.h"
 #include "plan/pool.h"
+#include "plan/teller.h"
 #include "sim/philox.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,36 +110,11 @@ static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr
   return status;
 }
 
-/* ---- Progress --------------------------------------------------------------------------------------- */
-
-struct sums {
-  pthread_mutex_t lock;
-  const struct hr_progress *to;
-  uint64_t done, total;
-};
-
-/* What one run has told so far. */
-struct teller {
-  struct sums *sums;
-  uint64_t told;
-};
-
-static void tell(void *self, uint64_t done, uint64_t total, int64_t now_us) {
-  struct teller *teller = self;
-  struct sums *sums = teller->sums;
-  (void)total;
-  pthread_mutex_lock(&sums->lock);
-  sums->done += done - teller->told;
-  teller->told = done;
-  sums->to->report(sums->to->self, sums->done, sums->total, now_us);
-  pthread_mutex_unlock(&sums->lock);
-}
-
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
 struct work {
   struct hr_comparison *comparison;
-  struct sums sums;
+  struct hr__progress_sum sum;
 };
 
 static void keep_groups(struct hr_comparison *comparison, uint32_t contender, uint32_t replication,
@@ -174,20 +149,20 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct hr_comparison *comparison = work->comparison;
   const struct hr_compare_config *config = &comparison->config;
   uint32_t contender = (uint32_t)(task % config->n_contenders), replication = (uint32_t)(task / config->n_contenders);
-  struct teller teller = {.sums = &work->sums};
+  struct hr__teller teller = {.sum = &work->sum};
   struct hr__one_run_config one = {.scenario = comparison->scenarios && replication ? comparison->scenarios[replication]
                                                                                     : config->scenario,
                                    .trace = config->trace,
                                    .policy = config->contenders[contender].policy,
                                    .seed = comparison->seeds[replication],
-                                   .progress = {.self = &teller, .report = config->progress.report ? tell : NULL}};
+                                   .progress = hr__teller_progress(&teller)};
   struct hr__one_run run;
   struct hr_error inner = {0};
   enum hr_status status = hr__one_run_make(&one, &run, &inner);
   if (status == HR_OK) keep(comparison, contender, replication, &run);
-  pthread_mutex_lock(&work->sums.lock);
+  pthread_mutex_lock(&work->sum.lock);
   comparison->seconds[contender] += run.seconds;
-  pthread_mutex_unlock(&work->sums.lock);
+  pthread_mutex_unlock(&work->sum.lock);
   if (status == HR_OK && replication == 0)
     comparison->first_runs[contender] = run;
   else
@@ -199,12 +174,11 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
 static enum hr_status run_all(struct hr_comparison *comparison, struct hr_error *error) {
   const struct hr_compare_config *config = &comparison->config;
   size_t count = (size_t)config->n_contenders * comparison->n_replications;
-  struct work work = {.comparison = comparison,
-                      .sums = {.to = &config->progress, .total = (uint64_t)count * config->trace->n_jobs}};
+  struct work work = {.comparison = comparison};
   struct hr__tasks tasks = {.self = &work, .run = run_one, .count = count};
-  pthread_mutex_init(&work.sums.lock, NULL);
+  hr__progress_sum_init(&work.sum, &config->progress, (uint64_t)count * config->trace->n_jobs);
   enum hr_status status = hr__pool_run(&tasks, config->n_threads, error);
-  pthread_mutex_destroy(&work.sums.lock);
+  hr__progress_sum_finish(&work.sum);
   return status;
 }
 
