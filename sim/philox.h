@@ -28,7 +28,8 @@ enum hr__purpose {
   HR__PURPOSE_SAMPLE = 13,      /* jobs of a trace, with replacement */
   HR__PURPOSE_SHUFFLE = 14,     /* their order */
   HR__PURPOSE_BLOCKS = 15,      /* blocks of a trace; entity: the position, replication: the layer */
-  HR__PURPOSE_THINNING = 16     /* entity: the job, draw: the position, replication: the layer */
+  HR__PURPOSE_THINNING = 16,    /* entity: the job, draw: the position, replication: the layer */
+  HR__PURPOSE_BOOTSTRAP = 20    /* replications drawn again */
 };
 
 /* One block: `counter` encrypted under `key`. */
