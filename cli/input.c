@@ -5,6 +5,7 @@
 #include "cli/input.h"
 
 #include "cli/cli.h"
+#include "cli/run_many.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static enum hr_status collect(struct overrides *overrides, const struct input_ar
   for (size_t i = 0; i < args->set.count && status == HR_OK; i++)
     status = words_add(&overrides->words, args->set.at[i], error);
   if (status == HR_OK) status = add_seed(overrides, args->seed, error);
+  if (status == HR_OK) status = add_replications(overrides, args->replications, error);
   return status;
 }
 

@@ -10,6 +10,7 @@
 
 struct input_args {
   const char *trace, *format, *map, *policy, *seed;
+  const char *replications; /* of verbs that have such an option */
   struct words set;
   bool lenient;
 };

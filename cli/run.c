@@ -5,12 +5,14 @@
 #include "cli/input.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/run_many.h"
 
 #include <inttypes.h>
 
 struct run_args {
   struct input_args input;
   const char *jobs, *timeline, *json, *costs;
+  uint64_t threads; /* 0: not given */
   bool check, quiet;
 };
 
@@ -37,6 +39,19 @@ static const struct option options[] = {
      .offset = AT(json),
      .value = "FILE",
      .help = "write the summary as JSON ('-': standard output, and no table)"},
+    {.name = "replications",
+     .kind = OPTION_TEXT,
+     .offset = AT(input) + offsetof(struct input_args, replications),
+     .value = "N",
+     .help = "run it N times with other random events, and say what all of them tell; or until a precision is reached: "
+             "{\"metric\":\"wait_s.p95\",\"relative\":0.05,\"confidence\":0.95,\"max\":200}"},
+    {.name = "threads",
+     .kind = OPTION_WHOLE,
+     .offset = AT(threads),
+     .value = "N",
+     .help = "replications at a time, as many as there are processors unless given; results are the same",
+     .min = 1,
+     .max = HR_MAX_THREADS},
     {.name = "check",
      .kind = OPTION_FLAG,
      .offset = AT(check),
@@ -255,6 +270,29 @@ static enum hr_status check_outputs(const struct run *run, const char *scenario_
                        error);
 }
 
+/* Many runs have no one list of jobs. */
+static enum hr_status check_many(const struct run *run, struct hr_error *error) {
+  const struct run_args *args = run->args;
+  const char *of_one = args->jobs       ? "jobs"
+                       : args->timeline ? "timeline"
+                       : args->costs    ? "costs"
+                       : args->check    ? "check"
+                                        : NULL;
+  if (!of_one || !wants_many(run->input.scenario)) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "--%s tells of one run, and there are to be several replications; leave one of "
+                 "them out (--replications 1)",
+                 of_one);
+}
+
+static enum hr_status run_or_replicate(struct run *run, struct hr_error *error) {
+  const struct run_args *args = run->args;
+  const struct many_args many = {.json = args->json, .threads = args->threads, .quiet = args->quiet};
+  if (wants_many(run->input.scenario)) return run_many(&run->input, &many, error);
+  enum hr_status status = replay(run, error);
+  return status == HR_OK ? tell(run, error) : status;
+}
+
 static enum hr_status run_all(struct run *run, const char *path, struct hr_error *error) {
   const struct input_args *args = &run->args->input;
   enum hr_status status = input_open(&run->input, path, args, error);
@@ -265,9 +303,9 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
                      "--costs %s: nothing in %s has a price; give a pool a market, or the scenario costs",
                      run->args->costs, path);
   if (status == HR_OK) status = check_outputs(run, path, error);
+  if (status == HR_OK) status = check_many(run, error);
   if (status == HR_OK) status = input_read_trace(&run->input, args, error);
-  if (status == HR_OK) status = replay(run, error);
-  return status == HR_OK ? tell(run, error) : status;
+  return status == HR_OK ? run_or_replicate(run, error) : status;
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {

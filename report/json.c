@@ -320,7 +320,7 @@ static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_sum
   hr__json_text(json, root, "digest", digest);
 }
 
-static void put_perf(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const struct hr_perf *perf) {
+void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const struct hr_perf *perf) {
   cJSON *inner = hr__json_object(json, root, "perf");
   bool timed = perf->sim_s > 0;
   hr__json_number(json, inner, "load_s", perf->load_s);
@@ -352,6 +352,6 @@ enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *
   struct hr__json json = {false};
   cJSON *root = cJSON_CreateObject();
   hr__json_summary(&json, root, summary, label);
-  put_perf(&json, root, summary, perf);
+  hr__json_perf(&json, root, summary, perf);
   return hr__json_write(&json, root, path, error);
 }

@@ -38,6 +38,8 @@ void hr__json_notes(struct hr__json *json, cJSON *array, const struct hr_notes *
 /* All keys of a run's summary but `perf`. */
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label);
+/* That key. */
+void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const struct hr_perf *perf);
 
 /* Writes the tree, which is freed. `path` "-" is standard output. */
 enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const char *path, struct hr_error *error);

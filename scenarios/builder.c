@@ -47,6 +47,14 @@ enum hr_status hr__build_wrap(const struct hr__builder *builder, bool at_key, en
   return status == HR_NO_MEMORY ? hr__build_no_memory(builder) : hr_fail(builder->error, status, "%s", inner->text);
 }
 
+enum hr_status hr__build_placed(const struct hr__builder *builder, const char *text, struct hr_placed_text *placed) {
+  struct hr_error here;
+  hr__source_fail(&builder->source, &builder->place, false, &here, "%s", "");
+  placed->text = strdup(text);
+  placed->place = strdup(here.text);
+  return placed->text && placed->place ? HR_OK : hr__build_no_memory(builder);
+}
+
 /* ---- The tree --------------------------------------------------------------------------------------- */
 
 const cJSON *hr__build_enter(struct hr__builder *builder, const cJSON *object, const char *name) {

@@ -27,6 +27,8 @@ enum hr_status hr__build_models(struct hr__builder *builder);
 enum hr_status hr__build_network_speeds(struct hr__builder *builder);
 enum hr_status hr__build_costs(struct hr__builder *builder);
 enum hr_status hr__build_quotas(struct hr__builder *builder);
+enum hr_status hr__build_replications(struct hr__builder *builder);
+enum hr_status hr__build_plan(struct hr__builder *builder); /* after the cluster */
 
 void hr__pool_source_finish(struct hr_pool_source *source);
 
@@ -48,6 +50,9 @@ enum hr_status hr__build_fail_at(struct hr__builder *builder, const cJSON *objec
 /* Passes on what a lower layer found wrong with the value at hand. */
 enum hr_status hr__build_wrap(const struct hr__builder *builder, bool at_key, enum hr_status status,
                               const struct hr_error *inner);
+
+/* A copy of the text, and of where the value at hand stands. */
+enum hr_status hr__build_placed(const struct hr__builder *builder, const char *text, struct hr_placed_text *placed);
 
 /* The member `name`, with the builder's place moved to it; NULL, and the place unmoved, if there is none. */
 const cJSON *hr__build_enter(struct hr__builder *builder, const cJSON *object, const char *name);

@@ -5,8 +5,11 @@
 #include "scenarios/keys.h"
 
 #include "headroom/cluster.h"
+#include "headroom/compare.h"
 #include "headroom/costs.h"
+#include "headroom/plan.h"
 #include "headroom/stock.h"
+#include "scenarios/grid.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -42,6 +45,9 @@ static const char *const checkpoints[] = {HR_CHECKPOINT_TABLE(WORD) NULL};
 static const char *const idle_splits[] = {HR_IDLE_SPLIT_TABLE(WORD) NULL};
 static const char *const speed_defaults[] = {"catalogue", "same", NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
+
+static const char *const blocks[] = {HR_BLOCKS_TABLE(WORD) NULL};
+static const char *const scales[] = {"linear", "log", NULL};
 
 #define CLASS_WORD(name, text) text,
 static const char *const job_classes[] = {HR_JOB_CLASS_TABLE(CLASS_WORD) NULL};
@@ -84,6 +90,16 @@ static const char *const job_classes[] = {HR_JOB_CLASS_TABLE(CLASS_WORD) NULL};
       REAL(path ".max_gpus", 0, HR_MAX_GPUS), REAL(path ".max_share", 0, 1),                                           \
       REAL(path ".borrow_gpus", 0, HR_MAX_GPUS), REAL(path ".lend_gpus", 0, HR_MAX_GPUS),                              \
       REAL(path ".weight", LEAST_SCALE, 1e6)
+
+#define MAX_NUMBER 1e15
+/* The levels of an axis. */
+#define HR__AXIS_KEYS(axis)                                                                                            \
+  TEXT(axis ".path", 1, MAX_NAME), LIST(axis ".values", 1, HR__MOST_LEVELS), SCALAR(axis ".values.*"),                 \
+      REAL(axis ".from", -MAX_NUMBER, MAX_NUMBER), REAL(axis ".to", -MAX_NUMBER, MAX_NUMBER),                          \
+      REAL(axis ".step", 1e-12, MAX_NUMBER), WHOLE(axis ".points", 2, HR__MOST_LEVELS), CHOICE(axis ".scale", scales), \
+      LIST(axis ".settings", 1, HR__MOST_LEVELS), OBJECT(axis ".settings.*"),                                          \
+      REQUIRED_TEXT(axis ".settings.*.label", MAX_NAME),                                                               \
+      {axis ".settings.*.set", HR__KEY_LIST, true, 0, MAX_MEMBERS, NULL}, TEXT(axis ".settings.*.set.*", 1, MAX_TEXT)
 
 #define POOL(key) "cluster.pools.*" key
 
@@ -288,6 +304,35 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       REQUIRED_OBJECT("policy"),
                                       REQUIRED_TEXT("policy.name", MAX_TEXT),
                                       SCALAR("policy.*"),
+                                      OBJECT("replications"),
+                                      WHOLE("replications.count", 1, HR_MAX_REPLICATIONS),
+                                      TEXT("replications.metric", 1, MAX_NAME),
+                                      REAL("replications.relative", LEAST_SCALE, 1),
+                                      REAL("replications.confidence", 0.5, 0.9999),
+                                      WHOLE("replications.min", 2, HR_MAX_REPLICATIONS),
+                                      WHOLE("replications.max", 2, HR_MAX_REPLICATIONS),
+                                      OBJECT("replications.workload"),
+                                      CHOICE("replications.workload.resample", blocks),
+                                      REAL("replications.workload.growth", 0.001, HR_MAX_GROWTH),
+                                      OBJECT("plan"),
+                                      {"plan.variables", HR__KEY_LIST, true, 1, HR_MOST_PLAN_VARIABLES, NULL},
+                                      OBJECT("plan.variables.*"),
+                                      TEXT("plan.variables.*.name", 1, MAX_NAME),
+                                      TEXT("plan.variables.*.pool", 1, MAX_NAME),
+                                      LIST("plan.variables.*.pools", 1, HR_MAX_POOLS),
+                                      TEXT("plan.variables.*.pools.*", 1, MAX_NAME),
+                                      HR__AXIS_KEYS("plan.variables.*"),
+                                      LIST("plan.constraints", 0, 100),
+                                      TEXT("plan.constraints.*", 1, MAX_NAME),
+                                      TEXT("plan.objective", 1, MAX_NAME),
+                                      {"plan.weights", HR__KEY_OBJECT, false, 1, 20, NULL},
+                                      REAL("plan.weights.*", -1e9, 1e9),
+                                      OBJECT("plan.baseline"),
+                                      SCALAR("plan.baseline.*"),
+                                      REAL("plan.indifference", 0, 1),
+                                      WHOLE("plan.max_candidates", 1, 1000000),
+                                      WHOLE("plan.max_runs", 1, 1e9),
+                                      WHOLE("plan.max_replications", 2, 1000),
                                       {"seed", HR__KEY_SEED, false, 0, MAX_EXACT, NULL},
                                       REAL("horizon_s", 1e-6, MAX_SECONDS),
                                       {NULL, HR__KEY_OBJECT, false, 0, 0, NULL}};

@@ -185,6 +185,8 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_network_speeds(builder);
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
+  if (status == HR_OK) status = hr__build_replications(builder);
+  if (status == HR_OK) status = hr__build_plan(builder);
   return status == HR_OK ? doubt_reclaim(builder) : status;
 }
 
@@ -223,6 +225,8 @@ void hr_scenario_destroy(struct hr_scenario *scenario) {
   hr_cost_spec_finish(&scenario->costs);
   hr_quota_spec_destroy(scenario->quotas);
   hr_policy_choice_finish(&scenario->policy);
+  hr_replication_spec_finish(&scenario->replications);
+  hr_plan_spec_destroy(scenario->plan);
   hr_notes_finish(&scenario->notes);
   hr_notes_finish(&scenario->files);
   free(scenario);

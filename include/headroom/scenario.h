@@ -8,8 +8,10 @@
 #include "headroom/catalog.h"
 #include "headroom/cluster.h"
 #include "headroom/costs.h"
+#include "headroom/plan.h"
 #include "headroom/policies.h"
 #include "headroom/quota.h"
+#include "headroom/replications.h"
 #include "headroom/trace.h"
 
 #ifdef __cplusplus
@@ -45,6 +47,8 @@ struct hr_scenario {
   bool prices_drawn;                        /* a price of a pool is drawn: under another seed it is another */
   struct hr_speeds *speeds;                 /* NULL: every job works at speed 1 everywhere */
   struct hr_network_speeds *network_speeds; /* NULL: no link slows a job down */
+  struct hr_replication_spec replications;  /* how often it is run where that is asked for */
+  struct hr_plan_spec *plan;                /* what may be bought, and what for; NULL: it does not say */
 };
 
 /* Reads, overrides and validates a scenario. `overrides` are "path=value" texts, e.g. "policy.order=sjf" or

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_REPLICATIONS_H
+#define HEADROOM_REPLICATIONS_H
+
+/*
+ * The same scenario many times over, each time with other random events and, if asked, another workload, and what can
+ * be said of its figures in the long run.
+ *
+ * Replication r has the seed hr_replication_seed(seed, r) of headroom/compare.h. A mean or a sum is told as its mean
+ * over replications with Student's interval; a quantile as its median over replications with an interval from order
+ * statistics. docs/replications.md says it at length.
+ */
+
+#include "headroom/base.h"
+#include "headroom/report.h"
+#include "headroom/workload.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A text of a scenario that is understood later, and where it stands there, for errors: "mix.json:12:5: ". */
+struct hr_placed_text {
+  char *text, *place;
+};
+
+/* How often a scenario is run; all zero where it does not say. */
+struct hr_replication_spec {
+  uint32_t count;               /* so often; 0: not said */
+  struct hr_placed_text metric; /* or until this figure ("wait_s.p95 of inference") is known so well; NULL: not said */
+  double relative;              /* half the width of its interval, as a share of it */
+  uint32_t least, most;         /* but at least and at most so often */
+  double confidence;            /* of all intervals */
+  struct hr_workload_spec workload; /* drawn again unless it is the trace as it is; no factors */
+};
+enum { HR_LEAST_REPLICATIONS = 10, HR_MOST_REPLICATIONS = 200 }; /* unless said, of those until a precision */
+
+/* Nothing said: confidence 0.95, the trace as it is. */
+HR_API void hr_replication_spec_init(struct hr_replication_spec *spec);
+HR_API void hr_replication_spec_finish(struct hr_replication_spec *spec);
+
+struct hr_scenario;
+
+/* All of it is borrowed, and must live as long as the result. */
+struct hr_replicate_config {
+  const struct hr_scenario *scenario;
+  const char *const *overrides; /* that it was loaded with */
+  size_t n_overrides;
+  const struct hr_trace *trace;
+  const struct hr_replication_spec *spec;
+  uint32_t n_threads;
+  struct hr_progress progress;
+};
+
+/* Runs all, on threads; results do not depend on how many. Where nothing is random one run tells all. */
+struct hr_replicates;
+HR_API enum hr_status hr_replicate(const struct hr_replicate_config *config, struct hr_replicates **replicates,
+                                   struct hr_error *error);
+HR_API void hr_replicates_destroy(struct hr_replicates *replicates);
+
+/* What can be said of a figure. NaN: cannot be told. */
+struct hr_replicated {
+  uint32_t count; /* replications in which it is known */
+  double mean, median, sd;
+  double low, high;
+  bool of_median; /* what low and high are the interval of */
+};
+/* A figure by the name that people give it; HR_BAD_INPUT, in words, for one that there is not. */
+HR_API enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, const char *name,
+                                           struct hr_replicated *figure, struct hr_error *error);
+HR_API uint32_t hr_replicates_count(const struct hr_replicates *replicates);
+/* What a person should know of them. */
+HR_API const struct hr_notes *hr_replicates_notes(const struct hr_replicates *replicates);
+
+/* The table for a person, 80 columns wide. */
+HR_API enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
+                                          bool colour);
+/* The summary of replication 0, as `headroom run` writes it, and under `replications` what all of them tell
+   (docs/summary.schema.json). */
+HR_API enum hr_status hr_replicates_write_json(const char *path, const struct hr_replicates *replicates,
+                                               const struct hr_perf *perf, struct hr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
