@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `headroom plan`: what to buy. */
+
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/outputs.h"
+#include "cli/progress.h"
+
+struct plan_args {
+  struct input_args input;
+  const char *json;
+  uint64_t threads; /* 0: not given */
+  bool exhaustive, brief, quiet;
+};
+
+#define AT(field) offsetof(struct plan_args, field)
+static const struct option options[] = {
+    {.name = "json",
+     .kind = OPTION_TEXT,
+     .offset = AT(json),
+     .value = "FILE",
+     .help = "write the whole answer as JSON ('-': standard output, and no table)"},
+    {.name = "exhaustive",
+     .kind = OPTION_FLAG,
+     .offset = AT(exhaustive),
+     .help = "run every candidate as often as finalists, to check the search (slow)"},
+    {.name = "brief",
+     .kind = OPTION_FLAG,
+     .offset = AT(brief),
+     .help = "the choice and its baseline alone: no price of tighter goals, no changed worlds"},
+    {.name = "threads",
+     .kind = OPTION_WHOLE,
+     .offset = AT(threads),
+     .value = "N",
+     .help = "runs at a time, as many as there are processors unless given; results are the same",
+     .min = 1,
+     .max = HR_MAX_THREADS},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = OPTION_FLAG,
+     .offset = AT(quiet),
+     .help = "no table, no notes, no progress bar; errors are still told"},
+    INPUT_OPTIONS(plan_args),
+    {0}};
+
+static const char details[] = "The scenario's 'plan' says what may be chosen (variables), what must be reached\n"
+                              "(constraints) and what is made small (objective); docs/plan.md has it all.\n"
+                              "Constraints are of the form FIGURE <= NUMBER or FIGURE >= NUMBER, FIGURE being\n"
+                              "any of the JSON summary: wait_s.p95, wait_s.p95 of inference, completed,\n"
+                              "deadline_miss of tenant retail, monthly_usd, utilization.submit_window, ...\n"
+                              "Exit code: 0 fine, 1 no mix meets the goals, 2 bad input or usage, 3 a policy\n"
+                              "broke its contract, 4 the system failed.\n\n"
+                              "Examples:\n"
+                              "  headroom plan scenarios/plan-reserved.json\n"
+                              "  headroom plan scenarios/plan-reserved.json --json - | jq .recommendation.choice\n";
+
+struct plan {
+  const struct plan_args *args;
+  struct input input;
+  struct hr_plan *plan;
+  struct hr_perf perf;
+};
+
+static enum hr_status make(struct plan *plan, struct hr_error *error) {
+  struct progress_bar bar;
+  const struct plan_args *args = plan->args;
+  struct hr_plan_config config = {.scenario = plan->input.scenario,
+                                  .overrides = plan->input.overrides.words.at,
+                                  .n_overrides = plan->input.overrides.words.count,
+                                  .trace = plan->input.trace,
+                                  .search = args->exhaustive ? HR_PLAN_SEARCH_EXHAUSTIVE : HR_PLAN_SEARCH_FAST,
+                                  .no_sensitivity = args->brief,
+                                  .n_threads = count_threads(args->threads),
+                                  .progress = progress_bar_start(&bar, !args->quiet)};
+  double begin_s = clock_s();
+  enum hr_status status = hr_plan(&config, &plan->plan, error);
+  plan->perf =
+      (struct hr_perf){.load_s = plan->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
+  progress_bar_stop(&bar);
+  return status;
+}
+
+static enum hr_status tell(const struct plan *plan, struct hr_error *error) {
+  const struct plan_args *args = plan->args;
+  const struct hr_notes *notes = hr_plan_notes(plan->plan);
+  enum hr_status status = HR_OK;
+  if (args->json) status = hr_plan_write_json(args->json, plan->plan, &plan->perf, error);
+  if (status == HR_OK && !args->quiet) {
+    input_print_notes(stderr, &plan->input);
+    for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
+    if (!is_stdout(args->json)) status = hr_plan_print(stdout, plan->plan, &plan->perf, wants_colour());
+    if (status != HR_OK) hr_fail(error, status, "the plan cannot be printed: %s", hr_status_meaning(status));
+  }
+  if (status != HR_OK || hr_plan_feasible(plan->plan)) return status;
+  return hr_fail(error, HR_CHECK_FAILED, "%s: no mix meets the goals", plan->input.scenario->path);
+}
+
+static enum hr_status check_outputs(const struct plan *plan, const char *scenario_path, struct hr_error *error) {
+  const struct output outputs[] = {{"json", plan->args->json}};
+  const char *const named[] = {scenario_path, plan->input.trace_path};
+  const struct hr_notes *files = &plan->input.scenario->files;
+  enum hr_status status = outputs_check(outputs, 1, named, 2, error);
+  return status == HR_OK ? outputs_check(outputs, 1, (const char *const *)files->text, files->count, error) : status;
+}
+
+static enum hr_status run_all(struct plan *plan, const char *path, struct hr_error *error) {
+  enum hr_status status = input_open(&plan->input, path, &plan->args->input, error);
+  if (status == HR_OK && !plan->input.trace_path)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
+  if (status == HR_OK) status = check_outputs(plan, path, error);
+  if (status == HR_OK) status = input_read_trace(&plan->input, &plan->args->input, error);
+  if (status == HR_OK) status = make(plan, error);
+  return status == HR_OK ? tell(plan, error) : status;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  struct plan plan = {.args = args};
+  enum hr_status status = run_all(&plan, operands->at[0], error);
+  hr_plan_destroy(plan.plan);
+  input_finish(&plan.input);
+  return status;
+}
+
+const struct verb verb_plan = {.name = "plan",
+                               .operands = "SCENARIO",
+                               .least_operands = 1,
+                               .most_operands = 1,
+                               .summary = "find what to buy: the cheapest mix that meets the goals, with error bars",
+                               .details = details,
+                               .options = options,
+                               .args_bytes = sizeof(struct plan_args),
+                               .run = run_verb};

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A month of a mix costs at least what stands in it; and, where all work must be done at its recorded speed, for what
+ * standing capacity cannot do if it is busy at every moment, the least price of a GPU that comes when it is wanted.
+ */
+
+#include "plan/bounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MONTH_H 730.0
+
+static bool stands(const struct hr_market_spec *market) {
+  return market->market == HR_MARKET_OWNED || market->market == HR_MARKET_RESERVED;
+}
+
+/* The least price that a pool ever has, dollars an hour of a GPU. */
+static double least_price(const struct hr_market_spec *market) {
+  int64_t least = market->price_uusd_h;
+  for (uint32_t i = 0; i < market->n_prices; i++)
+    if (market->prices[i].uusd_h < least) least = market->prices[i].uusd_h;
+  return (double)least / 1e6;
+}
+
+/* Paid for all the time, at a price that never changes: what else stands may cost less. */
+static double standing_price(const struct hr_market_spec *market) {
+  bool always = market->from_us == 0 && market->to_us == HR_NEVER_US;
+  return stands(market) && always ? least_price(market) : 0;
+}
+
+/* ---- Prices of a slice ------------------------------------------------------------------------------ */
+
+/* An axis' GPUs are spread over its pools node by node. */
+static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_variable *variable, double *standing,
+                       double *elastic) {
+  double gpus = 0;
+  *elastic = (double)INFINITY;
+  for (uint32_t i = 0; i < variable->n_pools; i++) {
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[variable->pools[i]];
+    gpus += pool->gpus_per_node;
+    *standing += standing_price(&pool->market) * pool->gpus_per_node;
+    double price = hr_market_is_elastic(pool->market.market) ? least_price(&pool->market) : (double)INFINITY;
+    if (price < *elastic) *elastic = price;
+  }
+  *standing /= gpus;
+}
+
+static bool is_variable(const struct hr__space *space, uint32_t pool) {
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    const struct hr_plan_variable *variable = &space->spec->variables[space->capacity[i]];
+    for (uint32_t k = 0; k < variable->n_pools; k++)
+      if (variable->pools[k] == pool) return true;
+  }
+  return false;
+}
+
+static void price_slice(const struct hr__space *space, const struct hr_scenario *scenario,
+                        struct hr__slice_prices *prices) {
+  double least = (double)INFINITY;
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    price_axis(scenario, &space->spec->variables[space->capacity[i]], &prices->standing[i], &prices->elastic[i]);
+    least = fmin(least, prices->elastic[i]);
+  }
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
+    const struct hr_pool_spec *pool = &scenario->cluster.pools[i];
+    double gpus = (double)pool->nodes * pool->gpus_per_node;
+    if (is_variable(space, i) || gpus == 0) continue;
+    if (hr_market_is_elastic(pool->market.market)) {
+      least = fmin(least, least_price(&pool->market));
+    } else {
+      prices->fixed_usd_h += standing_price(&pool->market) * gpus;
+      prices->fixed_gpus += gpus;
+    }
+  }
+  prices->least_elastic = isfinite(least) ? least : 0;
+}
+
+/* Whether a job takes its recorded time, on whole GPUs or its share of one, and what it costs is its GPUs' price. */
+static bool work_counts(const struct hr_scenario *scenario) {
+  return !scenario->speeds && !scenario->network_speeds && !hr_cluster_spec_by_gpu(&scenario->cluster) &&
+         scenario->costs.n_plans == 0 && scenario->horizon_us == HR_NEVER_US;
+}
+
+static enum hr_status price_all(const struct hr__judge *judge, const struct hr__lab_config *config,
+                                struct hr__bounds *bounds, struct hr_error *error) {
+  const struct hr__space *space = judge->space;
+  for (uint32_t slice = 0; slice < space->n_slices; slice++) {
+    struct hr__point corner = hr__space_corner(space, slice, true);
+    uint32_t candidate = hr__space_candidate(space, &corner);
+    size_t n_own, n = config->n_overrides;
+    const char **own = hr__space_overrides(space, candidate, &n_own);
+    const char **all = own ? realloc(own, (n + n_own + 1) * sizeof *all) : NULL;
+    if (!all) {
+      free(own);
+      return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
+    }
+    for (size_t i = n_own; i-- > 0;) all[n + i] = all[i];
+    for (size_t i = 0; i < n; i++) all[i] = config->overrides[i];
+    struct hr_scenario *scenario;
+    struct hr_error inner = {0};
+    enum hr_status status = hr_scenario_load(config->scenario->path, all, n + n_own, &scenario, &inner);
+    free(all);
+    if (status != HR_OK) return hr_fail(error, status, "%s%s", space->spec->self.place, inner.text);
+    price_slice(space, scenario, &bounds->slices[slice]);
+    bounds->work_counts = bounds->work_counts && work_counts(scenario);
+    hr_scenario_destroy(scenario);
+  }
+  return HR_OK;
+}
+
+/* What the objective is at least, for a dollar of monthly cost: all its other terms must be nothing or more. */
+static double weight_of_cost(const struct hr__goals *goals) {
+  double weight = 0;
+  for (size_t i = 0; i < goals->n_terms; i++) {
+    const struct hr__figure *figure = &goals->figures[goals->terms[i]];
+    if (goals->weights[i] < 0) return 0;
+    if (figure->measure == HR__M_MONTHLY && figure->of == HR__OF_ALL) weight += goals->weights[i];
+  }
+  return weight;
+}
+
+enum hr_status hr__bounds_make(const struct hr__judge *judge, const struct hr__lab_config *config,
+                               const struct hr__demand *demand, bool redrawn, struct hr__bounds *bounds,
+                               struct hr_error *error) {
+  *bounds = (struct hr__bounds){.space = judge->space,
+                                .demand = demand,
+                                .weight = weight_of_cost(judge->goals),
+                                .work_counts = !redrawn,
+                                .slices = calloc((size_t)judge->space->n_slices + 1, sizeof *bounds->slices)};
+  if (!bounds->slices) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
+  return price_all(judge, config, bounds, error);
+}
+
+void hr__bounds_finish(struct hr__bounds *bounds) {
+  free(bounds->slices);
+  *bounds = (struct hr__bounds){0};
+}
+
+/* ---- What is at least paid -------------------------------------------------------------------------- */
+
+static double gpus_of(const struct hr__space *space, const struct hr__point *point, uint32_t capacity) {
+  uint32_t axis = space->capacity[capacity];
+  return space->spec->variables[axis].axis.levels[point->level[axis]].number;
+}
+
+double hr__bounds_least(const struct hr__bounds *bounds, uint32_t candidate) {
+  const struct hr__space *space = bounds->space;
+  if (bounds->weight == 0) return -(double)INFINITY;
+  const struct hr__slice_prices *prices = &bounds->slices[hr__space_slice(space, candidate)];
+  struct hr__point point = hr__space_point(space, candidate);
+  double usd_h = prices->fixed_usd_h, standing_gpus = prices->fixed_gpus;
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    double gpus = gpus_of(space, &point, i);
+    usd_h += prices->standing[i] * gpus;
+    if (isinf(prices->elastic[i])) standing_gpus += gpus;
+  }
+  double window_h = bounds->demand->window_h;
+  /* Standing capacity may go on with what is left after the last submit, at no higher rate; a run that lasts more than
+     twice as long as work came is none that anybody wants. */
+  double elsewhere =
+      bounds->work_counts && window_h > 0 ? fmax(0, bounds->demand->least_gpu_hours / window_h - 2 * standing_gpus) : 0;
+  return bounds->weight * MONTH_H * (usd_h + elsewhere * prices->least_elastic);
+}
+
+/* ---- Where to begin --------------------------------------------------------------------------------- */
+
+void hr__bounds_bracket(const struct hr__bounds *bounds, uint32_t slice, double *low, double *high) {
+  const struct hr__space *space = bounds->space;
+  const struct hr__slice_prices *prices = &bounds->slices[slice];
+  double standing = (double)INFINITY, dearest = 0;
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    if (prices->standing[i] > 0) standing = fmin(standing, prices->standing[i]);
+    if (isfinite(prices->elastic[i])) dearest = fmax(dearest, prices->elastic[i]);
+  }
+  dearest = fmax(dearest, prices->least_elastic);
+  *low = *high = 0;
+  if (isinf(standing)) return;
+  *low = hr__demand_newsvendor(bounds->demand, standing, prices->least_elastic);
+  *high = dearest > 0 ? hr__demand_newsvendor(bounds->demand, standing, dearest) : bounds->demand->peak_gpus;
+}
+
+/* The axis' lowest level of at least so many GPUs. */
+static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gpus) {
+  const struct hr_grid_axis *levels = &space->spec->variables[axis].axis;
+  uint32_t level = 0;
+  while (level + 1 < levels->n_levels && levels->levels[level].number < gpus) level++;
+  return level;
+}
+
+/* The cheapest standing capacity is filled first. */
+struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slice, bool low) {
+  const struct hr__space *space = bounds->space;
+  const struct hr__slice_prices *prices = &bounds->slices[slice];
+  struct hr__point point = hr__space_corner(space, slice, true);
+  double bracket[2];
+  hr__bounds_bracket(bounds, slice, &bracket[0], &bracket[1]);
+  double wanted = fmax(0, bracket[low ? 0 : 1] - prices->fixed_gpus);
+  bool done[HR_MOST_PLAN_VARIABLES] = {false};
+  for (;;) {
+    uint32_t cheapest = HR_NONE;
+    for (uint32_t i = 0; i < space->n_capacity; i++)
+      if (prices->standing[i] > 0 && !done[i] &&
+          (cheapest == HR_NONE || prices->standing[i] < prices->standing[cheapest]))
+        cheapest = i;
+    if (cheapest == HR_NONE) return point;
+    uint32_t axis = space->capacity[cheapest];
+    point.level[axis] = level_of(space, axis, wanted);
+    wanted = fmax(0, wanted - gpus_of(space, &point, cheapest));
+    done[cheapest] = true;
+  }
+}

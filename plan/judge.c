@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "plan/judge.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <stdlib.h>
+
+enum hr_status hr__judge_make(struct hr__judge *judge, struct hr__lab *lab, const struct hr__space *space,
+                              const struct hr__goals *goals, uint32_t world, struct hr_error *error) {
+  *judge = (struct hr__judge){.lab = lab, .space = space, .goals = goals, .world = world};
+  judge->mixes = malloc(((size_t)space->n_candidates + 1) * sizeof *judge->mixes);
+  if (!judge->mixes) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
+  for (uint32_t i = 0; i < space->n_candidates; i++) judge->mixes[i] = HR_NONE;
+  return HR_OK;
+}
+
+void hr__judge_finish(struct hr__judge *judge) {
+  free(judge->mixes);
+  *judge = (struct hr__judge){0};
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------- */
+
+static enum hr_status add(struct hr__judge *judge, uint32_t candidate, struct hr_error *error) {
+  size_t count;
+  if (judge->mixes[candidate] != HR_NONE) return HR_OK;
+  const char **overrides = hr__space_overrides(judge->space, candidate, &count);
+  if (!overrides) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
+  struct hr_error inner = {0};
+  enum hr_status status = hr__lab_add_mix(judge->lab, overrides, count, judge->world, &judge->mixes[candidate], &inner);
+  free(overrides);
+  if (status != HR_OK) return hr_fail(error, status, "%s%s", judge->space->spec->self.place, inner.text);
+  judge->random = judge->random || hr__lab_is_random(judge->lab, judge->mixes[candidate]);
+  return HR_OK;
+}
+
+enum hr_status hr__judge_run(struct hr__judge *judge, const uint32_t *candidates, size_t count, uint32_t replications,
+                             struct hr_error *error) {
+  struct hr__trial *trials = calloc(count * replications + 1, sizeof *trials);
+  size_t n_trials = 0;
+  enum hr_status status = trials ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the runs");
+  for (size_t i = 0; i < count && status == HR_OK; i++) status = add(judge, candidates[i], error);
+  for (uint32_t r = 0; r < replications && status == HR_OK; r++)
+    for (size_t i = 0; i < count; i++) trials[n_trials++] = (struct hr__trial){judge->mixes[candidates[i]], r};
+  if (status == HR_OK) status = hr__lab_run(judge->lab, trials, n_trials, error);
+  free(trials);
+  return status;
+}
+
+/* ---- Verdicts --------------------------------------------------------------------------------------- */
+
+uint32_t hr__judge_count(const struct hr__judge *judge, uint32_t candidate) {
+  uint32_t mix = judge->mixes[candidate], count = 0;
+  if (mix == HR_NONE) return 0;
+  if (!hr__lab_is_random(judge->lab, mix)) return hr__lab_values(judge->lab, mix, 0) ? UINT32_MAX : 0;
+  while (hr__lab_values(judge->lab, mix, count)) count++;
+  return count;
+}
+
+void hr__judge_figure(const struct hr__judge *judge, uint32_t candidate, uint32_t replications, size_t figure,
+                      double *values) {
+  for (uint32_t r = 0; r < replications; r++)
+    values[r] = hr__lab_values(judge->lab, judge->mixes[candidate], r)[figure];
+}
+
+void hr__judge_objectives(const struct hr__judge *judge, uint32_t candidate, uint32_t replications, double *values) {
+  for (uint32_t r = 0; r < replications; r++) {
+    double objective = hr__goals_objective(judge->goals, hr__lab_values(judge->lab, judge->mixes[candidate], r));
+    values[r] = isnan(objective) ? (double)INFINITY : objective;
+  }
+}
+
+/* GSL's running mean would make a NaN of two that are infinite. */
+static double mean_of(const double *values, uint32_t count) {
+  double sum = 0;
+  for (uint32_t i = 0; i < count; i++) sum += values[i];
+  return sum / count;
+}
+
+double hr__centre_of(double *values, uint32_t count, enum hr__measure_kind kind) {
+  uint32_t known = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (!isnan(values[i])) values[known++] = values[i];
+  if (known == 0) return HR__UNKNOWN;
+  gsl_sort(values, 1, known);
+  return kind == HR__QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : mean_of(values, known);
+}
+
+double hr__judge_centre(const struct hr__judge *judge, uint32_t candidate, uint32_t replications, size_t figure) {
+  enum { MOST = 1024 };
+  double values[MOST];
+  uint32_t count = replications < MOST ? replications : MOST;
+  hr__judge_figure(judge, candidate, count, figure, values);
+  return hr__centre_of(values, count, hr__measure_infos[judge->goals->figures[figure].measure].kind);
+}
+
+struct hr__verdict hr__judge_verdict(const struct hr__judge *judge, uint32_t candidate, uint32_t replications) {
+  enum { MOST = 1024 };
+  double values[MOST];
+  struct hr__verdict verdict = {0};
+  uint32_t count = replications < MOST ? replications : MOST;
+  hr__judge_objectives(judge, candidate, count, values);
+  verdict.objective = mean_of(values, count);
+  for (size_t i = 0; i < judge->goals->n_goals; i++) {
+    const struct hr__goal *goal = &judge->goals->goals[i];
+    verdict.violation += hr__goal_violation(goal, hr__judge_centre(judge, candidate, count, goal->figure));
+  }
+  return verdict;
+}
+
+bool hr__judge_is_short(const struct hr__judge *judge, uint32_t candidate, uint32_t replications) {
+  for (size_t i = 0; i < judge->goals->n_goals; i++) {
+    const struct hr__goal *goal = &judge->goals->goals[i];
+    if (!hr__goal_wants_capacity(judge->goals, goal)) continue;
+    if (hr__goal_violation(goal, hr__judge_centre(judge, candidate, replications, goal->figure)) > 0) return true;
+  }
+  return false;
+}
+
+bool hr__verdict_better(const struct hr__space *space, uint32_t a, const struct hr__verdict *of_a, uint32_t b,
+                        const struct hr__verdict *of_b) {
+  if (of_a->violation != of_b->violation) return of_a->violation < of_b->violation;
+  if (of_a->objective != of_b->objective) return of_a->objective < of_b->objective;
+  double gpus_a = hr__space_gpus(space, a), gpus_b = hr__space_gpus(space, b);
+  return gpus_a != gpus_b ? gpus_a < gpus_b : a < b;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_PLAN_JUDGE_H
+#define HR_PLAN_JUDGE_H
+
+/*
+ * Candidates of a plan in a world, run as often as is asked and held against the goals. Verdicts of the first r
+ * replications of two candidates are over the same random events, and so may be compared.
+ */
+
+#include "plan/goals.h"
+#include "plan/lab.h"
+#include "plan/space.h"
+
+struct hr__verdict {
+  double objective; /* infinite where it is unknown */
+  double violation; /* the sum over goals, 0: it meets them all */
+};
+
+/* The candidates in one world. */
+struct hr__judge {
+  struct hr__lab *lab;
+  const struct hr__space *space;
+  const struct hr__goals *goals;
+  uint32_t world;
+  uint32_t *mixes; /* [n_candidates] number in the lab; HR_NONE: not there yet */
+  bool random;     /* whether any candidate that was run is */
+};
+
+enum hr_status hr__judge_make(struct hr__judge *judge, struct hr__lab *lab, const struct hr__space *space,
+                              const struct hr__goals *goals, uint32_t world, struct hr_error *error);
+void hr__judge_finish(struct hr__judge *judge);
+
+/* Runs the first `replications` of every candidate listed, all at a time. */
+enum hr_status hr__judge_run(struct hr__judge *judge, const uint32_t *candidates, size_t count, uint32_t replications,
+                             struct hr_error *error);
+
+/* How many of a candidate's replications were run, from the first one on without a gap; of an exact one as many as one
+   likes once it was run. */
+uint32_t hr__judge_count(const struct hr__judge *judge, uint32_t candidate);
+/* What its first `replications`, which were run, say. */
+struct hr__verdict hr__judge_verdict(const struct hr__judge *judge, uint32_t candidate, uint32_t replications);
+/* A figure by replication, into `values`. */
+void hr__judge_figure(const struct hr__judge *judge, uint32_t candidate, uint32_t replications, size_t figure,
+                      double *values);
+/* Likewise the objective. */
+void hr__judge_objectives(const struct hr__judge *judge, uint32_t candidate, uint32_t replications, double *values);
+/* What a figure's interval is of: the mean of the values that are known, or of a quantile their median. Reorders them.
+ */
+double hr__centre_of(double *values, uint32_t count, enum hr__measure_kind kind);
+/* The figure's estimate over the first replications: a mean, or of quantiles the median. */
+double hr__judge_centre(const struct hr__judge *judge, uint32_t candidate, uint32_t replications, size_t figure);
+
+/* Whether it misses a goal that more capacity would bring nearer: then so do all that it covers. */
+bool hr__judge_is_short(const struct hr__judge *judge, uint32_t candidate, uint32_t replications);
+
+/* Goals first, then the objective, then fewer GPUs, then the number. */
+bool hr__verdict_better(const struct hr__space *space, uint32_t a, const struct hr__verdict *of_a, uint32_t b,
+                        const struct hr__verdict *of_b);
+
+#endif

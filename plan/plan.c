@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A plan from its question to its choice; what stands beside the choice has files of its own. */
+
+#include "plan/planning.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  SCREENING = 3,   /* replications of each candidate in a search, where anything is random */
+  FIRST_STAGE = 8, /* of finalists, before one is dropped */
+  MOST_FINALISTS = 12
+};
+/* A candidate that misses its goals by so little on few replications may meet them on many. */
+static const double near_miss = 0.1;
+/* One so much dearer than the best on few replications is none. */
+static const double far_behind = 0.1;
+
+/* ---- Options ---------------------------------------------------------------------------------------- */
+
+enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__judge *judge, uint32_t candidate,
+                               uint32_t mix, uint32_t replications, struct hr__option *option, struct hr_error *error) {
+  const struct hr__goals *goals = &plan->goals;
+  bool exact = !hr__lab_is_random(plan->lab, mix);
+  uint32_t count = exact ? 1 : replications;
+  *option = (struct hr__option){.candidate = candidate, .mix = mix, .replications = count};
+  option->figures = calloc(goals->n_figures + 1, sizeof *option->figures);
+  double *values = malloc(((size_t)count + 1) * sizeof *values);
+  enum hr_status status = option->figures && values ? HR_OK : HR_NO_MEMORY;
+  for (size_t i = 0; i < goals->n_figures && status == HR_OK; i++) {
+    for (uint32_t r = 0; r < count; r++) values[r] = hr__lab_values(plan->lab, mix, r)[i];
+    status = hr__interval_of(values, count, hr__measure_infos[goals->figures[i].measure].kind,
+                             plan->config.scenario->replications.confidence, exact, &option->figures[i]);
+  }
+  struct hr__judge of_mix = *judge;
+  uint32_t self = mix;
+  of_mix.mixes = &self;
+  struct hr__verdict verdict = hr__judge_verdict(&of_mix, 0, count);
+  option->objective = verdict.objective;
+  option->violation = verdict.violation;
+  free(values);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the plan");
+}
+
+void hr__option_finish(const struct hr_plan *plan, struct hr__option *option) {
+  for (uint32_t i = 0; option->texts && i < plan->space.n_axes; i++) free(option->texts[i]);
+  free(option->texts);
+  free(option->figures);
+  *option = (struct hr__option){.candidate = HR_NONE, .mix = HR_NONE};
+}
+
+const char *hr__option_text(const struct hr_plan *plan, const struct hr__option *option, uint32_t variable) {
+  if (option->texts) return option->texts[variable];
+  struct hr__point point = hr__space_point(&plan->space, option->candidate);
+  return plan->space.spec->variables[variable].axis.levels[point.level[variable]].text;
+}
+
+/* ---- What is asked ---------------------------------------------------------------------------------- */
+
+void hr__plan_world(const struct hr_plan *plan, struct hr__world *world) {
+  hr_stress_init(&world->stress);
+  world->workload = plan->config.scenario->replications.workload;
+}
+
+/* The share of jobs that the goals let be left undone; all of them where they do not say. */
+static double may_fail(const struct hr__goals *goals) {
+  double share = 1;
+  for (size_t i = 0; i < goals->n_goals; i++) {
+    const struct hr__goal *goal = &goals->goals[i];
+    const struct hr__figure *figure = &goals->figures[goal->figure];
+    if (figure->measure == HR__M_COMPLETED_SHARE && figure->of == HR__OF_ALL && !goal->at_most)
+      share = fmin(share, fmax(0, 1 - goal->bound));
+  }
+  return share;
+}
+
+static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr_plan_config *config = &plan->config;
+  const struct hr_scenario *scenario = config->scenario;
+  struct hr__world world;
+  uint32_t number;
+  enum hr_status status = hr__space_make(scenario->plan, &plan->space, error);
+  if (status == HR_OK)
+    status = hr__goals_make(scenario->plan, config->trace, hr_scenario_has_prices(scenario), &plan->goals, error);
+  if (status != HR_OK) return status;
+  struct hr__lab_config lab = {.scenario = scenario,
+                               .overrides = config->overrides,
+                               .n_overrides = config->n_overrides,
+                               .trace = config->trace,
+                               .figures = plan->goals.figures,
+                               .n_figures = plan->goals.n_figures,
+                               .n_threads = config->n_threads,
+                               .progress = config->progress};
+  plan->lab = hr__lab_create(&lab);
+  if (!plan->lab) return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
+  hr__plan_world(plan, &world);
+  status = hr__lab_add_world(plan->lab, &world, &number, error);
+  if (status == HR_OK) status = hr__judge_make(&plan->judge, plan->lab, &plan->space, &plan->goals, number, error);
+  if (status == HR_OK &&
+      hr__demand_make(config->trace, world.workload.growth, may_fail(&plan->goals), &plan->demand) != HR_OK)
+    status = hr_fail(error, HR_NO_MEMORY, "out of memory for the demand");
+  bool redrawn = world.workload.blocks != HR_BLOCKS_NONE || world.workload.growth != 1;
+  return status == HR_OK ? hr__bounds_make(&plan->judge, &lab, &plan->demand, redrawn, &plan->bounds, error) : status;
+}
+
+/* ---- Searching and choosing ------------------------------------------------------------------------- */
+
+/* Where nothing is random, one run of each candidate is all there is to know. */
+static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *error) {
+  struct hr__point corner = hr__space_corner(&plan->space, 0, true);
+  uint32_t candidate = hr__space_candidate(&plan->space, &corner);
+  plan->screening = SCREENING;
+  enum hr_status status = hr__judge_run(&plan->judge, &candidate, 1, 1, error);
+  if (status != HR_OK || plan->judge.random) return status;
+  for (uint32_t slice = 1; slice < plan->space.n_slices && !plan->judge.random && status == HR_OK; slice++) {
+    corner = hr__space_corner(&plan->space, slice, true);
+    candidate = hr__space_candidate(&plan->space, &corner);
+    status = hr__judge_run(&plan->judge, &candidate, 1, 1, error);
+  }
+  if (!plan->judge.random) plan->screening = 1;
+  return status;
+}
+
+/* By rank those that may still be the best. */
+static uint32_t list_finalists(const struct hr_plan *plan, uint32_t finalists[MOST_FINALISTS]) {
+  uint32_t count = 0;
+  struct hr__verdict best = hr__judge_verdict(&plan->judge, plan->search.ranking[0], plan->screening);
+  double limit = best.objective + far_behind * fabs(best.objective);
+  for (uint32_t i = 0; i < plan->search.n_ranked && count < MOST_FINALISTS; i++) {
+    struct hr__verdict verdict = hr__judge_verdict(&plan->judge, plan->search.ranking[i], plan->screening);
+    bool hopeful = best.violation > 0 ? verdict.violation <= best.violation + near_miss
+                                      : verdict.violation <= near_miss && verdict.objective <= limit;
+    if (i == 0 || hopeful) finalists[count++] = plan->search.ranking[i];
+  }
+  return count;
+}
+
+static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr_plan_spec *spec = plan->space.spec;
+  uint32_t finalists[MOST_FINALISTS], count = list_finalists(plan, finalists);
+  struct hr__selection_config config = {.judge = &plan->judge,
+                                        .first = FIRST_STAGE < spec->most_replications ? FIRST_STAGE
+                                                                                       : spec->most_replications,
+                                        .most = spec->most_replications,
+                                        .confidence = plan->config.scenario->replications.confidence,
+                                        .indifference = spec->indifference,
+                                        .most_runs = spec->most_runs,
+                                        .seed = plan->config.scenario->seed};
+  uint64_t before = hr__lab_runs(plan->lab);
+  enum hr_status status = hr__select(&config, finalists, count, &plan->selection, error);
+  plan->runs_of_selection = hr__lab_runs(plan->lab) - before;
+  if (status != HR_OK) return status;
+  uint32_t candidate = plan->selection.nearest;
+  return hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->selection.replications,
+                         &plan->choice, error);
+}
+
+static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
+  bool everywhere = plan->config.search == HR_PLAN_SEARCH_EXHAUSTIVE;
+  struct hr__search_config config = {.judge = &plan->judge,
+                                     .bounds = &plan->bounds,
+                                     .replications = plan->screening,
+                                     .most_runs = plan->space.spec->most_runs,
+                                     .begin = HR_NONE,
+                                     .thorough = true};
+  if (everywhere && plan->judge.random) config.replications = plan->screening = plan->space.spec->most_replications;
+  enum hr_status status =
+      everywhere ? hr__search_exhaustive(&config, &plan->search, error) : hr__search(&config, &plan->search, error);
+  plan->runs_of_search = hr__lab_runs(plan->lab);
+  if (status == HR_OK && plan->search.n_ranked == 0)
+    return hr_fail(error, HR_BAD_INPUT, "%s'max_runs' is %" PRIu64 ", which is too few for any candidate",
+                   plan->space.spec->self.place, plan->space.spec->most_runs);
+  return status;
+}
+
+/* ---- Notes ------------------------------------------------------------------------------------------ */
+
+/* A choice at the end of its range may have a better one beyond it. */
+static enum hr_status note_ends(struct hr_plan *plan) {
+  struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < plan->space.n_capacity && status == HR_OK; i++) {
+    const struct hr_grid_axis *axis = &plan->space.spec->variables[plan->space.capacity[i]].axis;
+    uint32_t level = point.level[plan->space.capacity[i]];
+    if (level + 1 < axis->n_levels || axis->n_levels < 2) continue;
+    status = hr_notes_add(&plan->notes, "%s is the most that its variable allows, %s: more may be better", axis->name,
+                          axis->levels[level].text);
+  }
+  return status;
+}
+
+static enum hr_status add_notes(struct hr_plan *plan, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < plan->goals.n_goals && status == HR_OK; i++)
+    if (plan->goals.goals[i].assumed)
+      status = hr_notes_add(&plan->notes,
+                            "no goal is on completed jobs, and a mix that turns jobs away is cheap: '%s' "
+                            "is assumed",
+                            plan->goals.goals[i].text);
+  if (status == HR_OK) status = note_ends(plan);
+  if (status == HR_OK && hr__lab_runs(plan->lab) >= plan->space.spec->most_runs)
+    status = hr_notes_add(&plan->notes, "'max_runs', %" PRIu64 ", was reached before the search had ended",
+                          plan->space.spec->most_runs);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the plan");
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static enum hr_status make(struct hr_plan *plan, struct hr_error *error) {
+  enum hr_status status = prepare(plan, error);
+  if (status == HR_OK) status = find_screening(plan, error);
+  if (status == HR_OK) status = search(plan, error);
+  if (status == HR_OK) status = choose(plan, error);
+  if (status == HR_OK)
+    hr__bounds_bracket(&plan->bounds, hr__space_slice(&plan->space, plan->choice.candidate), &plan->bracket[0],
+                       &plan->bracket[1]);
+  if (status == HR_OK) status = hr__plan_baselines(plan, error);
+  if (status == HR_OK) status = hr__plan_pareto(plan, error);
+  if (status == HR_OK) status = hr__plan_binding(plan, error);
+  if (status == HR_OK && !plan->config.no_sensitivity && hr_plan_feasible(plan)) status = hr__plan_tighten(plan, error);
+  if (status == HR_OK && !plan->config.no_sensitivity && hr_plan_feasible(plan))
+    status = hr__plan_sensitivity(plan, error);
+  return status == HR_OK ? add_notes(plan, error) : status;
+}
+
+enum hr_status hr_plan(const struct hr_plan_config *config, struct hr_plan **plan, struct hr_error *error) {
+  *plan = NULL;
+  if (!config->scenario->plan)
+    return hr_fail(error, HR_BAD_INPUT, "%s: has no 'plan', which says what may be bought and what for",
+                   config->scenario->path);
+  struct hr_plan *fresh = calloc(1, sizeof *fresh);
+  if (!fresh) return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
+  fresh->config = *config;
+  hr__option_finish(fresh, &fresh->choice);
+  hr__option_finish(fresh, &fresh->today);
+  hr__option_finish(fresh, &fresh->all_on_demand);
+  enum hr_status status = make(fresh, error);
+  if (status == HR_OK)
+    *plan = fresh;
+  else
+    hr_plan_destroy(fresh);
+  return status;
+}
+
+void hr_plan_destroy(struct hr_plan *plan) {
+  if (!plan) return;
+  for (size_t i = 0; i < plan->n_worlds; i++) {
+    hr__option_finish(plan, &plan->worlds[i].same);
+    hr__option_finish(plan, &plan->worlds[i].best);
+  }
+  hr__option_finish(plan, &plan->choice);
+  hr__option_finish(plan, &plan->today);
+  hr__option_finish(plan, &plan->all_on_demand);
+  free(plan->pareto);
+  free(plan->binding);
+  free(plan->tightenings);
+  hr__search_finish(&plan->search);
+  hr__bounds_finish(&plan->bounds);
+  hr__demand_finish(&plan->demand);
+  hr__judge_finish(&plan->judge);
+  hr__lab_destroy(plan->lab);
+  hr__goals_finish(&plan->goals);
+  hr_notes_finish(&plan->notes);
+  free(plan);
+}
+
+bool hr_plan_feasible(const struct hr_plan *plan) {
+  return plan->selection.choice != HR_NONE;
+}
+
+const struct hr_notes *hr_plan_notes(const struct hr_plan *plan) {
+  return &plan->notes;
+}

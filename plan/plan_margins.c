@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What stands around a choice: the frontier of cost against wait, the goals that hold it where it is, and what tighter
+   ones would cost. */
+
+#include "plan/planning.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static enum hr_status no_memory(struct hr_error *error) {
+  return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
+}
+
+/* ---- The frontier ----------------------------------------------------------------------------------- */
+
+/* A candidate of the search, its cost and its wait. */
+struct spot {
+  double cost, wait;
+  uint32_t candidate;
+};
+
+static int by_cost(const void *a, const void *b) {
+  const struct spot *first = a, *second = b;
+  if (first->cost != second->cost) return first->cost < second->cost ? -1 : 1;
+  if (first->wait != second->wait) return first->wait < second->wait ? -1 : 1;
+  return (first->candidate > second->candidate) - (first->candidate < second->candidate);
+}
+
+/* The first goal on a time, or else the 95 % quantile of the wait; the monthly cost. */
+static void find_figures(struct hr_plan *plan) {
+  const struct hr__goals *goals = &plan->goals;
+  const struct hr__figure wait = {.measure = HR__M_WAIT_P95}, cost = {.measure = HR__M_MONTHLY};
+  plan->pareto_wait = hr__goals_find(goals, &wait);
+  plan->pareto_cost = hr__goals_find(goals, &cost);
+  for (size_t i = goals->n_goals; i-- > 0;)
+    if (hr__measure_infos[goals->figures[goals->goals[i].figure].measure].unit == HR__SECONDS)
+      plan->pareto_wait = goals->goals[i].figure;
+}
+
+/* All goals but those on the wait, which the frontier is about, and on the cost. */
+static bool meets_others(const struct hr_plan *plan, uint32_t candidate) {
+  const struct hr__goals *goals = &plan->goals;
+  for (size_t i = 0; i < goals->n_goals; i++) {
+    const struct hr__goal *goal = &goals->goals[i];
+    if (goal->figure == plan->pareto_wait || goal->figure == plan->pareto_cost) continue;
+    if (hr__goal_violation(goal, hr__judge_centre(&plan->judge, candidate, plan->screening, goal->figure)) > 0)
+      return false;
+  }
+  return true;
+}
+
+enum hr_status hr__plan_pareto(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr__search_result *search = &plan->search;
+  struct spot *spots = calloc((size_t)search->n_ranked + 1, sizeof *spots);
+  plan->pareto = calloc((size_t)search->n_ranked + 1, sizeof *plan->pareto);
+  if (!spots || !plan->pareto) {
+    free(spots);
+    return no_memory(error);
+  }
+  find_figures(plan);
+  size_t count = 0;
+  for (uint32_t i = 0; i < search->n_ranked; i++) {
+    uint32_t candidate = search->ranking[i];
+    struct spot spot = {hr__judge_centre(&plan->judge, candidate, plan->screening, plan->pareto_cost),
+                        hr__judge_centre(&plan->judge, candidate, plan->screening, plan->pareto_wait), candidate};
+    if (!isnan(spot.cost) && !isnan(spot.wait) && meets_others(plan, candidate)) spots[count++] = spot;
+  }
+  qsort(spots, count, sizeof *spots, by_cost);
+  double least = (double)INFINITY;
+  for (size_t i = 0; i < count; i++) {
+    if (spots[i].wait >= least) continue;
+    least = spots[i].wait;
+    plan->pareto[plan->n_pareto++] = spots[i].candidate;
+  }
+  free(spots);
+  return HR_OK;
+}
+
+/* ---- Goals that bind -------------------------------------------------------------------------------- */
+
+static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_t goal) {
+  const struct hr__goal *of = &plan->goals.goals[goal];
+  return hr__goal_violation(of, hr__judge_centre(&plan->judge, candidate, plan->screening, of->figure));
+}
+
+/* A goal binds where a better mix that was run misses it; where no mix will do, those bind that the nearest misses. */
+enum hr_status hr__plan_binding(struct hr_plan *plan, struct hr_error *error) {
+  plan->binding = calloc(plan->goals.n_goals + 1, sizeof *plan->binding);
+  if (!plan->binding) return no_memory(error);
+  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->screening).objective;
+  for (size_t i = 0; i < plan->goals.n_goals; i++) {
+    if (!hr_plan_feasible(plan)) {
+      const struct hr__goal *goal = &plan->goals.goals[i];
+      double centre = hr__interval_centre(&plan->choice.figures[goal->figure]);
+      plan->binding[i] = hr__goal_violation(goal, centre) > 0;
+      continue;
+    }
+    for (uint32_t k = 0; k < plan->search.n_ranked && !plan->binding[i]; k++) {
+      uint32_t candidate = plan->search.ranking[k];
+      double objective = hr__judge_verdict(&plan->judge, candidate, plan->screening).objective;
+      plan->binding[i] = objective < own && violation_of(plan, candidate, i) > 0;
+    }
+  }
+  return HR_OK;
+}
+
+/* ---- Tighter goals ---------------------------------------------------------------------------------- */
+
+static enum hr_status tighten(struct hr_plan *plan, size_t number, double share, struct hr_error *error) {
+  struct hr__goal *goal = &plan->goals.goals[number];
+  struct hr__tightening *tightening = &plan->tightenings[plan->n_tightenings++];
+  double bound = goal->bound;
+  *tightening = (struct hr__tightening){
+      .goal = number, .bound = hr__goal_tightened(&plan->goals, goal, share), .candidate = HR_NONE};
+  struct hr__search_config config = {.judge = &plan->judge,
+                                     .bounds = &plan->bounds,
+                                     .replications = plan->screening,
+                                     .most_runs = plan->space.spec->most_runs,
+                                     .begin = plan->choice.candidate};
+  struct hr__search_result result;
+  goal->bound = tightening->bound;
+  enum hr_status status = hr__search(&config, &result, error);
+  if (status == HR_OK && result.n_ranked) {
+    struct hr__verdict verdict = hr__judge_verdict(&plan->judge, result.ranking[0], plan->screening);
+    if (verdict.violation == 0) tightening->candidate = result.ranking[0];
+    tightening->objective = verdict.objective;
+  }
+  goal->bound = bound;
+  hr__search_finish(&result);
+  return status;
+}
+
+enum hr_status hr__plan_tighten(struct hr_plan *plan, struct hr_error *error) {
+  static const double shares[HR__TIGHTENINGS] = {0.9, 0.75, 0.5};
+  uint64_t before = hr__lab_runs(plan->lab);
+  plan->tightenings = calloc(plan->goals.n_goals * HR__TIGHTENINGS + 1, sizeof *plan->tightenings);
+  enum hr_status status = plan->tightenings ? HR_OK : no_memory(error);
+  for (size_t i = 0; i < plan->goals.n_goals && status == HR_OK; i++)
+    for (size_t k = 0; k < HR__TIGHTENINGS && status == HR_OK && !plan->goals.goals[i].assumed; k++)
+      status = tighten(plan, i, shares[k], error);
+  plan->runs_of_tightening = hr__lab_runs(plan->lab) - before;
+  return status;
+}

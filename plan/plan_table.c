@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A plan for a person: what to buy first, then how it compares, then what would change it. 80 columns wide. */
+
+#include "plan/figures.h"
+#include "plan/planning.h"
+#include "report/console.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_WIDTH = 29, CELL_WIDTH = 17, MOST_PARETO = 10 };
+
+struct page {
+  struct hr__console console;
+  const struct hr_plan *plan;
+};
+
+static void put_title(struct page *page, const char *title) {
+  fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
+}
+
+/* ---- Words ------------------------------------------------------------------------------------------ */
+
+static enum hr__unit unit_of(const struct page *page, size_t figure) {
+  return hr__measure_infos[page->plan->goals.figures[figure].measure].unit;
+}
+
+/* "reserved 20, on-demand 40, policy sjf". The caller frees it; NULL when out of memory. */
+static char *choice_words(const struct page *page, const struct hr__option *option) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return NULL;
+  for (uint32_t i = 0; i < page->plan->space.n_axes; i++)
+    fprintf(out, "%s%s %s", i ? ", " : "", page->plan->space.spec->variables[i].axis.name,
+            hr__option_text(page->plan, option, i));
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
+/* Of one figure: its estimate, and its interval in brackets. */
+static const char *interval_text(const struct page *page, const struct hr__option *option, size_t figure, char *text,
+                                 size_t size) {
+  const struct hr__interval *interval = &option->figures[figure];
+  char number[3][HR__FIGURE_BYTES];
+  enum hr__unit unit = unit_of(page, figure);
+  hr__figure_text(unit, hr__interval_centre(interval), number[0]);
+  if (isnan(interval->low) || interval->low == interval->high)
+    snprintf(text, size, "%s", number[0]);
+  else
+    snprintf(text, size, "%s (%s to %s)", number[0], hr__figure_text(unit, interval->low, number[1]),
+             hr__figure_text(unit, interval->high, number[2]));
+  return text;
+}
+
+static size_t find(const struct page *page, enum hr__measure measure) {
+  return hr__goals_find(&page->plan->goals, &(struct hr__figure){.measure = measure});
+}
+
+/* ---- The answer ------------------------------------------------------------------------------------- */
+
+static void put_head(struct page *page) {
+  const struct hr_plan *plan = page->plan;
+  struct hr__console *console = &page->console;
+  char text[2][1000], counts[HR__NUMBER_BYTES];
+  char *name = hr__fitted(console, plan->config.scenario->name, HR__LINE_WIDTH - 20, false);
+  if (!name) return;
+  fprintf(console->out, "%sHeadroom %s: plan for %s%s\n\n", hr__bold(console), hr_version(), name, hr__plain(console));
+  free(name);
+  hr__put_field(console, "trace", "%s (%s jobs)", plan->config.trace->source,
+                hr__count_text(plan->config.trace->n_jobs, counts));
+  hr__put_field(console, "wanted", "the least %s such that", hr__goals_objective_text(&plan->goals, text[0], 1000));
+  for (size_t i = 0; i < plan->goals.n_goals; i++)
+    hr__put_field(console, "", "%s%s", plan->goals.goals[i].text, plan->goals.goals[i].assumed ? " (assumed)" : "");
+}
+
+static void put_pool(struct page *page, const struct hr_pool_spec *pool) {
+  char gpus[HR__NUMBER_BYTES], price[HR__NUMBER_BYTES], month[HR__NUMBER_BYTES];
+  uint64_t count = (uint64_t)pool->nodes * pool->gpus_per_node;
+  const struct hr_market_spec *market = &pool->market;
+  hr__count_text(count, gpus);
+  hr__usd_text(market->price_uusd_h, price);
+  if (market->market == HR_MARKET_NONE)
+    hr__put_field(&page->console, pool->name, "%s GPUs%s%s", gpus, pool->gpu ? " " : "", pool->gpu ? pool->gpu : "");
+  else if (hr_market_is_elastic(market->market))
+    hr__put_field(&page->console, pool->name, "up to %s %s GPUs%s%s, %s each hour while used", gpus,
+                  hr_market_name(market->market), pool->gpu ? " " : "", pool->gpu ? pool->gpu : "", price);
+  else
+    hr__put_field(&page->console, pool->name, "%s %s GPUs%s%s, %s each hour, %s a month", gpus,
+                  hr_market_name(market->market), pool->gpu ? " " : "", pool->gpu ? pool->gpu : "", price,
+                  hr__usd_text((int64_t)((hr_amount)market->price_uusd_h * (hr_amount)count * 730), month));
+}
+
+static void put_figure(struct page *page, const char *label, enum hr__measure measure) {
+  char text[200];
+  size_t figure = find(page, measure);
+  if (figure == SIZE_MAX || page->plan->choice.figures[figure].count == 0) return;
+  hr__put_field(&page->console, label, "%s", interval_text(page, &page->plan->choice, figure, text, sizeof text));
+}
+
+static void put_answer(struct page *page) {
+  const struct hr_plan *plan = page->plan;
+  const struct hr_cluster_spec *cluster = &hr__lab_scenario(plan->lab, plan->choice.mix)->cluster;
+  bool feasible = hr_plan_feasible(plan);
+  put_title(page, feasible ? "Buy" : "No mix meets the goals. The nearest:");
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].nodes) put_pool(page, &cluster->pools[i]);
+  for (uint32_t i = 0; i < plan->space.n_axes; i++)
+    if (!plan->space.spec->variables[i].pools)
+      hr__put_field(&page->console, plan->space.spec->variables[i].axis.name, "%s",
+                    hr__option_text(plan, &plan->choice, i));
+  fputc('\n', page->console.out);
+  put_figure(page, "a month", HR__M_MONTHLY);
+  put_figure(page, "mean wait", HR__M_WAIT_MEAN);
+  put_figure(page, "p95 wait", HR__M_WAIT_P95);
+  put_figure(page, "completed", HR__M_COMPLETED_SHARE);
+  put_figure(page, "in use", HR__M_BUSY_SUBMITS);
+}
+
+/* ---- Goals ------------------------------------------------------------------------------------------ */
+
+static void put_goals(struct page *page) {
+  const struct hr_plan *plan = page->plan;
+  put_title(page, "Goals");
+  for (size_t i = 0; i < plan->goals.n_goals; i++) {
+    const struct hr__goal *goal = &plan->goals.goals[i];
+    const struct hr__interval *interval = &plan->choice.figures[goal->figure];
+    bool met = hr__goal_violation(goal, hr__interval_centre(interval)) == 0;
+    double worst = goal->at_most ? interval->high : interval->low;
+    bool doubtful = met && !isnan(worst) && hr__goal_violation(goal, worst) > 0;
+    char text[200];
+    char *words = hr__fitted(&page->console, goal->text, 36, false);
+    if (!words) return;
+    fprintf(page->console.out, "  %-36s  %s%s%s\n", words,
+            interval_text(page, &plan->choice, goal->figure, text, sizeof text),
+            !met       ? ", missed"
+            : doubtful ? ", met, but not surely"
+                       : "",
+            met && plan->binding[i] ? ", binds" : "");
+    free(words);
+  }
+}
+
+/* ---- Beside it -------------------------------------------------------------------------------------- */
+
+/* Name, cost and difference, wait, whether the goals are met; then the mix in words below. */
+static void put_option(struct page *page, const char *name, const struct hr__option *option, bool with_mix) {
+  const struct hr_plan *plan = page->plan;
+  char cost[HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];
+  hr__figure_text(unit_of(page, plan->pareto_cost), hr__interval_centre(&option->figures[plan->pareto_cost]), cost);
+  hr__figure_text(unit_of(page, plan->pareto_wait), hr__interval_centre(&option->figures[plan->pareto_wait]), wait);
+  fprintf(page->console.out, "  %-*s%*s%*s  %s\n", NAME_WIDTH, name, CELL_WIDTH - 3, cost, CELL_WIDTH, wait,
+          option->violation == 0 ? "meets goals" : "misses goals");
+  char *words = with_mix ? choice_words(page, option) : NULL;
+  char *fitted = words ? hr__fitted(&page->console, words, HR__LINE_WIDTH - 6, false) : NULL;
+  if (fitted) fprintf(page->console.out, "      %s%s%s\n", hr__dim(&page->console), fitted, hr__plain(&page->console));
+  free(fitted);
+  free(words);
+}
+
+static void put_columns(struct page *page, const char *title) {
+  const struct hr_plan *plan = page->plan;
+  char wait[HR__FIGURE_NAME_BYTES];
+  hr__figure_name(&plan->goals.figures[plan->pareto_wait], wait);
+  char *fitted = hr__fitted(&page->console, wait, CELL_WIDTH - 1, false);
+  fprintf(page->console.out, "\n%s%-*s%*s%*s%s\n", hr__bold(&page->console), NAME_WIDTH + 2, title, CELL_WIDTH - 3,
+          "a month", CELL_WIDTH, fitted ? fitted : "", hr__plain(&page->console));
+  free(fitted);
+}
+
+static void put_baselines(struct page *page) {
+  const struct hr_plan *plan = page->plan;
+  if (plan->today.mix == HR_NONE && plan->all_on_demand.mix == HR_NONE) return;
+  put_columns(page, "Compared");
+  put_option(page, hr_plan_feasible(plan) ? "this plan" : "the nearest", &plan->choice, false);
+  if (plan->today.mix != HR_NONE) put_option(page, "today", &plan->today, true);
+  if (plan->all_on_demand.mix != HR_NONE) put_option(page, "all on demand", &plan->all_on_demand, true);
+}
+
+static void put_candidate(struct page *page, const char *name, uint32_t candidate) {
+  const struct hr_plan *plan = page->plan;
+  struct hr__option option;
+  if (hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->screening, &option, NULL) !=
+      HR_OK)
+    page->console.out_of_memory = true;
+  else
+    put_option(page, name, &option, true);
+  hr__option_finish(plan, &option);
+}
+
+/* At most ten of the frontier, spread over it. */
+static void put_pareto(struct page *page) {
+  const struct hr_plan *plan = page->plan;
+  size_t shown = plan->n_pareto < MOST_PARETO ? plan->n_pareto : MOST_PARETO;
+  if (shown < 2) return;
+  put_columns(page, "Cost against wait");
+  for (size_t i = 0; i < shown; i++) {
+    uint32_t candidate = plan->pareto[i * (plan->n_pareto - 1) / (shown - 1)];
+    put_candidate(page, candidate == plan->choice.candidate ? "this plan" : "", candidate);
+  }
+}
+
+static void put_tightening(struct page *page) {
+  const struct hr_plan *plan = page->plan;
+  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->screening).objective;
+  bool of_money = plan->goals.n_terms == 1 && unit_of(page, plan->goals.terms[0]) == HR__DOLLARS;
+  if (plan->n_tightenings == 0) return;
+  put_title(page, "Tighter goals");
+  for (size_t i = 0; i < plan->n_tightenings; i++) {
+    const struct hr__tightening *tightening = &plan->tightenings[i];
+    const struct hr__goal *goal = &plan->goals.goals[tightening->goal];
+    char name[HR__FIGURE_NAME_BYTES], bound[HR__FIGURE_BYTES], cost[HR__FIGURE_BYTES], line[400];
+    enum hr__unit unit = unit_of(page, goal->figure);
+    hr__figure_name(&plan->goals.figures[goal->figure], name);
+    if (unit == HR__SHARE)
+      snprintf(bound, sizeof bound, "%.6g %%", 100 * tightening->bound);
+    else
+      hr__figure_text(unit, tightening->bound, bound);
+    snprintf(line, sizeof line, "%.200s %s %s", name, goal->at_most ? "<=" : ">=", bound);
+    hr__difference_text(of_money ? HR__DOLLARS : HR__FACTOR, tightening->objective - own, cost);
+    fprintf(page->console.out, "  %-48s  %s%s\n", line,
+            tightening->candidate == HR_NONE ? "no mix"
+            : strcmp(cost, "=") == 0         ? "costs nothing"
+                                             : cost,
+            tightening->candidate != HR_NONE && of_money && strcmp(cost, "=") != 0 ? " a month" : "");
+  }
+}
+
+static void put_sensitivity(struct page *page) {
+  const struct hr_plan *plan = page->plan;
+  if (plan->n_worlds == 0) return;
+  put_columns(page, "What if");
+  for (size_t i = 0; i < plan->n_worlds; i++) {
+    const struct hr__changed_world *world = &plan->worlds[i];
+    put_option(page, world->name, &world->same, false);
+    if (!world->best_meets)
+      fprintf(page->console.out, "    no mix meets the goals then\n");
+    else if (world->best.candidate != plan->choice.candidate)
+      put_option(page, "  best then", &world->best, true);
+  }
+}
+
+/* ---- How it was found ------------------------------------------------------------------------------- */
+
+static void put_foot(struct page *page, const struct hr_perf *perf) {
+  const struct hr_plan *plan = page->plan;
+  struct hr__console *console = &page->console;
+  const struct hr__search_counts *counts = &plan->search.counts;
+  char text[6][HR__NUMBER_BYTES];
+  fputc('\n', console->out);
+  hr__put_field(console, "demand", "%s GPUs at a time on average, %s at most; reserving pays up to %s to %s of them",
+                hr__fixed_text(plan->demand.mean_gpus, 1, text[0]), hr__fixed_text(plan->demand.peak_gpus, 0, text[1]),
+                hr__fixed_text(plan->bracket[0], 0, text[2]), hr__fixed_text(plan->bracket[1], 0, text[3]));
+  hr__put_field(console, "searched", "%s mixes: %s run, %s too dear by their prices alone, %s too small, %s left aside",
+                hr__count_text(plan->space.n_candidates, text[0]), hr__count_text(counts->run, text[1]),
+                hr__count_text(counts->too_dear, text[2]), hr__count_text(counts->too_small, text[3]),
+                hr__count_text(counts->left, text[4]));
+  uint64_t beside = plan->runs_of_baselines + plan->runs_of_tightening + plan->runs_of_worlds;
+  hr__put_field(console, "runs", "%s to choose, %s for what stands beside it",
+                hr__count_text(plan->runs_of_search + plan->runs_of_selection, text[0]),
+                hr__count_text(beside, text[1]));
+  if (!plan->judge.random)
+    hr__put_field(console, "sure", "nothing is random: the best of all that were run");
+  else if (hr_plan_feasible(plan))
+    hr__put_field(console, "sure",
+                  "the best of the finalists, or within %.3g of it, with probability %.3f "
+                  "(%" PRIu32 " replications)",
+                  plan->selection.zone, plan->selection.probability, plan->choice.replications);
+  if (perf && perf->sim_s > 0)
+    hr__put_field(console, "speed", "%s runs in %s s on %" PRIu32 " thread%s",
+                  hr__count_text(hr__lab_runs(plan->lab), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
+                  plan->config.n_threads, plan->config.n_threads == 1 ? "" : "s");
+}
+
+enum hr_status hr_plan_print(FILE *out, const struct hr_plan *plan, const struct hr_perf *perf, bool colour) {
+  struct page page = {.console = {.out = out, .colour = colour}, .plan = plan};
+  put_head(&page);
+  put_answer(&page);
+  put_goals(&page);
+  put_baselines(&page);
+  put_pareto(&page);
+  put_tightening(&page);
+  put_sensitivity(&page);
+  put_foot(&page, perf);
+  if (page.console.out_of_memory) return HR_NO_MEMORY;
+  return ferror(out) ? HR_IO_ERROR : HR_OK;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "plan/search.h"
+
+#include <gsl/gsl_qrng.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is known of a candidate. */
+enum state { UNKNOWN, RUN, TOO_DEAR, TOO_SMALL };
+
+/* How far the search has come in a slice. */
+struct climb {
+  uint32_t slice, at;
+  uint32_t step[HR_MOST_PLAN_VARIABLES]; /* by capacity axis, levels */
+};
+
+struct search {
+  const struct hr__search_config *config;
+  const struct hr__space *space;
+  struct hr__judge *judge;
+  uint8_t *state;               /* [n_candidates] enum state */
+  struct hr__verdict *verdicts; /* [n_candidates] of those that were run */
+  uint32_t *run;                /* in the order in which they were run */
+  uint32_t n_run;
+  uint32_t *small; /* of them, those that serve jobs too badly */
+  uint32_t n_small;
+  uint32_t best;   /* HR_NONE: none was run yet */
+  uint32_t *batch; /* to be run together */
+  uint32_t n_batch;
+  struct climb *climbs; /* by rank */
+  uint32_t n_climbs;
+  struct hr_error *error;
+};
+
+/* ---- Running ---------------------------------------------------------------------------------------- */
+
+static bool is_better(const struct search *search, uint32_t a, uint32_t b) {
+  return b == HR_NONE || hr__verdict_better(search->space, a, &search->verdicts[a], b, &search->verdicts[b]);
+}
+
+static bool is_too_small(const struct search *search, uint32_t candidate) {
+  for (uint32_t i = 0; i < search->n_small; i++)
+    if (hr__space_covers(search->space, search->small[i], candidate)) return true;
+  return false;
+}
+
+static bool is_too_dear(const struct search *search, uint32_t candidate) {
+  if (!search->config->bounds || search->best == HR_NONE) return false;
+  const struct hr__verdict *best = &search->verdicts[search->best];
+  return best->violation == 0 && hr__bounds_least(search->config->bounds, candidate) > best->objective;
+}
+
+/* Puts a candidate into the batch unless it was run or need not be. */
+static void want(struct search *search, uint32_t candidate) {
+  if (search->state[candidate] != UNKNOWN) return;
+  for (uint32_t i = 0; i < search->n_batch; i++)
+    if (search->batch[i] == candidate) return;
+  if (is_too_small(search, candidate))
+    search->state[candidate] = TOO_SMALL;
+  else if (is_too_dear(search, candidate))
+    search->state[candidate] = TOO_DEAR;
+  else
+    search->batch[search->n_batch++] = candidate;
+}
+
+static void keep(struct search *search, uint32_t candidate) {
+  search->state[candidate] = RUN;
+  search->verdicts[candidate] = hr__judge_verdict(search->judge, candidate, search->config->replications);
+  search->run[search->n_run++] = candidate;
+  if (hr__judge_is_short(search->judge, candidate, search->config->replications))
+    search->small[search->n_small++] = candidate;
+  if (is_better(search, candidate, search->best)) search->best = candidate;
+}
+
+static bool is_spent(const struct search *search) {
+  return hr__lab_runs(search->judge->lab) >= search->config->most_runs;
+}
+
+static enum hr_status run_batch(struct search *search) {
+  uint32_t count = is_spent(search) ? 0 : search->n_batch;
+  search->n_batch = 0;
+  enum hr_status status =
+      hr__judge_run(search->judge, search->batch, count, search->config->replications, search->error);
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) keep(search, search->batch[i]);
+  return status;
+}
+
+/* ---- The first point of a slice --------------------------------------------------------------------- */
+
+static uint32_t most_steps(const struct hr__space *space, const struct hr__point *from, const struct hr__point *to) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    uint32_t axis = space->capacity[i], distance = to->level[axis] - from->level[axis];
+    if (distance > most) most = distance;
+  }
+  return most;
+}
+
+/* The point after `step` of `steps` from one to another that has more of everything. */
+static uint32_t between(const struct hr__space *space, const struct hr__point *from, const struct hr__point *to,
+                        uint32_t step, uint32_t steps) {
+  struct hr__point point = *from;
+  for (uint32_t i = 0; i < space->n_capacity && steps; i++) {
+    uint32_t axis = space->capacity[i];
+    point.level[axis] += (uint32_t)(((uint64_t)(to->level[axis] - from->level[axis]) * step + steps / 2) / steps);
+  }
+  return hr__space_candidate(space, &point);
+}
+
+static bool serves(const struct search *search, uint32_t candidate) {
+  return search->state[candidate] == RUN && !hr__judge_is_short(search->judge, candidate, search->config->replications);
+}
+
+/* Towards the corner with the most of everything, to where jobs are served as they should be: bisection, as more
+   capacity serves them no worse. */
+static enum hr_status bisect(struct search *search, struct climb *climb, uint32_t from) {
+  struct hr__point low = hr__space_point(search->space, from),
+                   high = hr__space_corner(search->space, climb->slice, true);
+  uint32_t steps = most_steps(search->space, &low, &high), bad = 0, good = steps;
+  climb->at = hr__space_candidate(search->space, &high);
+  want(search, climb->at);
+  enum hr_status status = run_batch(search);
+  if (!serves(search, climb->at)) return status;
+  while (good - bad > 1 && status == HR_OK && !is_spent(search)) {
+    uint32_t middle = bad + (good - bad) / 2, candidate = between(search->space, &low, &high, middle, steps);
+    want(search, candidate);
+    status = run_batch(search);
+    if (serves(search, candidate)) {
+      good = middle;
+      climb->at = candidate;
+    } else {
+      bad = middle;
+    }
+  }
+  return status;
+}
+
+/* The best that was run in the climb's slice; where it stands if none was. */
+static uint32_t best_of_slice(const struct search *search, const struct climb *climb) {
+  uint32_t best = HR_NONE;
+  for (uint32_t i = 0; i < search->n_run; i++)
+    if (hr__space_slice(search->space, search->run[i]) == climb->slice && is_better(search, search->run[i], best))
+      best = search->run[i];
+  return best == HR_NONE ? climb->at : best;
+}
+
+static void begin_steps(const struct search *search, struct climb *climb) {
+  for (uint32_t i = 0; i < search->space->n_capacity; i++) {
+    uint32_t levels = hr__space_levels(search->space, search->space->capacity[i]);
+    climb->step[i] = levels / 4 ? levels / 4 : 1;
+  }
+}
+
+/* All slices at both ends of the newsvendor's bracket; then each where neither served. */
+static enum hr_status begin(struct search *search) {
+  const struct hr__search_config *config = search->config;
+  for (uint32_t i = 0; i < search->space->n_slices; i++) {
+    struct climb *climb = &search->climbs[search->n_climbs++];
+    *climb = (struct climb){.slice = i};
+    struct hr__point low = hr__space_corner(search->space, i, true), high = low;
+    if (config->bounds) {
+      low = hr__bounds_start(config->bounds, i, true);
+      high = hr__bounds_start(config->bounds, i, false);
+    }
+    climb->at = hr__space_candidate(search->space, &high);
+    want(search, climb->at);
+    want(search, hr__space_candidate(search->space, &low));
+    begin_steps(search, climb);
+  }
+  if (config->begin != HR_NONE) want(search, config->begin);
+  enum hr_status status = run_batch(search);
+  for (uint32_t i = 0; i < search->n_climbs && status == HR_OK; i++) {
+    struct climb *climb = &search->climbs[i];
+    climb->at = best_of_slice(search, climb);
+    if (search->state[climb->at] == RUN && !serves(search, climb->at)) status = bisect(search, climb, climb->at);
+    climb->at = best_of_slice(search, climb);
+  }
+  return status;
+}
+
+/* ---- Climbing --------------------------------------------------------------------------------------- */
+
+/* The point with so many levels more, or less, of an axis; false where the grid has ended. */
+static bool step_along(const struct hr__space *space, struct hr__point *point, uint32_t capacity, int64_t levels) {
+  uint32_t axis = space->capacity[capacity];
+  int64_t level = (int64_t)point->level[axis] + levels, last = (int64_t)hr__space_levels(space, axis) - 1;
+  if (level < 0) level = 0;
+  if (level > last) level = last;
+  bool moved = level != (int64_t)point->level[axis];
+  point->level[axis] = (uint32_t)level;
+  return moved;
+}
+
+static void want_steps(struct search *search, const struct climb *climb) {
+  for (uint32_t i = 0; i < search->space->n_capacity; i++)
+    for (int sign = -1; sign <= 1; sign += 2) {
+      struct hr__point point = hr__space_point(search->space, climb->at);
+      if (step_along(search->space, &point, i, sign * (int64_t)climb->step[i]))
+        want(search, hr__space_candidate(search->space, &point));
+    }
+}
+
+/* One level of one capacity for one of another. */
+static void want_exchanges(struct search *search, const struct climb *climb) {
+  for (uint32_t i = 0; i < search->space->n_capacity; i++)
+    for (uint32_t k = 0; k < search->space->n_capacity; k++) {
+      struct hr__point point = hr__space_point(search->space, climb->at);
+      if (i != k && step_along(search->space, &point, i, 1) && step_along(search->space, &point, k, -1))
+        want(search, hr__space_candidate(search->space, &point));
+    }
+}
+
+static bool is_finest(const struct search *search, const struct climb *climb) {
+  for (uint32_t i = 0; i < search->space->n_capacity; i++)
+    if (climb->step[i] > 1) return false;
+  return true;
+}
+
+/* Runs what was wanted; whether the slice's best moved. */
+static enum hr_status move(struct search *search, struct climb *climb, bool *moved) {
+  enum hr_status status = run_batch(search);
+  uint32_t best = best_of_slice(search, climb);
+  *moved = best != climb->at;
+  climb->at = best;
+  return status;
+}
+
+/* As far as the steps lead, and then by exchanges where the steps are as fine as they can be. */
+static enum hr_status climb_level(struct search *search, struct climb *climb) {
+  enum hr_status status = HR_OK;
+  bool moved = true;
+  while (moved && status == HR_OK && !is_spent(search)) {
+    want_steps(search, climb);
+    status = move(search, climb, &moved);
+    if (moved || status != HR_OK || !is_finest(search, climb)) continue;
+    want_exchanges(search, climb);
+    status = move(search, climb, &moved);
+  }
+  return status;
+}
+
+static void halve_steps(const struct search *search, struct climb *climb) {
+  for (uint32_t i = 0; i < search->space->n_capacity; i++) climb->step[i] = (climb->step[i] + 1) / 2;
+}
+
+static void rank_climbs(struct search *search) {
+  for (uint32_t i = 1; i < search->n_climbs; i++)
+    for (uint32_t k = i; k > 0; k--) {
+      struct climb *before = &search->climbs[k - 1], *self = &search->climbs[k];
+      if (search->state[self->at] != RUN || !is_better(search, self->at, before->at)) break;
+      struct climb swapped = *before;
+      *before = *self;
+      *self = swapped;
+    }
+}
+
+/* The better half of the slices goes on with half the steps. */
+static enum hr_status climb_all(struct search *search) {
+  enum hr_status status = HR_OK;
+  for (bool done = false; !done && status == HR_OK;) {
+    done = true;
+    for (uint32_t i = 0; i < search->n_climbs && status == HR_OK; i++) {
+      bool finest = is_finest(search, &search->climbs[i]);
+      status = climb_level(search, &search->climbs[i]);
+      done = done && finest;
+      halve_steps(search, &search->climbs[i]);
+    }
+    rank_climbs(search);
+    search->n_climbs = (search->n_climbs + 1) / 2;
+  }
+  return status;
+}
+
+/* ---- Elsewhere -------------------------------------------------------------------------------------- */
+
+/* Points of Sobol's sequence that nothing speaks against, a twenty-fifth of the grid and at most 20; on from there if
+   one is better than all. */
+static enum hr_status look_elsewhere(struct search *search) {
+  enum { MOST = 20 };
+  const struct hr__space *space = search->space;
+  uint32_t wanted = space->n_candidates / 25 < MOST ? space->n_candidates / 25 : MOST, before = search->best;
+  gsl_qrng *sobol = gsl_qrng_alloc(gsl_qrng_sobol, space->n_axes);
+  if (!sobol) return hr_fail(search->error, HR_NO_MEMORY, "out of memory for the search");
+  for (uint32_t tries = 0; search->n_batch < wanted && tries < 16 * wanted; tries++) {
+    double at[HR_MOST_PLAN_VARIABLES];
+    struct hr__point point;
+    gsl_qrng_get(sobol, at);
+    for (uint32_t i = 0; i < space->n_axes; i++) point.level[i] = (uint32_t)(at[i] * hr__space_levels(space, i));
+    want(search, hr__space_candidate(space, &point));
+  }
+  gsl_qrng_free(sobol);
+  enum hr_status status = run_batch(search);
+  if (status != HR_OK || search->best == before) return status;
+  struct climb climb = {.slice = hr__space_slice(space, search->best), .at = search->best};
+  for (uint32_t i = 0; i < space->n_capacity; i++) climb.step[i] = 1;
+  return climb_level(search, &climb);
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static enum hr_status rank(struct search *search, struct hr__search_result *result) {
+  result->ranking = malloc(((size_t)search->n_run + 1) * sizeof *result->ranking);
+  if (!result->ranking) return hr_fail(search->error, HR_NO_MEMORY, "out of memory for the search");
+  for (uint32_t i = 0; i < search->n_run; i++) {
+    uint32_t k = result->n_ranked++;
+    for (; k > 0 && is_better(search, search->run[i], result->ranking[k - 1]); k--)
+      result->ranking[k] = result->ranking[k - 1];
+    result->ranking[k] = search->run[i];
+  }
+  for (uint32_t i = 0; i < search->space->n_candidates; i++) {
+    if (search->state[i] == UNKNOWN && is_too_small(search, i)) search->state[i] = TOO_SMALL;
+    if (search->state[i] == UNKNOWN && is_too_dear(search, i)) search->state[i] = TOO_DEAR;
+    result->counts.run += search->state[i] == RUN;
+    result->counts.too_dear += search->state[i] == TOO_DEAR;
+    result->counts.too_small += search->state[i] == TOO_SMALL;
+    result->counts.left += search->state[i] == UNKNOWN;
+  }
+  return HR_OK;
+}
+
+static bool make_room(struct search *search) {
+  size_t most = (size_t)search->space->n_candidates + 1;
+  search->state = calloc(most, sizeof *search->state);
+  search->verdicts = calloc(most, sizeof *search->verdicts);
+  search->run = calloc(most, sizeof *search->run);
+  search->small = calloc(most, sizeof *search->small);
+  search->batch = calloc(most, sizeof *search->batch);
+  search->climbs = calloc((size_t)search->space->n_slices + 1, sizeof *search->climbs);
+  return search->state && search->verdicts && search->run && search->small && search->batch && search->climbs;
+}
+
+static void free_room(struct search *search) {
+  free(search->state);
+  free(search->verdicts);
+  free(search->run);
+  free(search->small);
+  free(search->batch);
+  free(search->climbs);
+}
+
+static enum hr_status search_by(const struct hr__search_config *config, enum hr_status (*go)(struct search *search),
+                                struct hr__search_result *result, struct hr_error *error) {
+  struct search search = {
+      .config = config, .space = config->judge->space, .judge = config->judge, .best = HR_NONE, .error = error};
+  *result = (struct hr__search_result){0};
+  enum hr_status status = make_room(&search) ? go(&search) : hr_fail(error, HR_NO_MEMORY, "out of memory");
+  if (status == HR_OK) status = rank(&search, result);
+  free_room(&search);
+  return status;
+}
+
+static enum hr_status go_fast(struct search *search) {
+  enum hr_status status = begin(search);
+  rank_climbs(search);
+  if (status == HR_OK) status = climb_all(search);
+  return status == HR_OK && search->config->thorough ? look_elsewhere(search) : status;
+}
+
+static enum hr_status go_everywhere(struct search *search) {
+  for (uint32_t i = 0; i < search->space->n_candidates; i++) search->batch[search->n_batch++] = i;
+  return run_batch(search);
+}
+
+enum hr_status hr__search(const struct hr__search_config *config, struct hr__search_result *result,
+                          struct hr_error *error) {
+  return search_by(config, go_fast, result, error);
+}
+
+enum hr_status hr__search_exhaustive(const struct hr__search_config *config, struct hr__search_result *result,
+                                     struct hr_error *error) {
+  return search_by(config, go_everywhere, result, error);
+}
+
+void hr__search_finish(struct hr__search_result *result) {
+  free(result->ranking);
+  *result = (struct hr__search_result){0};
+}

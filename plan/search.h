@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_PLAN_SEARCH_H
+#define HR_PLAN_SEARCH_H
+
+/*
+ * The best candidates, with few runs.
+ *
+ * What is not run: candidates that cost more by their prices alone than one that meets the goals (bounds), and those
+ * that have less of every capacity than one that serves jobs too badly (monotony). In each slice the search begins
+ * where the newsvendor says, bisects towards more capacity until the goals are met, and then goes from the best point
+ * to a better one in a pattern whose steps halve when none is left (Hooke and Jeeves, J. ACM 8, 1961), at last also by
+ * giving up some of one capacity for another. Slices are compared on the same random events after each halving, and the
+ * better half goes on (successive halving: Karnin, Koren and Somekh, ICML 2013). At the end some points that nothing
+ * spoke against are tried, spread over the grid, lest the search has stayed in a valley of its own.
+ */
+
+#include "plan/bounds.h"
+
+struct hr__search_config {
+  struct hr__judge *judge;
+  const struct hr__bounds *bounds; /* NULL: none are known */
+  uint32_t replications;           /* of each candidate */
+  uint64_t most_runs;              /* of the lab, in all; the search ends when they are made */
+  uint32_t begin;                  /* a candidate to begin with as well; HR_NONE: none */
+  bool thorough;                   /* tries points spread over the grid, too */
+};
+
+/* Why a candidate was not run. */
+struct hr__search_counts {
+  uint32_t run, too_dear, too_small, left; /* sum to the candidates */
+};
+
+struct hr__search_result {
+  uint32_t *ranking; /* all candidates that were run, the best first */
+  uint32_t n_ranked;
+  struct hr__search_counts counts;
+};
+
+enum hr_status hr__search(const struct hr__search_config *config, struct hr__search_result *result,
+                          struct hr_error *error);
+/* Every candidate. */
+enum hr_status hr__search_exhaustive(const struct hr__search_config *config, struct hr__search_result *result,
+                                     struct hr_error *error);
+void hr__search_finish(struct hr__search_result *result);
+
+#endif
