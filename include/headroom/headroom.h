@@ -10,6 +10,7 @@
 #include "headroom/compare.h"
 #include "headroom/costs.h"
 #include "headroom/fill.h"
+#include "headroom/forecast.h"
 #include "headroom/fragmentation.h"
 #include "headroom/ledger.h"
 #include "headroom/market.h"
