@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_PLAN_COVERAGE_H
+#define HR_TESTS_PLAN_COVERAGE_H
+
+#include <stdint.h>
+
+/* Of so many series of known weeks, a fifth of each is held back, at most 8 weeks: 90 to 99 % of the held-back weeks
+   are to be inside of their 95 % intervals. At most 104 weeks. */
+void expect_coverage(uint32_t n_series, uint32_t n_weeks, double drift, double sigma, double hold);
+
+#endif
