@@ -49,7 +49,7 @@ static enum hr_status check_format(const char *format, struct hr_error *error) {
 static enum hr_status merge_columns(struct hr_column_map *map, const struct hr_column_map *scenario, const char *text,
                                     struct hr_error *error) {
   enum hr_status status = HR_OK;
-  for (size_t i = 0; i < scenario->count && status == HR_OK; i++)
+  for (size_t i = 0; scenario && i < scenario->count && status == HR_OK; i++)
     status = hr_column_map_add(map, scenario->entry[i].field, scenario->entry[i].column, error);
   if (status != HR_OK || !text) return status;
   struct hr_error inner = {0};
@@ -69,6 +69,19 @@ enum hr_status input_read_trace(struct input *input, const struct input_args *ar
     double begin_s = clock_s();
     status = hr_trace_read(input->trace_path, &options, &input->trace, error);
     input->load_s = clock_s() - begin_s;
+  }
+  hr_column_map_finish(&map);
+  return status;
+}
+
+enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
+                                      struct hr_error *error) {
+  struct hr_column_map map = {0};
+  enum hr_status status = args->format ? check_format(args->format, error) : HR_OK;
+  if (status == HR_OK) status = merge_columns(&map, NULL, args->map, error);
+  if (status == HR_OK) {
+    struct hr_trace_options options = {.format = args->format, .map = &map, .lenient = args->lenient};
+    status = hr_trace_read(path, &options, trace, error);
   }
   hr_column_map_finish(&map);
   return status;
@@ -94,15 +107,17 @@ void input_finish(struct input *input) {
   overrides_finish(&input->overrides);
 }
 
-void input_print_notes(FILE *out, const struct input *input) {
-  const struct hr_notes *scenario = &input->scenario->notes;
-  for (size_t i = 0; i < scenario->count; i++) fprintf(out, "note: %s\n", scenario->text[i]);
-  const struct hr_trace *trace = input->trace;
-  if (!trace) return;
+void input_print_trace_notes(FILE *out, const struct hr_trace *trace) {
   for (size_t i = 0; i < trace->notes.count; i++) fprintf(out, "note: %s\n", trace->notes.text[i]);
   for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) {
     const struct hr_skipped_rows *skipped = &trace->skipped[i];
     fprintf(out, "note: %s: %" PRIu64 " row%s left out, the first in line %" PRIu64 ": %s\n", trace->source,
             skipped->count, skipped->count == 1 ? "" : "s", skipped->first_line, skipped->reason);
   }
+}
+
+void input_print_notes(FILE *out, const struct input *input) {
+  const struct hr_notes *scenario = &input->scenario->notes;
+  for (size_t i = 0; i < scenario->count; i++) fprintf(out, "note: %s\n", scenario->text[i]);
+  if (input->trace) input_print_trace_notes(out, input->trace);
 }

@@ -17,26 +17,31 @@ struct input_args {
 
 /* Entries of an option table; the verb's arguments hold `struct input_args input`. */
 #define INPUT_OPTION(args, field) offsetof(struct args, input) + offsetof(struct input_args, field)
+
+/* How the trace is read: for a verb without a scenario, too. */
+#define TRACE_OPTIONS(args)                                                                                            \
+  {.name = "format",                                                                                                   \
+   .kind = OPTION_TEXT,                                                                                                \
+   .offset = INPUT_OPTION(args, format),                                                                               \
+   .value = "FORMAT",                                                                                                  \
+   .help = "the trace's format ('headroom list formats'); auto: recognised by content"},                               \
+      {.name = "map",                                                                                                  \
+       .kind = OPTION_TEXT,                                                                                            \
+       .offset = INPUT_OPTION(args, map),                                                                              \
+       .value = "FIELD=COLUMN,...",                                                                                    \
+       .help = "how a CSV trace calls its columns, e.g. submit=arrival_s,duration=service_sec,gpus=gpu_count"},        \
+  {                                                                                                                    \
+    .name = "lenient", .kind = OPTION_FLAG, .offset = INPUT_OPTION(args, lenient),                                     \
+    .help = "leave bad rows of the trace out, counted and listed by reason, instead of failing at the first"           \
+  }
+
 #define INPUT_OPTIONS(args)                                                                                            \
   {.name = "trace",                                                                                                    \
    .kind = OPTION_TEXT,                                                                                                \
    .offset = INPUT_OPTION(args, trace),                                                                                \
    .value = "FILE",                                                                                                    \
    .help = "the trace to replay, plain, gzip or zstd, instead of the scenario's"},                                     \
-      {.name = "format",                                                                                               \
-       .kind = OPTION_TEXT,                                                                                            \
-       .offset = INPUT_OPTION(args, format),                                                                           \
-       .value = "FORMAT",                                                                                              \
-       .help = "the trace's format ('headroom list formats'); auto: recognised by content"},                           \
-      {.name = "map",                                                                                                  \
-       .kind = OPTION_TEXT,                                                                                            \
-       .offset = INPUT_OPTION(args, map),                                                                              \
-       .value = "FIELD=COLUMN,...",                                                                                    \
-       .help = "how a CSV trace calls its columns, e.g. submit=arrival_s,duration=service_sec,gpus=gpu_count"},        \
-      {.name = "lenient",                                                                                              \
-       .kind = OPTION_FLAG,                                                                                            \
-       .offset = INPUT_OPTION(args, lenient),                                                                          \
-       .help = "leave bad rows of the trace out, counted and listed by reason, instead of failing at the first"},      \
+      TRACE_OPTIONS(args),                                                                                             \
       {.name = "policy",                                                                                               \
        .kind = OPTION_TEXT,                                                                                            \
        .offset = INPUT_OPTION(args, policy),                                                                           \
@@ -67,8 +72,12 @@ enum hr_status input_open(struct input *input, const char *path, const struct in
 /* Reads the trace. */
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error);
 void input_finish(struct input *input);
+/* Reads a trace that no scenario names, under the options of TRACE_OPTIONS alone. */
+enum hr_status input_read_trace_alone(const char *path, const struct input_args *args, struct hr_trace **trace,
+                                      struct hr_error *error);
 
 /* Notes on scenario and trace, and rows left out, each a line "note: ...". */
 void input_print_notes(FILE *out, const struct input *input);
+void input_print_trace_notes(FILE *out, const struct hr_trace *trace);
 
 #endif

@@ -23,7 +23,7 @@ static const struct verb verb_help = {.name = "help",
                                       .options = no_options,
                                       .run = run_help};
 
-static const struct verb *const verbs[] = {&verb_run,      &verb_compare, &verb_plan,  &verb_fill,
+static const struct verb *const verbs[] = {&verb_run,      &verb_compare, &verb_plan,  &verb_fill, &verb_forecast,
                                            &verb_validate, &verb_list,    &verb_trace, &verb_help};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 

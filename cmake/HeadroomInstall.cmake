@@ -23,7 +23,8 @@ install(FILES ${CMAKE_BINARY_DIR}/headroomConfigVersion.cmake DESTINATION ${head
 install(DIRECTORY scenarios DESTINATION ${headroom_data_dir} FILES_MATCHING PATTERN "*.json"
         PATTERN catalog EXCLUDE)
 install(DIRECTORY traces/reference DESTINATION ${headroom_data_dir}/traces)
-install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.schema.json DESTINATION ${headroom_data_dir}/docs)
+install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.schema.json docs/forecast.schema.json
+        DESTINATION ${headroom_data_dir}/docs)
 
 install(FILES docs/headroom.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/completion/headroom.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions

@@ -68,6 +68,19 @@ case_demo_compare() {
   same_as_golden demo_compare.md
 }
 
+# A month of three clients, and twenty weeks that a generator made.
+case_forecast() {
+  "$headroom" trace generate --count 4000 --seed 3 --load 0.5 --nodes 2 --median-s 7200 --max-s 86400 --diurnal 0.6 \
+    --tenants 2 -o weeks.csv
+  (cd "$project" && "$headroom" forecast traces/reference/agency.csv --json "$work/all") 2>&1 | without_speed >forecast.txt
+  "$headroom" forecast weeks.csv --months 6 --csv rows 2>&1 | without_speed >>forecast.txt
+  # One week of four.
+  { cksum <rows; awk -F, 'NR == 1 || $3 % 4 == 1' rows; } >forecast.csv
+  without_perf <all | cksum >>forecast.csv
+  same_as_golden forecast.txt
+  same_as_golden forecast.csv
+}
+
 # A small cluster with GPUs of two types, filled by every rule.
 case_fill() {
   (cd "$project" && "$headroom" fill tests/cli/golden/fill.json --seeds 2 --to 1.1 --csv "$work/rows" \

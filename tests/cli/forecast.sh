@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# `headroom forecast`: what it prints and writes, and what is refused.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+agency=$project/traces/reference/agency.csv
+
+# refuses TEXT ARGUMENT...: bad input that says so, and leaves nothing behind.
+refuses() {
+  local text=$1
+  shift
+  mkdir -p out
+  try 2 forecast "$@" --json out/f.json --csv out/f.csv
+  is_empty stdout
+  says stderr "$text"
+  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+}
+
+case_table() {
+  try 0 forecast "$agency"
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  matches stdout '^month 3  '
+  matches stdout '^retail +training  '
+  matches stdout '^total  '
+  says stderr 'note: 4 weeks are too few to tell a trend'
+  try 0 forecast "$agency" --quiet
+  is_empty stdout
+  is_empty stderr
+}
+
+case_rows() {
+  try 0 forecast "$agency" --months 1mo --csv rows.csv --json all.json -q
+  [ "$(head -n 1 rows.csv)" = tenant,class,week,low_gpu_hours,mean_gpu_hours,high_gpu_hours ] || fail "the columns' names"
+  [ "$(wc -l <rows.csv)" -eq $((1 + 5 * 5)) ] || fail "a row for each series and week"
+  awk -F, 'NR > 1 && !($4 <= $5 && $5 <= $6 && $4 >= 0)' rows.csv >wrong
+  is_empty wrong
+  says all.json '"holdout_weeks": 1'
+}
+
+# The same bytes twice, and any spelling of three months.
+case_same_bytes() {
+  try 0 forecast "$agency" -q --json 1.json --csv 1.csv
+  try 0 forecast "$agency" -q --json 2.json --csv 2.csv --months 3
+  try 0 forecast "$agency" -q --json 3.json --months 3mo --confidence 0.95 --holdout 1
+  if ! { cmp 1.json 2.json && cmp 1.csv 2.csv && cmp 1.json 3.json; }; then fail "not the same"; fi
+}
+
+case_standard_output() {
+  try 0 forecast "$agency" --csv -
+  [ "$(grep -c '^(total),(total),' stdout)" -eq 14 ] || fail "three months are 14 weeks"
+  try 0 forecast "$agency" --json - --months 1
+  says stdout '"growth_per_year": null,'
+}
+
+# A year ahead there is 1.5 times the demand of today, to the last digit printed.
+case_growth() {
+  for growth in 1 1.5; do try 0 forecast "$agency" --months 12 --growth $growth -q --csv $growth.csv; done
+  paste -d, 1.csv 1.5.csv | awk -F, 'NR > 1 { factor = exp(log(1.5) * $3 * 7 / 365.25)
+    if ($11 / $5 < factor * (1 - 1e-6) || $11 / $5 > factor * (1 + 1e-6)) print }' >wrong
+  is_empty wrong
+  try 0 forecast "$agency" --growth 1.5
+  says stdout 'in a year 1.5 times the demand of today'
+}
+
+case_columns_are_mapped() {
+  awk -F, 'NR == 1 { print "when,how_long,many"; next } { print $2 "," $3 "," $4 }' "$agency" >mine.csv
+  try 2 forecast mine.csv
+  try 0 forecast mine.csv --map submit=when,duration=how_long,gpus=many --format csv
+  matches stdout '^total  '
+  echo 'a,b,c' >>mine.csv
+  try 2 forecast mine.csv --map submit_s=when,duration_s=how_long,gpus=many
+  try 0 forecast mine.csv --map submit=when,duration=how_long,gpus=many --lenient
+  says stderr 'mine.csv: 1 row left out'
+}
+
+case_what_is_refused() {
+  refuses "jobs come over 5.7 days: a forecast wants at least 2 whole weeks of them, and 6 for a trend" \
+    "$project/traces/reference/demo.csv"
+  refuses "--months 19: a whole number of months from 1 to 18 is wanted, as 3 or 3mo" "$agency" --months 19
+  refuses "--months 2w: a whole number" "$agency" --months 2w
+  refuses "--months mo: a whole number" "$agency" --months mo
+  refuses "--months 0mo: a whole number" "$agency" --months 0mo
+  refuses "--growth 0: a number from 0.01 to 100 is wanted" "$agency" --growth 0
+  refuses "--confidence 1: a number from 0.5 to 0.999 is wanted" "$agency" --confidence 1
+  refuses "3 weeks cannot be held back: of 4 weeks that tell of demand, at most 2 can" "$agency" --holdout 3
+  refuses "unknown trace format 'cvs'; did you mean 'csv'?" "$agency" --format cvs
+  refuses "--map gpu=x: " "$agency" --map gpu=x
+  refuses "no.csv" no.csv
+  refuses "unknown option '--month'; did you mean '--months'?" "$agency" --month 3
+  cp "$agency" trace.csv
+  try 2 forecast trace.csv --csv trace.csv
+  says stderr 'this run reads it'
+  try 2 forecast "$agency" --csv same --json same
+  [ ! -e same ] || fail "left behind: same"
+  try 2 forecast
+  says stderr 'forecast: TRACE is missing'
+  printf 'submit_s,duration_s,gpus\n0,3600,0\n2000000,3600,0\n' >none.csv
+  refuses "none.csv: no job asks for GPU time" none.csv
+}
+
+run_case
