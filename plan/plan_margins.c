@@ -116,7 +116,9 @@ static enum hr_status tighten(struct hr_plan *plan, size_t number, double share,
                                      .bounds = &plan->bounds,
                                      .replications = plan->screening,
                                      .most_runs = plan->space.spec->most_runs,
-                                     .begin = plan->choice.candidate};
+                                     .begin = plan->choice.candidate,
+                                     .small = plan->search.small,
+                                     .n_small = plan->search.n_small};
   struct hr__search_result result;
   goal->bound = tightening->bound;
   enum hr_status status = hr__search(&config, &result, error);

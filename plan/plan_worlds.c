@@ -35,12 +35,19 @@ static bool has_other_gpus(const struct hr_cluster_spec *cluster, const char *gp
 
 /* ---- One world -------------------------------------------------------------------------------------- */
 
-static enum hr_status find_best(struct hr_plan *plan, struct hr__judge *judge, struct hr__changed_world *changed,
-                                struct hr_error *error) {
+/* All these worlds are no kinder than the one supposed, so what served jobs too badly there does so here; and what a
+   mix costs at least is no less, unless some of it cannot be had. Another policy is not looked for, but where a GPU
+   type is missing. */
+static enum hr_status find_best(struct hr_plan *plan, struct hr__judge *judge, const struct hr__world *world,
+                                struct hr__changed_world *changed, struct hr_error *error) {
   struct hr__search_config config = {.judge = judge,
+                                     .bounds = world->stress.without_gpu ? NULL : &plan->bounds,
                                      .replications = plan->screening,
                                      .most_runs = plan->space.spec->most_runs,
-                                     .begin = plan->choice.candidate};
+                                     .begin = plan->choice.candidate,
+                                     .one_slice = !world->stress.without_gpu,
+                                     .small = plan->search.small,
+                                     .n_small = plan->search.n_small};
   struct hr__search_result result;
   enum hr_status status = hr__search(&config, &result, error);
   if (status == HR_OK && result.n_ranked) {
@@ -67,7 +74,7 @@ static enum hr_status add_world(struct hr_plan *plan, const struct hr__world *wo
   if (status == HR_OK) status = hr__judge_run(&judge, &candidate, 1, plan->screening, error);
   if (status == HR_OK)
     status = hr__option_make(plan, &judge, candidate, judge.mixes[candidate], plan->screening, &changed->same, error);
-  if (status == HR_OK) status = find_best(plan, &judge, changed, error);
+  if (status == HR_OK) status = find_best(plan, &judge, world, changed, error);
   hr__judge_finish(&judge);
   return status;
 }

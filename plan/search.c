@@ -40,8 +40,11 @@ static bool is_better(const struct search *search, uint32_t a, uint32_t b) {
 }
 
 static bool is_too_small(const struct search *search, uint32_t candidate) {
+  const struct hr__search_config *config = search->config;
   for (uint32_t i = 0; i < search->n_small; i++)
     if (hr__space_covers(search->space, search->small[i], candidate)) return true;
+  for (uint32_t i = 0; i < config->n_small; i++)
+    if (hr__space_covers(search->space, config->small[i], candidate)) return true;
   return false;
 }
 
@@ -146,34 +149,53 @@ static uint32_t best_of_slice(const struct search *search, const struct climb *c
 }
 
 static void begin_steps(const struct search *search, struct climb *climb) {
+  uint32_t part = search->config->begin == HR_NONE ? 4 : 8;
   for (uint32_t i = 0; i < search->space->n_capacity; i++) {
     uint32_t levels = hr__space_levels(search->space, search->space->capacity[i]);
-    climb->step[i] = levels / 4 ? levels / 4 : 1;
+    climb->step[i] = levels / part ? levels / part : 1;
   }
 }
 
-/* All slices at both ends of the newsvendor's bracket; then each where neither served. */
+/* The candidate to begin with, in the climb's slice. */
+static uint32_t moved_to_slice(const struct hr__space *space, uint32_t candidate, uint32_t slice) {
+  struct hr__point point = hr__space_corner(space, slice, true), from = hr__space_point(space, candidate);
+  for (uint32_t i = 0; i < space->n_capacity; i++) point.level[space->capacity[i]] = from.level[space->capacity[i]];
+  return hr__space_candidate(space, &point);
+}
+
+/* Both ends of the newsvendor's bracket, or what the search was told to begin with. */
+static void want_first(struct search *search, struct climb *climb) {
+  const struct hr__search_config *config = search->config;
+  struct hr__point low = hr__space_corner(search->space, climb->slice, true), high = low;
+  if (config->begin != HR_NONE) {
+    climb->at = moved_to_slice(search->space, config->begin, climb->slice);
+    want(search, climb->at);
+    return;
+  }
+  if (config->bounds) {
+    low = hr__bounds_start(config->bounds, climb->slice, true);
+    high = hr__bounds_start(config->bounds, climb->slice, false);
+  }
+  climb->at = hr__space_candidate(search->space, &high);
+  want(search, climb->at);
+  want(search, hr__space_candidate(search->space, &low));
+}
+
+/* All slices together; then each where nothing served yet, be it that what would have been first need not be run. */
 static enum hr_status begin(struct search *search) {
   const struct hr__search_config *config = search->config;
   for (uint32_t i = 0; i < search->space->n_slices; i++) {
+    if (config->one_slice && i != hr__space_slice(search->space, config->begin)) continue;
     struct climb *climb = &search->climbs[search->n_climbs++];
     *climb = (struct climb){.slice = i};
-    struct hr__point low = hr__space_corner(search->space, i, true), high = low;
-    if (config->bounds) {
-      low = hr__bounds_start(config->bounds, i, true);
-      high = hr__bounds_start(config->bounds, i, false);
-    }
-    climb->at = hr__space_candidate(search->space, &high);
-    want(search, climb->at);
-    want(search, hr__space_candidate(search->space, &low));
     begin_steps(search, climb);
+    want_first(search, climb);
   }
-  if (config->begin != HR_NONE) want(search, config->begin);
   enum hr_status status = run_batch(search);
   for (uint32_t i = 0; i < search->n_climbs && status == HR_OK; i++) {
     struct climb *climb = &search->climbs[i];
     climb->at = best_of_slice(search, climb);
-    if (search->state[climb->at] == RUN && !serves(search, climb->at)) status = bisect(search, climb, climb->at);
+    if (!serves(search, climb->at) && search->state[climb->at] != TOO_DEAR) status = bisect(search, climb, climb->at);
     climb->at = best_of_slice(search, climb);
   }
   return status;
@@ -308,6 +330,8 @@ static enum hr_status rank(struct search *search, struct hr__search_result *resu
       result->ranking[k] = result->ranking[k - 1];
     result->ranking[k] = search->run[i];
   }
+  result->small = search->small;
+  result->n_small = search->n_small;
   for (uint32_t i = 0; i < search->space->n_candidates; i++) {
     if (search->state[i] == UNKNOWN && is_too_small(search, i)) search->state[i] = TOO_SMALL;
     if (search->state[i] == UNKNOWN && is_too_dear(search, i)) search->state[i] = TOO_DEAR;
@@ -316,6 +340,7 @@ static enum hr_status rank(struct search *search, struct hr__search_result *resu
     result->counts.too_small += search->state[i] == TOO_SMALL;
     result->counts.left += search->state[i] == UNKNOWN;
   }
+  search->small = NULL; /* it is the result's now */
   return HR_OK;
 }
 
@@ -374,5 +399,6 @@ enum hr_status hr__search_exhaustive(const struct hr__search_config *config, str
 
 void hr__search_finish(struct hr__search_result *result) {
   free(result->ranking);
+  free(result->small);
   *result = (struct hr__search_result){0};
 }

@@ -21,8 +21,12 @@ struct hr__search_config {
   const struct hr__bounds *bounds; /* NULL: none are known */
   uint32_t replications;           /* of each candidate */
   uint64_t most_runs;              /* of the lab, in all; the search ends when they are made */
-  uint32_t begin;                  /* a candidate to begin with as well; HR_NONE: none */
   bool thorough;                   /* tries points spread over the grid, too */
+  /* For a search around one that was made, in a world or under goals that are no easier: */
+  uint32_t begin;        /* begins with this candidate alone, in small steps; HR_NONE: as above */
+  bool one_slice;        /* and stays in its slice */
+  const uint32_t *small; /* candidates that served jobs too badly there, and so do here */
+  uint32_t n_small;
 };
 
 /* Why a candidate was not run. */
@@ -33,6 +37,8 @@ struct hr__search_counts {
 struct hr__search_result {
   uint32_t *ranking; /* all candidates that were run, the best first */
   uint32_t n_ranked;
+  uint32_t *small; /* of them, those that serve jobs too badly */
+  uint32_t n_small;
   struct hr__search_counts counts;
 };
 
