@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/months.h"
 #include "cli/outputs.h"
 
 #include <inttypes.h>
@@ -74,26 +75,11 @@ static const char details[] = "Demand is GPU hours of work submitted, by week, t
 
 /* ---- Settings --------------------------------------------------------------------------------------- */
 
-/* "3", or "3mo" as a plan has it. */
-static enum hr_status parse_months(const char *text, uint32_t *months, struct hr_error *error) {
-  char number[8] = "";
-  size_t length = strlen(text);
-  if (length > 2 && strcmp(text + length - 2, "mo") == 0) length -= 2;
-  uint64_t value = 0;
-  bool good = length < sizeof number;
-  if (good) memcpy(number, text, length);
-  good = good && parse_whole(number, &value) && value >= 1 && value <= HR_MAX_FORECAST_MONTHS;
-  *months = (uint32_t)value;
-  if (good) return HR_OK;
-  return hr_fail(error, HR_BAD_INPUT, "--months %.60s: a whole number of months from 1 to %d is wanted, as 3 or 3mo",
-                 text, HR_MAX_FORECAST_MONTHS);
-}
-
 static enum hr_status settle(const struct forecast_args *args, struct hr_forecast_config *config,
                              struct hr_error *error) {
   *config = (struct hr_forecast_config){
       .growth = args->growth, .confidence = args->confidence, .holdout_weeks = (uint32_t)args->holdout};
-  return args->months ? parse_months(args->months, &config->months, error) : HR_OK;
+  return args->months ? parse_months("months", args->months, &config->months, error) : HR_OK;
 }
 
 static enum hr_status check_outputs(const struct forecast_args *args, const char *path, struct hr_error *error) {

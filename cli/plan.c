@@ -3,13 +3,15 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/months.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 
 struct plan_args {
   struct input_args input;
-  const char *json;
-  uint64_t threads; /* 0: not given */
+  const char *json, *forecast;
+  double growth;    /* 0: not given */
+  uint64_t threads; /* likewise */
   bool exhaustive, brief, quiet;
 };
 
@@ -20,6 +22,19 @@ static const struct option options[] = {
      .offset = AT(json),
      .value = "FILE",
      .help = "write the whole answer as JSON ('-': standard output, and no table)"},
+    {.name = "forecast",
+     .kind = OPTION_TEXT,
+     .offset = AT(forecast),
+     .value = "N",
+     .help = "plan for the demand of the next N months, 1 to 18, as 'headroom forecast' has it, not for the trace; 3mo "
+             "is the same as 3"},
+    {.name = "growth",
+     .kind = OPTION_REAL,
+     .offset = AT(growth),
+     .value = "X",
+     .help = "of a forecast: demand in a year for 1 today, instead of the trend that the trace tells",
+     .min = HR_MIN_FORECAST_GROWTH,
+     .max = HR_MAX_FORECAST_GROWTH},
     {.name = "exhaustive",
      .kind = OPTION_FLAG,
      .offset = AT(exhaustive),
@@ -70,10 +85,16 @@ static enum hr_status make(struct plan *plan, struct hr_error *error) {
                                   .trace = plan->input.trace,
                                   .search = args->exhaustive ? HR_PLAN_SEARCH_EXHAUSTIVE : HR_PLAN_SEARCH_FAST,
                                   .no_sensitivity = args->brief,
-                                  .n_threads = count_threads(args->threads),
-                                  .progress = progress_bar_start(&bar, !args->quiet)};
+                                  .forecast_growth = args->growth,
+                                  .n_threads = count_threads(args->threads)};
+  if (args->growth > 0 && !args->forecast)
+    return hr_fail(error, HR_BAD_INPUT, "--growth is that of a forecast; name one with --forecast 3mo");
+  enum hr_status status =
+      args->forecast ? parse_months("forecast", args->forecast, &config.forecast_months, error) : HR_OK;
+  if (status != HR_OK) return status;
+  config.progress = progress_bar_start(&bar, !args->quiet);
   double begin_s = clock_s();
-  enum hr_status status = hr_plan(&config, &plan->plan, error);
+  status = hr_plan(&config, &plan->plan, error);
   plan->perf =
       (struct hr_perf){.load_s = plan->input.load_s, .sim_s = clock_s() - begin_s, .peak_rss_mib = peak_rss_mib()};
   progress_bar_stop(&bar);

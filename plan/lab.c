@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WEEK_US (INT64_C(7) * 86400 * HR_SECOND_US)
+
 /* A run. */
 struct cell {
   double *figures; /* NULL: not asked for yet */
@@ -36,6 +38,7 @@ struct mix {
 struct world {
   struct hr__world spec;
   bool redrawn;
+  struct hr_workload_cut cut;  /* where it is redrawn */
   struct hr_trace **workloads; /* by replication, NULL where not drawn yet */
   uint32_t n_workloads;
 };
@@ -99,19 +102,25 @@ static enum hr_status no_memory(struct hr_error *error) {
 
 /* ---- Worlds and mixes ------------------------------------------------------------------------------- */
 
+/* The weeks of a forecast, filled from weeks of the trace. */
+static void foresee(struct hr__world *world) {
+  world->workload.blocks = HR_BLOCKS_WEEKS;
+  world->workload.length_us = hr_forecast_span(world->forecast).weeks * WEEK_US;
+  world->workload.series = hr_forecast_series(world->forecast, &world->workload.n_series);
+}
+
 enum hr_status hr__lab_add_world(struct hr__lab *lab, const struct hr__world *world, uint32_t *number,
                                  struct hr_error *error) {
   struct world *grown = realloc(lab->worlds, (lab->n_worlds + 1) * sizeof *grown);
   if (!grown) return no_memory(error);
   lab->worlds = grown;
-  const struct hr_workload_spec *workload = &world->workload;
-  bool redrawn = workload->blocks != HR_BLOCKS_NONE || workload->growth != 1 || workload->factors;
-  struct hr_workload_cut cut;
-  if (redrawn) {
-    enum hr_status status = hr_trace_cut(lab->config.trace, workload, &cut, error);
-    if (status != HR_OK) return status;
-  }
-  grown[lab->n_worlds] = (struct world){.spec = *world, .redrawn = redrawn};
+  bool redrawn = world->workload.blocks != HR_BLOCKS_NONE || world->workload.growth != 1;
+  struct world *fresh = &grown[lab->n_worlds];
+  *fresh = (struct world){.spec = *world, .redrawn = redrawn || world->forecast};
+  if (world->forecast) foresee(&fresh->spec);
+  enum hr_status status =
+      fresh->redrawn ? hr_trace_cut(lab->config.trace, &fresh->spec.workload, &fresh->cut, error) : HR_OK;
+  if (status != HR_OK) return status;
   *number = lab->n_worlds++;
   return HR_OK;
 }
@@ -195,6 +204,21 @@ static enum hr_status make_cell(const struct hr__lab *lab, struct mix *mix, uint
   return (*cell)->figures ? HR_OK : no_memory(error);
 }
 
+static enum hr_status redraw(const struct hr__lab *lab, const struct world *world, uint64_t seed,
+                             struct hr_trace **drawn, struct hr_error *error) {
+  struct hr_workload_spec spec = world->spec.workload;
+  if (!world->spec.forecast) return hr_trace_redraw(lab->config.trace, &spec, seed, drawn, error);
+  uint32_t n = world->cut.n_positions < HR_MAX_FORECAST_WEEKS ? world->cut.n_positions : HR_MAX_FORECAST_WEEKS;
+  double *factors = malloc(((size_t)spec.n_series * n + 1) * sizeof *factors);
+  if (!factors) return no_memory(error);
+  enum hr_status status = hr_forecast_factors(world->spec.forecast, seed, false, 0, n, factors, error);
+  spec.factors = factors;
+  spec.n_positions = n;
+  if (status == HR_OK) status = hr_trace_redraw(lab->config.trace, &spec, seed, drawn, error);
+  free(factors);
+  return status;
+}
+
 static enum hr_status draw_workload(struct hr__lab *lab, struct world *world, uint32_t replication, uint64_t seed,
                                     struct hr_error *error) {
   if (!world->redrawn) return HR_OK;
@@ -207,7 +231,7 @@ static enum hr_status draw_workload(struct hr__lab *lab, struct world *world, ui
     world->n_workloads = count;
   }
   if (world->workloads[replication]) return HR_OK;
-  return hr_trace_redraw(lab->config.trace, &world->spec.workload, seed, &world->workloads[replication], error);
+  return redraw(lab, world, seed, &world->workloads[replication], error);
 }
 
 static enum hr_status prepare(struct hr__lab *lab, struct hr__trial trial, struct cell **cell, struct hr_error *error) {

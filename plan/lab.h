@@ -12,6 +12,7 @@
  * never on threads or on what was run before.
  */
 
+#include "headroom/forecast.h"
 #include "headroom/stress.h"
 #include "headroom/workload.h"
 #include "plan/figure.h"
@@ -19,7 +20,9 @@
 /* What stands around a mix. */
 struct hr__world {
   struct hr_stress stress;
-  struct hr_workload_spec workload; /* its factors, if any, are borrowed */
+  struct hr_workload_spec workload;
+  const struct hr_forecast *forecast; /* NULL: none; else the workload is of its weeks, a path of it for each
+                                         replication, times the growth; borrowed */
 };
 
 struct hr__lab_config {

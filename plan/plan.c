@@ -62,6 +62,7 @@ const char *hr__option_text(const struct hr_plan *plan, const struct hr__option 
 void hr__plan_world(const struct hr_plan *plan, struct hr__world *world) {
   hr_stress_init(&world->stress);
   world->workload = plan->config.scenario->replications.workload;
+  world->forecast = plan->forecast;
 }
 
 /* The share of jobs that the goals let be left undone; all of them where they do not say. */
@@ -76,6 +77,24 @@ static double may_fail(const struct hr__goals *goals) {
   return share;
 }
 
+static enum hr_status make_forecast(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr_forecast_config config = {.months = plan->config.forecast_months,
+                                            .growth = plan->config.forecast_growth};
+  if (config.months == 0) return HR_OK;
+  return hr_forecast_make(plan->config.trace, &config, &plan->forecast, error);
+}
+
+/* Demand to plan for, times that of the trace. */
+static double growth_of(const struct hr_plan *plan) {
+  double growth = plan->config.scenario->replications.workload.growth, sum = 0;
+  uint32_t n_series;
+  if (!plan->forecast) return growth;
+  struct hr_forecast_span span = hr_forecast_span(plan->forecast);
+  (void)hr_forecast_series(plan->forecast, &n_series);
+  for (uint32_t week = 0; week < span.weeks; week++) sum += hr_forecast_week(plan->forecast, n_series, week).mean;
+  return growth * sum / span.weeks / hr_forecast_item(plan->forecast, n_series).week_gpu_hours;
+}
+
 static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_config *config = &plan->config;
   const struct hr_scenario *scenario = config->scenario;
@@ -84,6 +103,7 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = hr__space_make(scenario->plan, &plan->space, error);
   if (status == HR_OK)
     status = hr__goals_make(scenario->plan, config->trace, hr_scenario_has_prices(scenario), &plan->goals, error);
+  if (status == HR_OK) status = make_forecast(plan, error);
   if (status != HR_OK) return status;
   struct hr__lab_config lab = {.scenario = scenario,
                                .overrides = config->overrides,
@@ -99,9 +119,9 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   status = hr__lab_add_world(plan->lab, &world, &number, error);
   if (status == HR_OK) status = hr__judge_make(&plan->judge, plan->lab, &plan->space, &plan->goals, number, error);
   if (status == HR_OK &&
-      hr__demand_make(config->trace, world.workload.growth, may_fail(&plan->goals), &plan->demand) != HR_OK)
+      hr__demand_make(config->trace, growth_of(plan), may_fail(&plan->goals), &plan->demand) != HR_OK)
     status = hr_fail(error, HR_NO_MEMORY, "out of memory for the demand");
-  bool redrawn = world.workload.blocks != HR_BLOCKS_NONE || world.workload.growth != 1;
+  bool redrawn = world.workload.blocks != HR_BLOCKS_NONE || world.workload.growth != 1 || world.forecast;
   return status == HR_OK ? hr__bounds_make(&plan->judge, &lab, &plan->demand, redrawn, &plan->bounds, error) : status;
 }
 
@@ -262,6 +282,7 @@ void hr_plan_destroy(struct hr_plan *plan) {
   hr__judge_finish(&plan->judge);
   hr__lab_destroy(plan->lab);
   hr__goals_finish(&plan->goals);
+  hr_forecast_destroy(plan->forecast);
   hr_notes_finish(&plan->notes);
   free(plan);
 }

@@ -208,6 +208,10 @@ static void put_head(struct writer *writer, cJSON *root) {
   hr__json_bool(json, root, "random", plan->judge.random);
   hr__json_number(json, root, "confidence", plan->config.scenario->replications.confidence);
   hr__json_bool(json, root, "feasible", hr_plan_feasible(plan));
+  if (plan->forecast)
+    hr__json_count(json, root, "forecast_months", hr_forecast_span(plan->forecast).months);
+  else
+    hr__json_null(json, root, "forecast_months");
 }
 
 static void put_perf(struct writer *writer, cJSON *root, const struct hr_perf *perf) {

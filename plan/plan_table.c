@@ -73,6 +73,9 @@ static void put_head(struct page *page) {
   free(name);
   hr__put_field(console, "trace", "%s (%s jobs)", plan->config.trace->source,
                 hr__count_text(plan->config.trace->n_jobs, counts));
+  if (plan->forecast)
+    hr__put_field(console, "demand", "as forecast for the next %" PRIu32 " month%s",
+                  hr_forecast_span(plan->forecast).months, hr_forecast_span(plan->forecast).months == 1 ? "" : "s");
   hr__put_field(console, "wanted", "the least %s such that", hr__goals_objective_text(&plan->goals, text[0], 1000));
   for (size_t i = 0; i < plan->goals.n_goals; i++)
     hr__put_field(console, "", "%s%s", plan->goals.goals[i].text, plan->goals.goals[i].assumed ? " (assumed)" : "");

@@ -4,6 +4,7 @@
 
 /* What a plan is made of, for those parts that make it and for those that write it. */
 
+#include "headroom/forecast.h"
 #include "headroom/plan.h"
 #include "plan/intervals.h"
 #include "plan/search.h"
@@ -39,6 +40,7 @@ enum { HR__MOST_WORLDS = 16, HR__TIGHTENINGS = 3 };
 
 struct hr_plan {
   struct hr_plan_config config;
+  struct hr_forecast *forecast; /* NULL: it is for the trace */
   struct hr__goals goals;
   struct hr__space space;
   struct hr__lab *lab;

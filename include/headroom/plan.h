@@ -51,7 +51,6 @@ HR_API void hr_plan_spec_destroy(struct hr_plan_spec *spec);
 /* ---- The answer ------------------------------------------------------------------------------------- */
 
 struct hr_scenario;
-struct hr_forecast;
 
 /* How candidates are gone through. */
 enum hr_plan_search {
