@@ -187,8 +187,8 @@ enum hr_status hr__grid_axis_build(struct hr__builder *builder, const cJSON *jso
   axis->path = path ? strdup(path) : NULL;
   axis->name = strdup(hr__text_of(json, "name", path));
   if ((path && !axis->path) || !axis->name) return hr__build_no_memory(builder);
-  if (hr__has(json, "values")) return build_values(builder, json, axis);
-  return path ? build_range(builder, json, axis) : build_settings(builder, json, axis);
+  if (!path) return build_settings(builder, json, axis);
+  return hr__has(json, "values") ? build_values(builder, json, axis) : build_range(builder, json, axis);
 }
 
 void hr__grid_axis_finish(struct hr_grid_axis *axis) {

@@ -357,7 +357,7 @@ bool hr__key_is_child(const struct hr__key *key, const struct hr__key *parent) {
 
 const struct hr__key *hr__key_child(const struct hr__key *parent, const char *name) {
   const struct hr__key *any = NULL;
-  for (const struct hr__key *key = keys + 1; key->path; key++) {
+  for (const struct hr__key *key = parent + 1; key->path; key++) {
     if (!hr__key_is_child(key, parent)) continue;
     if (strcmp(hr__key_name(key), name) == 0) return key;
     if (strcmp(hr__key_name(key), "*") == 0) any = key;
@@ -367,7 +367,7 @@ const struct hr__key *hr__key_child(const struct hr__key *parent, const char *na
 
 void hr__key_children(const struct hr__key *parent, const char *names[HR__MOST_CHILDREN + 1]) {
   size_t count = 0;
-  for (const struct hr__key *key = keys + 1; key->path && count < HR__MOST_CHILDREN; key++)
+  for (const struct hr__key *key = parent + 1; key->path && count < HR__MOST_CHILDREN; key++)
     if (hr__key_is_child(key, parent) && strcmp(hr__key_name(key), "*") != 0) names[count++] = hr__key_name(key);
   names[count] = NULL;
 }

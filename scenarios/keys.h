@@ -2,7 +2,8 @@
 #ifndef HR_SCENARIOS_KEYS_H
 #define HR_SCENARIOS_KEYS_H
 
-/* The keys that a scenario may have: one table, from which files and overrides are checked and errors worded. */
+/* The keys that a scenario may have: one table, from which files and overrides are checked and errors worded. The grid
+   of a sweep has a table of its own, of the same form. */
 
 #include "headroom/base.h"
 
@@ -28,8 +29,10 @@ struct hr__key {
   const char *const *choices; /* NULL-terminated */
 };
 
-/* The outermost object; the table goes on after it and ends with a NULL path. */
+/* The outermost object; the table goes on after it, what is inside a key always behind the key, and ends with a NULL
+   path. */
 const struct hr__key *hr__scenario_keys(void);
+const struct hr__key *hr__grid_keys(void);
 
 /* The last name of a key's path. */
 const char *hr__key_name(const struct hr__key *key);

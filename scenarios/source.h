@@ -28,8 +28,9 @@ void hr__place_text(const struct hr__place *place, char *text, size_t size);
 
 /* Sets each override's value in the tree. The path must name a key that a scenario may have. */
 enum hr_status hr__source_override(struct hr__source *source, struct hr_error *error);
-/* Checks the tree against the table of keys. */
-enum hr_status hr__source_validate(const struct hr__source *source, struct hr_error *error);
+/* Checks the tree against a table of keys. `noun` is what errors call the whole: "the scenario". */
+enum hr_status hr__source_validate(const struct hr__source *source, const struct hr__key *keys, const char *noun,
+                                   struct hr_error *error);
 
 /* Fails with "FILE:LINE:COLUMN: " or "--set OVERRIDE: " in front, whichever gave the value at `place` (with
    `at_key`: its key). HR_BAD_INPUT. */

@@ -9,6 +9,7 @@
 
 struct walk {
   const struct hr__source *source;
+  const char *noun;
   struct hr_error *error;
   struct hr__place place;
 };
@@ -39,14 +40,14 @@ static enum hr_status check_names(struct walk *walk, const struct hr__key *key, 
 }
 
 static enum hr_status check_required(struct walk *walk, const struct hr__key *parent, const cJSON *object) {
-  for (const struct hr__key *key = hr__scenario_keys(); key->path; key++) {
+  for (const struct hr__key *key = parent + 1; key->path; key++) {
     if (!key->required || !hr__key_is_child(key, parent)) continue;
     if (cJSON_GetObjectItemCaseSensitive(object, hr__key_name(key))) continue;
     char path[300], wanted[200];
     hr__place_text(&walk->place, path, sizeof path);
     hr__key_wanted(key, wanted, sizeof wanted);
     return hr__source_fail(walk->source, &walk->place, false, walk->error, "%s%s%s lacks the key '%s'; %s is wanted",
-                           path[0] ? "'" : "", path[0] ? path : "the scenario", path[0] ? "'" : "", hr__key_name(key),
+                           path[0] ? "'" : "", path[0] ? path : walk->noun, path[0] ? "'" : "", hr__key_name(key),
                            wanted);
   }
   return HR_OK;
@@ -62,7 +63,7 @@ static enum hr_status check_type(struct walk *walk, const struct hr__key *key, c
       key->choices && cJSON_IsString(value) ? hr_nearest_word(value->valuestring, key->choices) : NULL;
   if (nearest) snprintf(slip, sizeof slip, "; did you mean '%s'?", nearest);
   return hr__source_fail(walk->source, &walk->place, false, walk->error, "%s%s%s is %s; %s is wanted%s",
-                         path[0] ? "'" : "", path[0] ? path : "the scenario", path[0] ? "'" : "", found, wanted, slip);
+                         path[0] ? "'" : "", path[0] ? path : walk->noun, path[0] ? "'" : "", found, wanted, slip);
 }
 
 static enum hr_status check(struct walk *walk, const struct hr__key *key, const cJSON *value) {
@@ -78,7 +79,8 @@ static enum hr_status check(struct walk *walk, const struct hr__key *key, const 
   return status;
 }
 
-enum hr_status hr__source_validate(const struct hr__source *source, struct hr_error *error) {
-  struct walk walk = {.source = source, .error = error};
-  return check(&walk, hr__scenario_keys(), source->file.tree);
+enum hr_status hr__source_validate(const struct hr__source *source, const struct hr__key *keys, const char *noun,
+                                   struct hr_error *error) {
+  struct walk walk = {.source = source, .noun = noun, .error = error};
+  return check(&walk, keys, source->file.tree);
 }

@@ -27,6 +27,7 @@
 #include "headroom/sim.h"
 #include "headroom/stock.h"
 #include "headroom/stress.h"
+#include "headroom/sweep.h"
 #include "headroom/topology.h"
 #include "headroom/trace.h"
 #include "headroom/workload.h"
