@@ -11,6 +11,10 @@ install(DIRECTORY include/headroom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES
 # The prefix is told relative to the file, so that the installed tree can be moved.
 file(RELATIVE_PATH headroom_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" headroom_pc_up "${headroom_pc_up}")
+set(headroom_pc_mpi)
+if(HEADROOM_WITH_MPI)
+  set(headroom_pc_mpi -lmpi)
+endif()
 configure_file(cmake/headroom.pc.in headroom.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/headroom.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
@@ -24,6 +28,7 @@ install(DIRECTORY scenarios DESTINATION ${headroom_data_dir} FILES_MATCHING PATT
         PATTERN catalog EXCLUDE)
 install(DIRECTORY traces/reference DESTINATION ${headroom_data_dir}/traces)
 install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.schema.json docs/forecast.schema.json
+        docs/sweep.schema.json
         DESTINATION ${headroom_data_dir}/docs)
 
 install(FILES docs/headroom.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -44,6 +44,7 @@ enum hr_status hr__csv_open(struct hr__csv_out *out, const char *path, const cha
     hr__output_abandon(&out->file);
     return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   }
+  if (!header) return HR_OK;
   put_bytes(out, header, strlen(header));
   put_byte(out, '\n');
   return HR_OK;

@@ -16,7 +16,7 @@ struct hr__csv_out {
   char *buffer;    /* [HR__CSV_BUFFER_BYTES] */
 };
 
-/* Opens the file and writes `header` as its first row. */
+/* Opens the file and writes `header` as its first row; NULL: the caller writes it. */
 enum hr_status hr__csv_open(struct hr__csv_out *out, const char *path, const char *header, struct hr_error *error);
 /* Writes what is left; the file appears. */
 enum hr_status hr__csv_commit(struct hr__csv_out *out, struct hr_error *error);

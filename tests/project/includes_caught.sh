@@ -34,6 +34,8 @@ put policies/registry.c '"headroom/policies.h"'
 put traces/csv.c '<csv.h>'
 put sim/philox.c '<gsl/gsl_rng.h>'
 put policies/gavel_lp.c '<glpk.h>'
+put plan/sweep_store.c '<sqlite3.h>'
+put plan/sweep_mpi.c '<mpi.h>'
 put tests/report/json.c '<CUnit/CUnit.h>'
 "$check" "$tree" || failures=$((failures + 1))
 
@@ -55,6 +57,9 @@ caught traces/bad.c '"scenarios/keys.h"'
 caught scenarios/bad.c '<gsl/gsl_rng.h>'
 caught sim/bad.c '<CUnit/CUnit.h>'
 caught traces/bad.c '<curl/curl.h>'
+caught cli/bad.c '<sqlite3.h>'
+caught report/bad.c '<sqlite3.h>'
+caught scenarios/bad.c '<mpi.h>'
 caught include/headroom/bad.h '"sim/arena.h"'
 
 echo "$failures failed"

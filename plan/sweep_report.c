@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a sweep's file says, for a person and as CSV. Both read it as anybody may: with SQL. */
+
+#include "plan/figures.h"
+#include "plan/sweep_store.h"
+#include "report/console.h"
+#include "report/csv_out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- CSV -------------------------------------------------------------------------------------------- */
+
+/* The shortest decimal that reads as the same number. */
+static void put_real(struct hr__csv_out *out, double value) {
+  char text[32];
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  hr__csv_text(out, text);
+}
+
+static void put_row(struct hr__csv_out *out, sqlite3_stmt *row) {
+  for (int i = 0; i < sqlite3_column_count(row); i++) {
+    if (sqlite3_column_type(row, i) == SQLITE_FLOAT)
+      put_real(out, sqlite3_column_double(row, i));
+    else
+      hr__csv_text(out, (const char *)sqlite3_column_text(row, i));
+  }
+  hr__csv_end_row(out);
+}
+
+static enum hr_status put_rows(struct hr__store *store, sqlite3_stmt *rows, struct hr__csv_out *out,
+                               struct hr_error *error) {
+  for (int i = 0; i < sqlite3_column_count(rows); i++) hr__csv_text(out, sqlite3_column_name(rows, i));
+  hr__csv_end_row(out);
+  int code;
+  while ((code = sqlite3_step(rows)) == SQLITE_ROW) put_row(out, rows);
+  return code == SQLITE_DONE ? HR_OK : hr__store_fail(store, error);
+}
+
+enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_error *error) {
+  struct hr__store store;
+  struct hr__csv_out out = {0};
+  sqlite3_stmt *rows = NULL;
+  enum hr_status status = hr__store_read(&store, file, error);
+  if (status == HR_OK && sqlite3_prepare_v2(store.db, "SELECT * FROM runs ORDER BY run", -1, &rows, NULL) != SQLITE_OK)
+    status = hr__store_fail(&store, error);
+  if (status == HR_OK) status = hr__csv_open(&out, path, NULL, error);
+  if (status == HR_OK) {
+    status = put_rows(&store, rows, &out, error);
+    if (status == HR_OK)
+      status = hr__csv_commit(&out, error);
+    else
+      hr__csv_abandon(&out);
+  }
+  sqlite3_finalize(rows);
+  hr__store_close(&store);
+  return status;
+}
+
+/* ---- The table -------------------------------------------------------------------------------------- */
+
+/* What a person looks at first, and whether much of it is good. */
+static const struct {
+  enum hr__measure measure;
+  const char *title;
+  bool more_is_better;
+} shown[] = {{HR__M_WAIT_MEAN, "mean wait", false},   {HR__M_WAIT_P95, "p95 wait", false},
+             {HR__M_JCT_MEAN, "mean jct", false},     {HR__M_BUSY_MAKESPAN, "GPUs in use", true},
+             {HR__M_UNFINISHED, "unfinished", false}, {HR__M_COST, "cost", false}};
+
+/* "nodes=4, policy=sjf" of a row of the view of points. */
+static char *words_of(sqlite3_stmt *row, int first, int n_axes) {
+  sqlite3_str *text = sqlite3_str_new(NULL);
+  for (int i = first; i < first + n_axes; i++) {
+    const char *value = (const char *)sqlite3_column_text(row, i);
+    sqlite3_str_appendf(text, "%s%s=%s", i > first ? ", " : "", sqlite3_column_name(row, i), value ? value : "");
+  }
+  return sqlite3_str_finish(text);
+}
+
+static void put_point(struct hr__console *console, const char *title, const char *end, enum hr__unit unit,
+                      sqlite3_stmt *row) {
+  enum { COLUMNS_BEFORE = 2, WORDS_AT = 13 + 7 + 14 + 7 + 2 };
+  char figure[HR__FIGURE_BYTES];
+  int n_axes = sqlite3_column_count(row) - COLUMNS_BEFORE;
+  char *words = words_of(row, COLUMNS_BEFORE, n_axes);
+  char *fitted = words ? hr__fitted(console, words, HR__LINE_WIDTH - WORDS_AT, false) : NULL;
+  fprintf(console->out, "%-13s%-7s%14s%7lld  %s\n", title, end,
+          hr__figure_text(unit, sqlite3_column_double(row, 0), figure), (long long)sqlite3_column_int64(row, 1),
+          fitted ? fitted : "");
+  if (!fitted) console->out_of_memory = true;
+  sqlite3_free(words);
+  free(fitted);
+}
+
+/* Names of the axes' columns for a SELECT, each with a comma before it. sqlite3_free. */
+static char *axis_columns(struct hr__store *store) {
+  sqlite3_str *text = sqlite3_str_new(NULL);
+  sqlite3_stmt *all = NULL;
+  if (sqlite3_prepare_v2(store->db, "SELECT * FROM points", -1, &all, NULL) == SQLITE_OK)
+    for (int i = 2; i < sqlite3_column_count(all) - HR__N_MEASURES; i++)
+      sqlite3_str_appendf(text, ", \"%w\"", sqlite3_column_name(all, i));
+  sqlite3_finalize(all);
+  return sqlite3_str_finish(text);
+}
+
+/* The best or the worst point that has the figure: of those that are alike the first. NULL: none. */
+static sqlite3_stmt *find_point(struct hr__store *store, const char *axes, size_t which, bool best) {
+  const char *column = hr__measure_infos[shown[which].measure].column;
+  const char *order = shown[which].more_is_better == best ? "DESC" : "ASC";
+  sqlite3_stmt *row = NULL;
+  char *sql = sqlite3_mprintf("SELECT %s, point%s FROM points WHERE %s IS NOT NULL ORDER BY 1 %s, point LIMIT 1",
+                              column, axes, column, order);
+  if (sql && sqlite3_prepare_v2(store->db, sql, -1, &row, NULL) == SQLITE_OK && sqlite3_step(row) != SQLITE_ROW) {
+    sqlite3_finalize(row);
+    row = NULL;
+  }
+  sqlite3_free(sql);
+  return row;
+}
+
+static void put_figure(struct hr__store *store, struct hr__console *console, const char *axes, size_t which) {
+  enum hr__unit unit = hr__measure_infos[shown[which].measure].unit;
+  sqlite3_stmt *best = find_point(store, axes, which, true), *worst = find_point(store, axes, which, false);
+  if (best && worst) {
+    bool alike = sqlite3_column_double(best, 0) == sqlite3_column_double(worst, 0);
+    put_point(console, shown[which].title, alike ? "all" : "best", unit, best);
+    if (!alike) put_point(console, "", "worst", unit, worst);
+  }
+  sqlite3_finalize(best);
+  sqlite3_finalize(worst);
+}
+
+static void put_counts(struct hr__console *console, const char *file, const struct hr_sweep_counts *counts) {
+  char a[HR__NUMBER_BYTES], b[HR__NUMBER_BYTES], c[HR__NUMBER_BYTES];
+  fprintf(console->out, "%sHeadroom %s: sweep%s\n\n", hr__bold(console), hr_version(), hr__plain(console));
+  hr__put_field(console, "file", "%s", file);
+  hr__put_field(console, "points", "%s", hr__count_text(counts->points, a));
+  hr__put_field(console, "runs", "%s: %s there before, %s now%s", hr__count_text(counts->runs, a),
+                hr__count_text(counts->before, b), hr__count_text(counts->now, c),
+                counts->missing ? "" : ", none missing");
+  if (counts->missing)
+    hr__put_field(console, "missing", "%s, the first is run %" PRIu64, hr__count_text(counts->missing, a),
+                  counts->first_missing);
+}
+
+enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep_counts *counts, bool colour,
+                              struct hr_error *error) {
+  struct hr__console console = {.out = out, .colour = colour};
+  struct hr__store store;
+  enum hr_status status = hr__store_read(&store, file, error);
+  if (status == HR_OK) {
+    put_counts(&console, file, counts);
+    fprintf(out, "\n%s%-13s%-7s%14s%7s  %s%s\n", hr__bold(&console), "by point", "", "mean", "point", "where",
+            hr__plain(&console));
+    char *axes = axis_columns(&store);
+    for (size_t i = 0; axes && i < sizeof shown / sizeof *shown; i++) put_figure(&store, &console, axes, i);
+    sqlite3_free(axes);
+    if (console.out_of_memory || !axes) status = hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  hr__store_close(&store);
+  return status;
+}

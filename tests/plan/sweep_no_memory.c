@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every allocation of a sweep, of a merge and of what is told of them fails once: each time the caller is told, nothing
+   is left, and the file can be gone on with. */
+
+#include "../report/files.h"
+#include "harness.h"
+#include "headroom/sweep.h"
+#include "plan/sweep_record.h"
+#include "scarce_memory.h"
+#include "sweep_setup.h"
+
+#include <cjson/cJSON.h>
+
+static struct sweep_paths paths;
+static char merged[300];
+
+/* One thread, as memory is counted for one. */
+static enum hr_status sweep_once(void) {
+  struct hr_sweep_counts counts;
+  struct hr_error error;
+  struct hr_sweep_config config = {.grid = paths.grid, .file = paths.file, .n_threads = 1};
+  enum hr_status status = hr_sweep(&config, &counts, &error);
+  hr_notes_finish(&counts.notes);
+  return status;
+}
+
+static enum hr_status merge_once(void) {
+  struct hr_sweep_counts counts;
+  struct hr_error error;
+  const char *const shards[] = {paths.file};
+  return hr_sweep_merge(merged, shards, 1, &counts, &error);
+}
+
+static enum hr_status write_csv(void) {
+  struct hr_error error;
+  return hr_sweep_write_csv("/dev/null", paths.file, &error);
+}
+
+static enum hr_status print_table(void) {
+  struct hr_sweep_counts counts = {.points = 4, .runs = 4, .now = 4};
+  struct hr_error error;
+  FILE *out = fopen("/dev/null", "w");
+  if (!out) return HR_IO_ERROR;
+  enum hr_status status = hr_sweep_print(out, paths.file, &counts, true, &error);
+  fclose(out);
+  return status;
+}
+
+static enum hr_status pack_and_unpack(void) {
+  static char name[] = "t";
+  struct hr__group_record group = {HR__OF_TENANT, name, {1}};
+  struct hr__record record = {.groups = &group, .n_groups = 1}, copy = {0};
+  size_t size;
+  void *bytes = hr__record_pack(&record, &size);
+  bool whole = bytes && hr__record_unpack(&copy, bytes, size);
+  hr__record_finish(&copy);
+  free(bytes);
+  return whole ? HR_OK : HR_NO_MEMORY;
+}
+
+static void all_of_it(void) {
+  sweep_setup(&paths);
+  sweep_write("g.json", "{\"scenario\":\"s.json\",\"set\":[\"seed=3\"],\"axes\":["
+                        "{\"path\":\"cluster.pools.0.nodes\",\"values\":[1]},"
+                        "{\"name\":\"mix\",\"settings\":[{\"label\":\"a\",\"set\":[\"policy.order=sjf\"]}]},"
+                        "{\"path\":\"horizon_s\",\"from\":1000,\"to\":2000}],"
+                        "\"design\":{\"kind\":\"sobol\",\"points\":1}}");
+  snprintf(merged, sizeof merged, "%s", files_path("merged.sqlite"));
+  cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
+  CU_ASSERT(starve(sweep_once) > 200);
+  cJSON_InitHooks(NULL);
+  CU_ASSERT(starve(merge_once) > 10);
+  CU_ASSERT(starve(write_csv) > 3);
+  CU_ASSERT(starve(print_table) > 10);
+  CU_ASSERT(starve(pack_and_unpack) == 3);
+}
+
+TEST_MAIN("plan: no memory for a sweep", TEST(all_of_it))

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_PLAN_SWEEP_SETUP_H
+#define HR_TESTS_PLAN_SWEEP_SETUP_H
+
+/* A grid of four points to be swept, of four jobs of 8 GPUs: one node or two, in order of submit or the shortest first.
+ */
+
+struct sweep_paths {
+  char grid[300], file[300];
+};
+
+/* Writes grid, scenario and trace; the sweep's file is not there. */
+void sweep_setup(struct sweep_paths *paths);
+void sweep_write(const char *name, const char *text);
+
+#endif
