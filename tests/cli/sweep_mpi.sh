@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A sweep over the ranks of an MPI job: the bytes are those of one process, also when a rank is killed on the way.
+# shellcheck source=tests/cli/sweep_common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/sweep_common.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo
+export NO_COLOR=1 # mpirun may give the ranks a terminal
+export ASAN_OPTIONS=detect_leaks=0 # of the library's own
+command -v mpirun >/dev/null || {
+  echo "*** SKIPPED: mpirun is not there ***"
+  exit 77
+}
+
+# ranks CODE N ARGUMENT...: like try, on so many ranks.
+ranks() {
+  local expected=$1 count=$2 code=0
+  shift 2
+  mpirun -n "$count" "$headroom" "$@" >stdout 2>stderr </dev/null || code=$?
+  [ "$code" -eq "$expected" ] || fail "exit code $code, not $expected: $count ranks of headroom $*"
+}
+
+case_ranks_change_nothing() {
+  small_grid
+  try 0 sweep g.json --db once.sqlite -q
+  for count in 1 2 3; do
+    ranks 0 $count sweep g.json --db $count.sqlite
+    [ "$(grep -c '36: 0 there before, 36 now, none missing' stdout)" -eq 1 ] || fail "$count ranks do not tell once"
+    cmp once.sqlite $count.sqlite >stderr || fail "$count ranks: other bytes"
+  done
+  ranks 0 3 sweep g.json --threads 2 --db threads.sqlite --csv ranks.csv -q
+  cmp once.sqlite threads.sqlite >stderr || fail "ranks with threads: other bytes"
+  try 0 sweep g.json --db once.sqlite --csv once.csv -q
+  cmp once.csv ranks.csv >stderr || fail "another CSV"
+}
+
+case_a_rank_is_killed() {
+  long_grid
+  try 0 sweep g.json --db once.sqlite -q
+  cat >rank.sh <<'SH'
+echo $$ >"rank.$OMPI_COMM_WORLD_RANK"
+exec "$@"
+SH
+  mpirun -n 3 sh rank.sh "$headroom" sweep g.json --db g.sqlite >stdout 2>stderr &
+  grown g.sqlite
+  kill -9 "$(cat rank.2)"
+  wait $! && fail "the job ended well"
+  is_empty stdout
+  ranks 0 3 sweep g.json --db g.sqlite
+  matches stdout 'runs +240: [1-9][0-9]* there before, [1-9][0-9]* now, none missing'
+  cmp once.sqlite g.sqlite >stderr || fail "other bytes"
+}
+
+case_errors_are_told_once() {
+  small_grid
+  sed -i 's/pools.0.nodes/pools.0.noods/' g.json
+  ranks 2 3 sweep g.json
+  [ "$(grep -c "did you mean 'cluster.pools.0.nodes'" stderr)" -eq 1 ] || fail "not told once"
+  [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "another rank has something to say"
+  [ ! -e g.sqlite ] || fail "a file was written"
+  ranks 2 3 sweep g.json --shard 9/3
+  [ "$(grep -c '^headroom:' stderr)" -eq 1 ] || fail "an option is not told once"
+}
+
+case_a_run_fails() {
+  failing_grid
+  ranks 2 3 sweep g.json
+  is_empty stdout
+  [ "$(grep -c '^headroom: ' stderr)" -eq 1 ] || fail "not told once"
+  says stderr 'headroom: run 2, point 2 (gb=100000): '
+}
+
+# A file of another sweep is the first rank's matter alone, and all must end.
+case_the_first_rank_fails_alone() {
+  small_grid
+  echo 'my notes' >g.sqlite
+  ranks 2 3 sweep g.json
+  [ "$(grep -c "g.sqlite: is no sweep's file" stderr)" -eq 1 ] || fail "not told once"
+  [ "$(cat g.sqlite)" = 'my notes' ] || fail "the file was changed"
+}
+
+run_case
