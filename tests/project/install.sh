@@ -28,6 +28,8 @@ echo "program"
 "$prefix/bin/headroom" list scenarios | grep -q demo || fail "the installed scenarios are not found"
 "$prefix/bin/headroom" run "$prefix/share/headroom/scenarios/demo.json" --quiet --json - | grep -q '"digest"' ||
   fail "the installed demo does not run"
+(cd "$area" && "$prefix/bin/headroom" sweep "$prefix/share/headroom/scenarios/sweeps/demo.json" --quiet) ||
+  fail "the installed grid does not run"
 
 echo "documents"
 for file in share/man/man1/headroom.1 share/bash-completion/completions/headroom share/doc/headroom/LICENSE; do
