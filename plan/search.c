@@ -9,6 +9,9 @@
 /* What is known of a candidate. */
 enum state { UNKNOWN, RUN, TOO_DEAR, TOO_SMALL };
 
+/* Neighbours of a point: a step each way on each axis, and each axis' step for each other's. */
+enum { MOST_TRIED = HR_MOST_PLAN_VARIABLES * (HR_MOST_PLAN_VARIABLES + 1), LEAN_SLICES = 4 };
+
 /* How far the search has come in a slice. */
 struct climb {
   uint32_t slice, at;
@@ -28,6 +31,8 @@ struct search {
   uint32_t best;   /* HR_NONE: none was run yet */
   uint32_t *batch; /* to be run together */
   uint32_t n_batch;
+  uint32_t *tried; /* wanted since the last move, run before or not */
+  uint32_t n_tried;
   struct climb *climbs; /* by rank */
   uint32_t n_climbs;
   struct hr_error *error;
@@ -56,6 +61,7 @@ static bool is_too_dear(const struct search *search, uint32_t candidate) {
 
 /* Puts a candidate into the batch unless it was run or need not be. */
 static void want(struct search *search, uint32_t candidate) {
+  if (search->n_tried < MOST_TRIED) search->tried[search->n_tried++] = candidate;
   if (search->state[candidate] != UNKNOWN) return;
   for (uint32_t i = 0; i < search->n_batch; i++)
     if (search->batch[i] == candidate) return;
@@ -201,6 +207,64 @@ static enum hr_status begin(struct search *search) {
   return status;
 }
 
+/* Less of one capacity, to where jobs are only just served as they should be: bisection. */
+static enum hr_status bisect_axis(struct search *search, struct climb *climb, uint32_t axis) {
+  struct hr__point point = hr__space_point(search->space, climb->at);
+  uint32_t good = point.level[axis], bad = 0;
+  enum hr_status status = HR_OK;
+  for (bool first = true; status == HR_OK && !is_spent(search) && (first ? good > 0 : good - bad > 1); first = false) {
+    point.level[axis] = first ? 0 : bad + (good - bad) / 2;
+    uint32_t candidate = hr__space_candidate(search->space, &point);
+    want(search, candidate);
+    status = run_batch(search);
+    if (!serves(search, candidate)) {
+      bad = point.level[axis];
+      continue;
+    }
+    climb->at = candidate;
+    good = point.level[axis];
+    if (first) break;
+  }
+  return status;
+}
+
+/* The dearest elastic capacity that was not made lean yet; HR_NONE: there is no more. */
+static uint32_t dearest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
+  uint32_t dearest = HR_NONE;
+  for (uint32_t i = 0; i < count; i++)
+    if (!done[i] && isfinite(prices->elastic[i]) &&
+        (dearest == HR_NONE || prices->elastic[i] > prices->elastic[dearest]))
+      dearest = i;
+  return dearest;
+}
+
+/* A second climb of a slice, from its best point so far with as little elastic capacity as will do: where there is
+   plenty of it, a little less makes no difference, and no step would lead here. */
+static enum hr_status begin_lean(struct search *search, uint32_t slice, uint32_t from) {
+  const struct hr__bounds *bounds = search->config->bounds;
+  const struct hr__slice_prices *prices = &bounds->slices[slice];
+  struct climb *climb = &search->climbs[search->n_climbs++];
+  bool done[HR_MOST_PLAN_VARIABLES] = {false};
+  *climb = (struct climb){.slice = slice, .at = from};
+  begin_steps(search, climb);
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < search->space->n_capacity && status == HR_OK && serves(search, climb->at); i++) {
+    uint32_t dearest = dearest_axis(prices, search->space->n_capacity, done);
+    if (dearest == HR_NONE) break;
+    done[dearest] = true;
+    status = bisect_axis(search, climb, search->space->capacity[dearest]);
+  }
+  return status;
+}
+
+static enum hr_status begin_all_lean(struct search *search) {
+  uint32_t count = search->n_climbs < LEAN_SLICES ? search->n_climbs : LEAN_SLICES;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < count && status == HR_OK && search->config->bounds && search->config->begin == HR_NONE; i++)
+    status = begin_lean(search, search->climbs[i].slice, search->climbs[i].at);
+  return status;
+}
+
 /* ---- Climbing --------------------------------------------------------------------------------------- */
 
 /* The point with so many levels more, or less, of an axis; false where the grid has ended. */
@@ -223,12 +287,13 @@ static void want_steps(struct search *search, const struct climb *climb) {
     }
 }
 
-/* One level of one capacity for one of another. */
+/* A step of one capacity for one of another. */
 static void want_exchanges(struct search *search, const struct climb *climb) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (uint32_t k = 0; k < search->space->n_capacity; k++) {
       struct hr__point point = hr__space_point(search->space, climb->at);
-      if (i != k && step_along(search->space, &point, i, 1) && step_along(search->space, &point, k, -1))
+      if (i != k && step_along(search->space, &point, i, climb->step[i]) &&
+          step_along(search->space, &point, k, -(int64_t)climb->step[k]))
         want(search, hr__space_candidate(search->space, &point));
     }
 }
@@ -239,23 +304,30 @@ static bool is_finest(const struct search *search, const struct climb *climb) {
   return true;
 }
 
-/* Runs what was wanted; whether the slice's best moved. */
+/* Runs what was wanted, and goes to the best of it; `moved`: it is better than where the climb stood. */
 static enum hr_status move(struct search *search, struct climb *climb, bool *moved) {
   enum hr_status status = run_batch(search);
-  uint32_t best = best_of_slice(search, climb);
-  *moved = best != climb->at;
-  climb->at = best;
+  *moved = false;
+  for (uint32_t i = 0; i < search->n_tried && status == HR_OK; i++) {
+    uint32_t candidate = search->tried[i];
+    bool stands = search->state[climb->at] == RUN;
+    if (search->state[candidate] != RUN || (stands && !is_better(search, candidate, climb->at))) continue;
+    climb->at = candidate;
+    *moved = true;
+  }
+  search->n_tried = 0;
   return status;
 }
 
-/* As far as the steps lead, and then by exchanges where the steps are as fine as they can be. */
+/* As far as the steps lead, and then by exchanges. */
 static enum hr_status climb_level(struct search *search, struct climb *climb) {
   enum hr_status status = HR_OK;
   bool moved = true;
+  search->n_tried = 0;
   while (moved && status == HR_OK && !is_spent(search)) {
     want_steps(search, climb);
     status = move(search, climb, &moved);
-    if (moved || status != HR_OK || !is_finest(search, climb)) continue;
+    if (moved || status != HR_OK) continue;
     want_exchanges(search, climb);
     status = move(search, climb, &moved);
   }
@@ -289,7 +361,7 @@ static enum hr_status climb_all(struct search *search) {
       halve_steps(search, &search->climbs[i]);
     }
     rank_climbs(search);
-    search->n_climbs = (search->n_climbs + 1) / 2;
+    if (search->n_climbs > 2) search->n_climbs = (search->n_climbs + 1) / 2;
   }
   return status;
 }
@@ -351,8 +423,10 @@ static bool make_room(struct search *search) {
   search->run = calloc(most, sizeof *search->run);
   search->small = calloc(most, sizeof *search->small);
   search->batch = calloc(most, sizeof *search->batch);
-  search->climbs = calloc((size_t)search->space->n_slices + 1, sizeof *search->climbs);
-  return search->state && search->verdicts && search->run && search->small && search->batch && search->climbs;
+  search->tried = calloc(MOST_TRIED, sizeof *search->tried);
+  search->climbs = calloc((size_t)search->space->n_slices + LEAN_SLICES, sizeof *search->climbs);
+  return search->state && search->verdicts && search->run && search->small && search->batch && search->tried &&
+         search->climbs;
 }
 
 static void free_room(struct search *search) {
@@ -361,6 +435,7 @@ static void free_room(struct search *search) {
   free(search->run);
   free(search->small);
   free(search->batch);
+  free(search->tried);
   free(search->climbs);
 }
 
@@ -378,6 +453,7 @@ static enum hr_status search_by(const struct hr__search_config *config, enum hr_
 static enum hr_status go_fast(struct search *search) {
   enum hr_status status = begin(search);
   rank_climbs(search);
+  if (status == HR_OK) status = begin_all_lean(search);
   if (status == HR_OK) status = climb_all(search);
   return status == HR_OK && search->config->thorough ? look_elsewhere(search) : status;
 }

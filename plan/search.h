@@ -7,11 +7,12 @@
  *
  * What is not run: candidates that cost more by their prices alone than one that meets the goals (bounds), and those
  * that have less of every capacity than one that serves jobs too badly (monotony). In each slice the search begins
- * where the newsvendor says, bisects towards more capacity until the goals are met, and then goes from the best point
- * to a better one in a pattern whose steps halve when none is left (Hooke and Jeeves, J. ACM 8, 1961), at last also by
- * giving up some of one capacity for another. Slices are compared on the same random events after each halving, and the
- * better half goes on (successive halving: Karnin, Koren and Somekh, ICML 2013). At the end some points that nothing
- * spoke against are tried, spread over the grid, lest the search has stayed in a valley of its own.
+ * where the newsvendor says, bisects towards more capacity until the goals are met, and, a second time, towards as
+ * little elastic capacity as still meets them. From both it goes to better points in a pattern whose steps halve when
+ * none is left (Hooke and Jeeves, J. ACM 8, 1961): more or less of one capacity, or of one for another. Slices are
+ * compared on the same random events after each halving, and the better half goes on (successive halving: Karnin, Koren
+ * and Somekh, ICML 2013). At the end some points that nothing spoke against are tried, spread over the grid, lest the
+ * search has stayed in a valley of its own.
  */
 
 #include "plan/bounds.h"
