@@ -9,7 +9,7 @@
 #include "headroom/costs.h"
 #include "headroom/plan.h"
 #include "headroom/stock.h"
-#include "scenarios/grid.h"
+#include "scenarios/key_rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,17 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_EXACT 0x1p53 /* the last whole number before which JSON readers agree */
 #define MAX_SECONDS ((double)(HR_MAX_INPUT_US / HR_SECOND_US))
 #define MAX_CPUS 4294967.0 /* as milli-CPUs in 32 bits */
-#define MAX_TEXT 10000.0
-#define MAX_NAME 200.0
-#define MAX_MEMBERS 1000.0
-#define MAX_RUNS 100000.0 /* of nodes, in an order of them */
-#define MAX_USD 1e9       /* as micro-dollars exact in a double */
-#define MAX_SPEED 1e9     /* figures, in any unit */
-#define MAX_LOG_S 25.0    /* e^25 s are 2,283 years */
-#define LEAST_SCALE 1e-6  /* of what must be above zero */
+#define MAX_RUNS 100000.0  /* of nodes, in an order of them */
+#define MAX_USD 1e9        /* as micro-dollars exact in a double */
+#define MAX_SPEED 1e9      /* figures, in any unit */
+#define MAX_LOG_S 25.0     /* e^25 s are 2,283 years */
+#define LEAST_SCALE 1e-6   /* of what must be above zero */
 
 #define WORD(name, text) text,
 static const char *const every_market[] = {HR_MARKET_TABLE(WORD) NULL};
@@ -47,35 +43,9 @@ static const char *const speed_defaults[] = {"catalogue", "same", NULL};
 static const char *const distributions[] = {"fixed", "exponential", "log-normal", "weibull", NULL};
 
 static const char *const blocks[] = {HR_BLOCKS_TABLE(WORD) NULL};
-static const char *const scales[] = {"linear", "log", NULL};
 
 #define CLASS_WORD(name, text) text,
 static const char *const job_classes[] = {HR_JOB_CLASS_TABLE(CLASS_WORD) NULL};
-
-#define OBJECT(path)                                                                                                   \
-  { path, HR__KEY_OBJECT, false, 0, MAX_MEMBERS, NULL }
-#define LIST(path, least, most)                                                                                        \
-  { path, HR__KEY_LIST, false, least, most, NULL }
-#define TEXT(path, least, most)                                                                                        \
-  { path, HR__KEY_TEXT, false, least, most, NULL }
-#define WHOLE(path, least, most)                                                                                       \
-  { path, HR__KEY_WHOLE, false, least, most, NULL }
-#define REAL(path, least, most)                                                                                        \
-  { path, HR__KEY_REAL, false, least, most, NULL }
-#define BOOLEAN(path)                                                                                                  \
-  { path, HR__KEY_BOOLEAN, false, 0, 0, NULL }
-#define CHOICE(path, words)                                                                                            \
-  { path, HR__KEY_CHOICE, false, 0, 0, words }
-#define SCALAR(path)                                                                                                   \
-  { path, HR__KEY_SCALAR, false, 0, 0, NULL }
-#define REQUIRED_OBJECT(path)                                                                                          \
-  { path, HR__KEY_OBJECT, true, 0, MAX_MEMBERS, NULL }
-#define REQUIRED_TEXT(path, most)                                                                                      \
-  { path, HR__KEY_TEXT, true, 1, most, NULL }
-#define REQUIRED_WHOLE(path, least, most)                                                                              \
-  { path, HR__KEY_WHOLE, true, least, most, NULL }
-#define REQUIRED_REAL(path, least, most)                                                                               \
-  { path, HR__KEY_REAL, true, least, most, NULL }
 
 /* A length of time that is drawn. */
 #define DURATION(path)                                                                                                 \
@@ -90,16 +60,6 @@ static const char *const job_classes[] = {HR_JOB_CLASS_TABLE(CLASS_WORD) NULL};
       REAL(path ".max_gpus", 0, HR_MAX_GPUS), REAL(path ".max_share", 0, 1),                                           \
       REAL(path ".borrow_gpus", 0, HR_MAX_GPUS), REAL(path ".lend_gpus", 0, HR_MAX_GPUS),                              \
       REAL(path ".weight", LEAST_SCALE, 1e6)
-
-#define MAX_NUMBER 1e15
-/* The levels of an axis. */
-#define HR__AXIS_KEYS(axis)                                                                                            \
-  TEXT(axis ".path", 1, MAX_NAME), LIST(axis ".values", 1, HR__MOST_LEVELS), SCALAR(axis ".values.*"),                 \
-      REAL(axis ".from", -MAX_NUMBER, MAX_NUMBER), REAL(axis ".to", -MAX_NUMBER, MAX_NUMBER),                          \
-      REAL(axis ".step", 1e-12, MAX_NUMBER), WHOLE(axis ".points", 2, HR__MOST_LEVELS), CHOICE(axis ".scale", scales), \
-      LIST(axis ".settings", 1, HR__MOST_LEVELS), OBJECT(axis ".settings.*"),                                          \
-      REQUIRED_TEXT(axis ".settings.*.label", MAX_NAME),                                                               \
-      {axis ".settings.*.set", HR__KEY_LIST, true, 0, MAX_MEMBERS, NULL}, TEXT(axis ".settings.*.set.*", 1, MAX_TEXT)
 
 #define POOL(key) "cluster.pools.*" key
 
@@ -321,7 +281,7 @@ static const struct hr__key keys[] = {REQUIRED_OBJECT(""),
                                       TEXT("plan.variables.*.pool", 1, MAX_NAME),
                                       LIST("plan.variables.*.pools", 1, HR_MAX_POOLS),
                                       TEXT("plan.variables.*.pools.*", 1, MAX_NAME),
-                                      HR__AXIS_KEYS("plan.variables.*"),
+                                      AXIS("plan.variables.*"),
                                       LIST("plan.constraints", 0, 100),
                                       TEXT("plan.constraints.*", 1, MAX_NAME),
                                       TEXT("plan.objective", 1, MAX_NAME),
