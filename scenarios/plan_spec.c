@@ -175,7 +175,8 @@ static enum hr_status build_variable(struct hr__builder *builder, const cJSON *j
 static enum hr_status build_variables(struct hr__builder *builder, const cJSON *plan, struct hr_plan_spec *spec) {
   const cJSON *list = hr__build_enter(builder, plan, "variables");
   spec->variables = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *spec->variables);
-  enum hr_status status = spec->variables ? HR_OK : hr__build_no_memory(builder);
+  if (!spec->variables) return hr__build_no_memory(builder);
+  enum hr_status status = HR_OK;
   uint32_t ordinal = 0;
   for (const cJSON *item = list->child; item && status == HR_OK; item = item->next) {
     hr__place_enter(&builder->place, ordinal++, NULL);
