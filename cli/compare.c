@@ -237,23 +237,18 @@ static enum hr_status tell(const struct compare *compare, struct hr_error *error
 static enum hr_status check_outputs(const struct compare *compare, const char *scenario_path, struct hr_error *error) {
   const struct compare_args *args = compare->args;
   const struct output outputs[] = {{"csv", args->csv}, {"md", args->markdown}, {"json", args->json}};
-  const char *const named[] = {scenario_path, compare->input.trace_path};
-  const struct hr_notes *files = &compare->input.scenario->files;
-  enum hr_status status = outputs_check(outputs, sizeof outputs / sizeof *outputs, named, 2, error);
+  size_t count = sizeof outputs / sizeof *outputs;
+  enum hr_status status = input_check_outputs(&compare->input, scenario_path, outputs, count, error);
   for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
     const char *const library[] = {compare->items[i].name};
-    if (strchr(library[0], '/')) status = outputs_check(outputs, sizeof outputs / sizeof *outputs, library, 1, error);
+    if (strchr(library[0], '/')) status = outputs_check(outputs, count, library, 1, error);
   }
-  if (status != HR_OK) return status;
-  return outputs_check(outputs, sizeof outputs / sizeof *outputs, (const char *const *)files->text, files->count,
-                       error);
+  return status;
 }
 
 static enum hr_status run_all(struct compare *compare, const char *path, struct hr_error *error) {
   enum hr_status status = split_policies(compare, error);
   if (status == HR_OK) status = input_open(&compare->input, path, &compare->args->input, error);
-  if (status == HR_OK && !compare->input.trace_path)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
   if (status == HR_OK) status = load_items(compare, error);
   if (status == HR_OK) status = check_outputs(compare, path, error);
   if (status == HR_OK) status = input_read_trace(&compare->input, &compare->args->input, error);

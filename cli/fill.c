@@ -160,23 +160,13 @@ static enum hr_status tell(const struct fill *fill, struct hr_error *error) {
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-static enum hr_status check_outputs(const struct fill *fill, const char *scenario_path, struct hr_error *error) {
+static enum hr_status run_all(struct fill *fill, const char *path, struct hr_error *error) {
   const struct fill_args *args = fill->args;
   const struct output outputs[] = {{"csv", args->csv}, {"md", args->markdown}, {"json", args->json}};
-  const char *const named[] = {scenario_path, fill->input.trace_path};
-  const struct hr_notes *files = &fill->input.scenario->files;
-  enum hr_status status = outputs_check(outputs, sizeof outputs / sizeof *outputs, named, 2, error);
-  if (status != HR_OK) return status;
-  return outputs_check(outputs, sizeof outputs / sizeof *outputs, (const char *const *)files->text, files->count,
-                       error);
-}
-
-static enum hr_status run_all(struct fill *fill, const char *path, struct hr_error *error) {
   enum hr_status status = split_rules(fill, error);
   if (status == HR_OK) status = input_open(&fill->input, path, &fill->args->input, error);
-  if (status == HR_OK && !fill->input.trace_path)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
-  if (status == HR_OK) status = check_outputs(fill, path, error);
+  if (status == HR_OK)
+    status = input_check_outputs(&fill->input, path, outputs, sizeof outputs / sizeof *outputs, error);
   fill->input.untimed = true;
   if (status == HR_OK) status = input_read_trace(&fill->input, &fill->args->input, error);
   if (status == HR_OK) status = run_fill(fill, error);

@@ -101,6 +101,17 @@ enum hr_status input_open(struct input *input, const char *path, const struct in
   return status;
 }
 
+enum hr_status input_check_outputs(const struct input *input, const char *scenario_path, const struct output *outputs,
+                                   size_t n_outputs, struct hr_error *error) {
+  const char *const named[] = {scenario_path, input->trace_path};
+  const struct hr_notes *files = &input->scenario->files;
+  if (!input->trace_path)
+    return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", scenario_path);
+  enum hr_status status = outputs_check(outputs, n_outputs, named, sizeof named / sizeof *named, error);
+  if (status != HR_OK) return status;
+  return outputs_check(outputs, n_outputs, (const char *const *)files->text, files->count, error);
+}
+
 void input_finish(struct input *input) {
   hr_trace_destroy(input->trace);
   hr_scenario_destroy(input->scenario);

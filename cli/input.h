@@ -5,6 +5,7 @@
 /* What `run` and `validate` share: a scenario, the options that change it, and its trace. */
 
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/overrides.h"
 #include "headroom/headroom.h"
 
@@ -69,6 +70,9 @@ struct input {
 
 /* Loads the scenario under the options. */
 enum hr_status input_open(struct input *input, const char *path, const struct input_args *args, struct hr_error *error);
+/* Whether a trace is named, and all outputs can be written and are none of the files that are read. */
+enum hr_status input_check_outputs(const struct input *input, const char *scenario_path, const struct output *outputs,
+                                   size_t n_outputs, struct hr_error *error);
 /* Reads the trace. */
 enum hr_status input_read_trace(struct input *input, const struct input_args *args, struct hr_error *error);
 void input_finish(struct input *input);

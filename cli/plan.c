@@ -4,7 +4,6 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/months.h"
-#include "cli/outputs.h"
 #include "cli/progress.h"
 
 struct plan_args {
@@ -116,19 +115,10 @@ static enum hr_status tell(const struct plan *plan, struct hr_error *error) {
   return hr_fail(error, HR_CHECK_FAILED, "%s: no mix meets the goals", plan->input.scenario->path);
 }
 
-static enum hr_status check_outputs(const struct plan *plan, const char *scenario_path, struct hr_error *error) {
-  const struct output outputs[] = {{"json", plan->args->json}};
-  const char *const named[] = {scenario_path, plan->input.trace_path};
-  const struct hr_notes *files = &plan->input.scenario->files;
-  enum hr_status status = outputs_check(outputs, 1, named, 2, error);
-  return status == HR_OK ? outputs_check(outputs, 1, (const char *const *)files->text, files->count, error) : status;
-}
-
 static enum hr_status run_all(struct plan *plan, const char *path, struct hr_error *error) {
+  const struct output outputs[] = {{"json", plan->args->json}};
   enum hr_status status = input_open(&plan->input, path, &plan->args->input, error);
-  if (status == HR_OK && !plan->input.trace_path)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
-  if (status == HR_OK) status = check_outputs(plan, path, error);
+  if (status == HR_OK) status = input_check_outputs(&plan->input, path, outputs, 1, error);
   if (status == HR_OK) status = input_read_trace(&plan->input, &plan->args->input, error);
   if (status == HR_OK) status = make(plan, error);
   return status == HR_OK ? tell(plan, error) : status;

@@ -258,18 +258,6 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-static enum hr_status check_outputs(const struct run *run, const char *scenario_path, struct hr_error *error) {
-  const struct run_args *args = run->args;
-  const struct output outputs[] = {
-      {"jobs", args->jobs}, {"timeline", args->timeline}, {"costs", args->costs}, {"json", args->json}};
-  const char *const named[] = {scenario_path, run->input.trace_path};
-  const struct hr_notes *files = &run->input.scenario->files;
-  enum hr_status status = outputs_check(outputs, sizeof outputs / sizeof *outputs, named, 2, error);
-  if (status != HR_OK) return status;
-  return outputs_check(outputs, sizeof outputs / sizeof *outputs, (const char *const *)files->text, files->count,
-                       error);
-}
-
 /* Many runs have no one list of jobs. */
 static enum hr_status check_many(const struct run *run, struct hr_error *error) {
   const struct run_args *args = run->args;
@@ -294,17 +282,18 @@ static enum hr_status run_or_replicate(struct run *run, struct hr_error *error) 
 }
 
 static enum hr_status run_all(struct run *run, const char *path, struct hr_error *error) {
-  const struct input_args *args = &run->args->input;
-  enum hr_status status = input_open(&run->input, path, args, error);
-  if (status == HR_OK && !run->input.trace_path)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", path);
+  const struct run_args *args = run->args;
+  const struct output outputs[] = {
+      {"jobs", args->jobs}, {"timeline", args->timeline}, {"costs", args->costs}, {"json", args->json}};
+  enum hr_status status = input_open(&run->input, path, &args->input, error);
   if (status == HR_OK && run->args->costs && !hr_scenario_has_prices(run->input.scenario))
     status = hr_fail(error, HR_BAD_INPUT,
                      "--costs %s: nothing in %s has a price; give a pool a market, or the scenario costs",
                      run->args->costs, path);
-  if (status == HR_OK) status = check_outputs(run, path, error);
+  if (status == HR_OK)
+    status = input_check_outputs(&run->input, path, outputs, sizeof outputs / sizeof *outputs, error);
   if (status == HR_OK) status = check_many(run, error);
-  if (status == HR_OK) status = input_read_trace(&run->input, args, error);
+  if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
   return status == HR_OK ? run_or_replicate(run, error) : status;
 }
 

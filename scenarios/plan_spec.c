@@ -239,7 +239,7 @@ static enum hr_status find_variable(struct hr__builder *builder, const struct hr
   const char *known[HR_MOST_PLAN_VARIABLES + 1] = {0};
   for (*number = 0; *number < spec->n_variables; ++*number) {
     known[*number] = spec->variables[*number].axis.name;
-    if (strcmp(known[*number], name) == 0) return HR_OK;
+    if (known[*number] && strcmp(known[*number], name) == 0) return HR_OK;
   }
   const char *nearest = hr_nearest_word(name, known);
   return hr__build_fail(builder, true, "'%.60s' is no variable of the plan%s%.60s%s", name,
