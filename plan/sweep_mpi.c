@@ -162,7 +162,7 @@ enum hr_status hr__ranks_work(const struct hr__ranks *ranks, const struct hr__sw
   struct hr_error inner = {0};
   if (!runs) status = hr_fail(&inner, HR_NO_MEMORY, "out of memory");
   while (status == HR_OK) {
-    size_t count;
+    size_t count = 0;
     status = ask(&outbox, n_threads, runs, &count, &inner);
     if (status != HR_OK || count == 0) break;
     struct hr__deal deal = {
