@@ -65,8 +65,8 @@ static const char details[] = "The scenario's 'plan' says what may be chosen (va
                               "Exit code: 0 fine, 1 no mix meets the goals, 2 bad input or usage, 3 a policy\n"
                               "broke its contract, 4 the system failed.\n\n"
                               "Examples:\n"
-                              "  headroom plan scenarios/plan-reserved.json\n"
-                              "  headroom plan scenarios/plan-reserved.json --json - | jq .recommendation.choice\n";
+                              "  headroom plan scenarios/plan-reserved-share.json\n"
+                              "  headroom plan scenarios/plan-l4-or-t4.json --json - | jq .recommendation\n";
 
 struct plan {
   const struct plan_args *args;

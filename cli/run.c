@@ -44,7 +44,7 @@ static const struct option options[] = {
      .offset = AT(input) + offsetof(struct input_args, replications),
      .value = "N",
      .help = "run it N times with other random events, and say what all of them tell; or until a precision is reached: "
-             "{\"metric\":\"wait_s.p95\",\"relative\":0.05,\"confidence\":0.95,\"max\":200}"},
+             "{\"metric\":\"wait_s.p95\", \"relative\":0.05, \"confidence\":0.95, \"max\":200}"},
     {.name = "threads",
      .kind = OPTION_WHOLE,
      .offset = AT(threads),

@@ -6,6 +6,7 @@
 #include "report/json_tree.h"
 
 #include <math.h>
+#include <string.h>
 
 struct writer {
   struct hr__json json;
@@ -18,6 +19,11 @@ static void put_known(struct hr__json *json, cJSON *object, const char *key, dou
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
 
+/* Today's value of a variable of numbers may be a text nevertheless. */
+static bool is_number(const struct hr_grid_axis *axis, const char *text) {
+  return !isnan(axis->levels[0].number) && text[strspn(text, "+-.0123456789e")] == '\0';
+}
+
 /* A number where the variable has numbers, else its text. */
 static void put_choice(struct writer *writer, cJSON *object, const struct hr__option *option) {
   const struct hr_plan *plan = writer->plan;
@@ -25,10 +31,10 @@ static void put_choice(struct writer *writer, cJSON *object, const struct hr__op
   for (uint32_t i = 0; i < plan->space.n_axes; i++) {
     const struct hr_grid_axis *axis = &plan->space.spec->variables[i].axis;
     const char *text = hr__option_text(plan, option, i);
-    if (isnan(axis->levels[0].number))
-      hr__json_text(&writer->json, choice, axis->name, text);
-    else
+    if (is_number(axis, text))
       hr__json_raw(&writer->json, choice, axis->name, text);
+    else
+      hr__json_text(&writer->json, choice, axis->name, text);
   }
 }
 

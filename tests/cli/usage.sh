@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-verbs='run compare sweep merge fill forecast validate list trace help'
+verbs='run compare plan sweep merge fill forecast validate list trace help'
 demo=$project/scenarios/demo.json
 
 options_of() {
@@ -770,6 +770,7 @@ case_completion() {
   [ "$(complete_words "$headroom" run x --policy qu)" = queue ] || fail "policies"
   [ "$(complete_words "$headroom" compare x --policies fifo,sj)" = fifo,sjf ] || fail "lists of policies"
   [ "$(complete_words "$headroom" fill x --policies fgd,ran)" = fgd,random ] || fail "lists of placement rules"
+  [ "$(complete_words "$headroom" plan x --br)" = --brief ] || fail "options of plan"
   [ "$(complete_words "$headroom" run x --format s)" = swf ] || fail "formats"
   [ "$(complete_words "$headroom" help tr)" = trace ] || fail "help"
   for verb in $verbs; do

@@ -142,14 +142,14 @@ static void remarks_and_large_seeds_are_kept(void) {
 static const cJSON *schema;
 
 static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
-  static const char *const sections[] = {"cost", "budgets", "goodput", "spot", "oom_kills"};
+  static const char *const sections[] = {"cost", "budgets", "goodput", "spot", "oom_kills", "replications"};
   for (size_t i = 0; rule == schema && i < sizeof sections / sizeof *sections; i++)
     if (strcmp(key, sections[i]) == 0) return true;
   return false;
 }
 
 /* Every key that the schema lists must be required, too: a summary has all of them, always, but for the sections that
-   only runs with markets, or where memory of GPUs is first come, first served, have. */
+   only runs with markets, or where memory of GPUs is first come, first served, or many runs have. */
 static bool all_required(const cJSON *rule) {
   const cJSON *key, *inner;
   cJSON_ArrayForEach(key, schema_get(rule, "properties")) {
