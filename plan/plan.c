@@ -105,6 +105,7 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
     status = hr__goals_make(scenario->plan, config->trace, hr_scenario_has_prices(scenario), &plan->goals, error);
   if (status == HR_OK) status = make_forecast(plan, error);
   if (status != HR_OK) return status;
+  hr__space_doubt(&plan->space, scenario);
   struct hr__lab_config lab = {.scenario = scenario,
                                .overrides = config->overrides,
                                .n_overrides = config->n_overrides,

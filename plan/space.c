@@ -31,6 +31,20 @@ enum hr_status hr__space_make(const struct hr_plan_spec *spec, struct hr__space 
   return HR_OK;
 }
 
+static bool draws_away(const struct hr_scenario *scenario, const struct hr_plan_variable *variable) {
+  const struct hr_cluster_spec *cluster = &scenario->cluster;
+  for (uint32_t i = 0; i < variable->n_pools; i++)
+    if (cluster->pools[variable->pools[i]].market.market == HR_MARKET_SPOT && cluster->n_pools > 1) return true;
+  return scenario->speeds && cluster->n_pools > variable->n_pools;
+}
+
+void hr__space_doubt(struct hr__space *space, const struct hr_scenario *scenario) {
+  for (uint32_t i = 0; i < space->n_capacity; i++) {
+    uint32_t axis = space->capacity[i];
+    space->doubtful[axis] = draws_away(scenario, &space->spec->variables[axis]);
+  }
+}
+
 struct hr__point hr__space_point(const struct hr__space *space, uint32_t candidate) {
   struct hr__point point = {{0}};
   for (uint32_t i = space->n_axes; i-- > 0;) {
@@ -71,7 +85,8 @@ uint32_t hr__space_slice(const struct hr__space *space, uint32_t candidate) {
 bool hr__space_covers(const struct hr__space *space, uint32_t a, uint32_t b) {
   struct hr__point first = hr__space_point(space, a), second = hr__space_point(space, b);
   for (uint32_t i = 0; i < space->n_axes; i++) {
-    if (is_capacity(space, i) ? first.level[i] < second.level[i] : first.level[i] != second.level[i]) return false;
+    bool more_will_do = is_capacity(space, i) && !space->doubtful[i];
+    if (more_will_do ? first.level[i] < second.level[i] : first.level[i] != second.level[i]) return false;
   }
   return true;
 }

@@ -19,7 +19,7 @@
 #define SPOT                                                                                                           \
   "{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"spot\",\"boot_s\":5," PRICE(          \
       "0.5") ","                                                                                                       \
-             "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":20}}"
+             "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}}"
 #define UNPRICED "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1}"
 #define PRICE(usd) "\"usd_per_gpu_hour\":" usd
 
