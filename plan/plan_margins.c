@@ -107,6 +107,9 @@ enum hr_status hr__plan_binding(struct hr_plan *plan, struct hr_error *error) {
 /* ---- Tighter goals ---------------------------------------------------------------------------------- */
 
 static enum hr_status tighten(struct hr_plan *plan, size_t number, double share, struct hr_error *error) {
+  /* Nothing is tighter than all jobs, or no wait at all. */
+  if (hr__goal_tightened(&plan->goals, &plan->goals.goals[number], share) == plan->goals.goals[number].bound)
+    return HR_OK;
   struct hr__goal *goal = &plan->goals.goals[number];
   struct hr__tightening *tightening = &plan->tightenings[plan->n_tightenings++];
   double bound = goal->bound;

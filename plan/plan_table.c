@@ -81,21 +81,21 @@ static void put_head(struct page *page) {
     hr__put_field(console, "", "%s%s", plan->goals.goals[i].text, plan->goals.goals[i].assumed ? " (assumed)" : "");
 }
 
+/* "24 A100-40, reserved: $19,235 a month, $1.10 an hour each". */
 static void put_pool(struct page *page, const struct hr_pool_spec *pool) {
   char gpus[HR__NUMBER_BYTES], price[HR__NUMBER_BYTES], month[HR__NUMBER_BYTES];
   uint64_t count = (uint64_t)pool->nodes * pool->gpus_per_node;
   const struct hr_market_spec *market = &pool->market;
+  const char *type = pool->gpu ? pool->gpu : "GPUs", *word = hr_market_name(market->market);
   hr__count_text(count, gpus);
   hr__usd_text(market->price_uusd_h, price);
   if (market->market == HR_MARKET_NONE)
-    hr__put_field(&page->console, pool->name, "%s GPUs%s%s", gpus, pool->gpu ? " " : "", pool->gpu ? pool->gpu : "");
+    hr__put_field(&page->console, pool->name, "%s %s", gpus, type);
   else if (hr_market_is_elastic(market->market))
-    hr__put_field(&page->console, pool->name, "up to %s %s GPUs%s%s, %s each hour while used", gpus,
-                  hr_market_name(market->market), pool->gpu ? " " : "", pool->gpu ? pool->gpu : "", price);
+    hr__put_field(&page->console, pool->name, "up to %s %s, %s: %s an hour each, while used", gpus, type, word, price);
   else
-    hr__put_field(&page->console, pool->name, "%s %s GPUs%s%s, %s each hour, %s a month", gpus,
-                  hr_market_name(market->market), pool->gpu ? " " : "", pool->gpu ? pool->gpu : "", price,
-                  hr__usd_text((int64_t)((hr_amount)market->price_uusd_h * (hr_amount)count * 730), month));
+    hr__put_field(&page->console, pool->name, "%s %s, %s: %s a month, %s an hour each", gpus, type, word,
+                  hr__usd_text((int64_t)((hr_amount)market->price_uusd_h * (hr_amount)count * 730), month), price);
 }
 
 static void put_figure(struct page *page, const char *label, enum hr__measure measure) {
@@ -150,18 +150,25 @@ static void put_goals(struct page *page) {
 
 /* ---- Beside it -------------------------------------------------------------------------------------- */
 
-/* Name, cost and difference, wait, whether the goals are met; then the mix in words below. */
+/* A line of words under an option, or before its figures where it has no name and they are too long for the row. */
+static void put_words(struct page *page, const char *words) {
+  char *fitted = hr__fitted(&page->console, words, HR__LINE_WIDTH - 6, false);
+  if (fitted) fprintf(page->console.out, "      %s%s%s\n", hr__dim(&page->console), fitted, hr__plain(&page->console));
+  free(fitted);
+}
+
+/* Name, cost, wait, whether the goals are met; and the mix in words below, or in place of a name. */
 static void put_option(struct page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
   char cost[HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];
   hr__figure_text(unit_of(page, plan->pareto_cost), hr__interval_centre(&option->figures[plan->pareto_cost]), cost);
   hr__figure_text(unit_of(page, plan->pareto_wait), hr__interval_centre(&option->figures[plan->pareto_wait]), wait);
-  fprintf(page->console.out, "  %-*s%*s%*s  %s\n", NAME_WIDTH, name, CELL_WIDTH - 3, cost, CELL_WIDTH, wait,
-          option->violation == 0 ? "meets goals" : "misses goals");
   char *words = with_mix ? choice_words(page, option) : NULL;
-  char *fitted = words ? hr__fitted(&page->console, words, HR__LINE_WIDTH - 6, false) : NULL;
-  if (fitted) fprintf(page->console.out, "      %s%s%s\n", hr__dim(&page->console), fitted, hr__plain(&page->console));
-  free(fitted);
+  bool in_row = words && !name[0] && strlen(words) < NAME_WIDTH;
+  if (words && !name[0] && !in_row) put_words(page, words);
+  fprintf(page->console.out, "  %-*s%*s%*s  %s\n", NAME_WIDTH, in_row ? words : name, CELL_WIDTH - 3, cost, CELL_WIDTH,
+          wait, option->violation == 0 ? "meets goals" : "misses goals");
+  if (words && name[0]) put_words(page, words);
   free(words);
 }
 
@@ -175,13 +182,22 @@ static void put_columns(struct page *page, const char *title) {
   free(fitted);
 }
 
+/* Two options of which neither need be there. */
+static bool is_same_mix(const struct page *page, const struct hr__option *a, const struct hr__option *b) {
+  if (a->mix == HR_NONE || b->mix == HR_NONE) return false;
+  for (uint32_t i = 0; i < page->plan->space.n_axes; i++)
+    if (strcmp(hr__option_text(page->plan, a, i), hr__option_text(page->plan, b, i)) != 0) return false;
+  return true;
+}
+
 static void put_baselines(struct page *page) {
   const struct hr_plan *plan = page->plan;
   if (plan->today.mix == HR_NONE && plan->all_on_demand.mix == HR_NONE) return;
   put_columns(page, "Compared");
   put_option(page, hr_plan_feasible(plan) ? "this plan" : "the nearest", &plan->choice, false);
-  if (plan->today.mix != HR_NONE) put_option(page, "today", &plan->today, true);
-  if (plan->all_on_demand.mix != HR_NONE) put_option(page, "all on demand", &plan->all_on_demand, true);
+  bool same = is_same_mix(page, &plan->today, &plan->all_on_demand);
+  if (plan->today.mix != HR_NONE) put_option(page, same ? "today, all on demand" : "today", &plan->today, true);
+  if (plan->all_on_demand.mix != HR_NONE && !same) put_option(page, "all on demand", &plan->all_on_demand, true);
 }
 
 static void put_candidate(struct page *page, const char *name, uint32_t candidate) {
@@ -207,6 +223,28 @@ static void put_pareto(struct page *page) {
   }
 }
 
+/* The goal with its tighter bound, in the words of constraints. */
+static void put_tighter_goal(const struct page *page, const struct hr__tightening *tightening, char *text,
+                             size_t size) {
+  const struct hr__goal *goal = &page->plan->goals.goals[tightening->goal];
+  char name[HR__FIGURE_NAME_BYTES], bound[HR__FIGURE_BYTES];
+  enum hr__unit unit = unit_of(page, goal->figure);
+  hr__figure_name(&page->plan->goals.figures[goal->figure], name);
+  if (unit == HR__SHARE)
+    snprintf(bound, sizeof bound, "%.6g %%", 100 * tightening->bound);
+  else
+    hr__figure_text(unit, tightening->bound, bound);
+  snprintf(text, size, "%.200s %s %s", name, goal->at_most ? "<=" : ">=", bound);
+}
+
+/* Whether it costs nothing; what the search happens to find cheaper is within what it does not tell apart. */
+static bool is_free(const struct page *page, const struct hr__tightening *tightening) {
+  const struct hr_plan *plan = page->plan;
+  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->screening).objective;
+  return tightening->candidate != HR_NONE && tightening->objective <= own;
+}
+
+/* Of the bounds of a goal that cost nothing only the tightest is shown. */
 static void put_tightening(struct page *page) {
   const struct hr_plan *plan = page->plan;
   double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->screening).objective;
@@ -215,21 +253,19 @@ static void put_tightening(struct page *page) {
   put_title(page, "Tighter goals");
   for (size_t i = 0; i < plan->n_tightenings; i++) {
     const struct hr__tightening *tightening = &plan->tightenings[i];
-    const struct hr__goal *goal = &plan->goals.goals[tightening->goal];
-    char name[HR__FIGURE_NAME_BYTES], bound[HR__FIGURE_BYTES], cost[HR__FIGURE_BYTES], line[400];
-    enum hr__unit unit = unit_of(page, goal->figure);
-    hr__figure_name(&plan->goals.figures[goal->figure], name);
-    if (unit == HR__SHARE)
-      snprintf(bound, sizeof bound, "%.6g %%", 100 * tightening->bound);
-    else
-      hr__figure_text(unit, tightening->bound, bound);
-    snprintf(line, sizeof line, "%.200s %s %s", name, goal->at_most ? "<=" : ">=", bound);
+    bool next_is_free = i + 1 < plan->n_tightenings && plan->tightenings[i + 1].goal == tightening->goal &&
+                        is_free(page, &plan->tightenings[i + 1]);
+    char cost[HR__FIGURE_BYTES], line[400];
+    if (is_free(page, tightening) && next_is_free) continue;
+    put_tighter_goal(page, tightening, line, sizeof line);
     hr__difference_text(of_money ? HR__DOLLARS : HR__FACTOR, tightening->objective - own, cost);
-    fprintf(page->console.out, "  %-48s  %s%s\n", line,
+    char *fitted = hr__fitted(&page->console, line, NAME_WIDTH + CELL_WIDTH, false);
+    fprintf(page->console.out, "  %-*s  %s%s\n", NAME_WIDTH + CELL_WIDTH, fitted ? fitted : "",
             tightening->candidate == HR_NONE ? "no mix"
-            : strcmp(cost, "=") == 0         ? "costs nothing"
+            : is_free(page, tightening)      ? "costs nothing"
                                              : cost,
-            tightening->candidate != HR_NONE && of_money && strcmp(cost, "=") != 0 ? " a month" : "");
+            tightening->candidate != HR_NONE && of_money && !is_free(page, tightening) ? " a month" : "");
+    free(fitted);
   }
 }
 
@@ -249,15 +285,28 @@ static void put_sensitivity(struct page *page) {
 
 /* ---- How it was found ------------------------------------------------------------------------------- */
 
+/* Of capacity that stands, as far as prices tell: before any job had to wait, or stayed where it began. */
+static void put_demand(struct page *page) {
+  const struct hr_plan *plan = page->plan;
+  char text[4][HR__NUMBER_BYTES], pays[200] = "";
+  hr__fixed_text(plan->bracket[0], 0, text[2]);
+  hr__fixed_text(plan->bracket[1], 0, text[3]);
+  bool one = strcmp(text[2], text[3]) == 0;
+  if (plan->bracket[1] > 0)
+    snprintf(pays, sizeof pays, "; on paper, capacity that stands pays for up to %s%s%s", text[2], one ? "" : " to ",
+             one ? "" : text[3]);
+  hr__put_field(&page->console, "demand", "%s GPUs at a time on average, %s at most%s",
+                hr__fixed_text(plan->demand.mean_gpus, 1, text[0]), hr__fixed_text(plan->demand.peak_gpus, 0, text[1]),
+                pays);
+}
+
 static void put_foot(struct page *page, const struct hr_perf *perf) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
   const struct hr__search_counts *counts = &plan->search.counts;
   char text[6][HR__NUMBER_BYTES];
   fputc('\n', console->out);
-  hr__put_field(console, "demand", "%s GPUs at a time on average, %s at most; reserving pays up to %s to %s of them",
-                hr__fixed_text(plan->demand.mean_gpus, 1, text[0]), hr__fixed_text(plan->demand.peak_gpus, 0, text[1]),
-                hr__fixed_text(plan->bracket[0], 0, text[2]), hr__fixed_text(plan->bracket[1], 0, text[3]));
+  put_demand(page);
   hr__put_field(console, "searched", "%s mixes: %s run, %s too dear by their prices alone, %s too small, %s left aside",
                 hr__count_text(plan->space.n_candidates, text[0]), hr__count_text(counts->run, text[1]),
                 hr__count_text(counts->too_dear, text[2]), hr__count_text(counts->too_small, text[3]),
