@@ -144,6 +144,13 @@ static double gpus_of(const struct hr__space *space, const struct hr__point *poi
   return space->spec->variables[axis].axis.levels[point->level[axis]].number;
 }
 
+bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t slice) {
+  const struct hr__slice_prices *prices = &bounds->slices[slice];
+  bool exact = bounds->weight > 0 && prices->least_elastic == 0;
+  for (uint32_t i = 0; i < bounds->space->n_capacity; i++) exact = exact && prices->standing[i] > 0;
+  return exact;
+}
+
 double hr__bounds_least(const struct hr__bounds *bounds, uint32_t candidate) {
   const struct hr__space *space = bounds->space;
   if (bounds->weight == 0) return -(double)INFINITY;

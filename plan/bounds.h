@@ -33,6 +33,8 @@ enum hr_status hr__bounds_make(const struct hr__judge *judge, const struct hr__l
                                struct hr_error *error);
 void hr__bounds_finish(struct hr__bounds *bounds);
 
+/* Whether all that the slice may have is paid for used or not: the bound is then what it costs. */
+bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t slice);
 /* No run of the candidate has a smaller objective. */
 double hr__bounds_least(const struct hr__bounds *bounds, uint32_t candidate);
 

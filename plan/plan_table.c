@@ -292,7 +292,7 @@ static void put_demand(struct page *page) {
   hr__fixed_text(plan->bracket[0], 0, text[2]);
   hr__fixed_text(plan->bracket[1], 0, text[3]);
   bool one = strcmp(text[2], text[3]) == 0;
-  if (plan->bracket[1] > 0)
+  if (plan->bracket[0] > 0)
     snprintf(pays, sizeof pays, "; on paper, capacity that stands pays for up to %s%s%s", text[2], one ? "" : " to ",
              one ? "" : text[3]);
   hr__put_field(&page->console, "demand", "%s GPUs at a time on average, %s at most%s",

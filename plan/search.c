@@ -391,6 +391,24 @@ static enum hr_status look_elsewhere(struct search *search) {
   return climb_level(search, &climb);
 }
 
+/* Where what a mix costs is known before it is run, the mixes that are left would all be better if they met the goals;
+   and where one kind of GPU does the work of several of another, they lie in valleys of their own. A few at a time, so
+   that the best of them spares the others. */
+static enum hr_status try_all_cheaper(struct search *search) {
+  enum { AT_A_TIME = 16, MOST = 200 };
+  const struct hr__space *space = search->space;
+  bool alike = true;
+  for (uint32_t i = 0; i < space->n_capacity; i++) alike = alike && !space->doubtful[space->capacity[i]];
+  enum hr_status status = HR_OK;
+  if (alike || !search->config->bounds) return status;
+  uint32_t most = search->n_run + MOST;
+  for (uint32_t i = space->n_candidates; i-- > 0 && status == HR_OK && search->n_run < most;) {
+    if (hr__bounds_exact(search->config->bounds, hr__space_slice(space, i))) want(search, i);
+    if (search->n_batch == AT_A_TIME || i == 0) status = run_batch(search);
+  }
+  return status == HR_OK && search->n_batch ? run_batch(search) : status;
+}
+
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
 static enum hr_status rank(struct search *search, struct hr__search_result *result) {
@@ -455,6 +473,7 @@ static enum hr_status go_fast(struct search *search) {
   rank_climbs(search);
   if (status == HR_OK) status = begin_all_lean(search);
   if (status == HR_OK) status = climb_all(search);
+  if (status == HR_OK) status = try_all_cheaper(search);
   return status == HR_OK && search->config->thorough ? look_elsewhere(search) : status;
 }
 
