@@ -81,6 +81,13 @@ case_forecast() {
   same_as_golden forecast.csv
 }
 
+# What to buy, where nothing is random.
+case_plan() {
+  (cd "$project" && "$headroom" plan scenarios/plan-reserved-share.json) 2>stderr | without_speed >plan.txt
+  cat stderr >>plan.txt
+  same_as_golden plan.txt
+}
+
 # A small cluster with GPUs of two types, filled by every rule.
 case_fill() {
   (cd "$project" && "$headroom" fill tests/cli/golden/fill.json --seeds 2 --to 1.1 --csv "$work/rows" \
