@@ -144,17 +144,27 @@ static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *erro
   return status;
 }
 
-/* By rank those that may still be the best. */
+/* Whether few replications leave it open that a candidate is the best. Near misses that cost less than the best are
+   asked for, or what meets the goals and costs little more. */
+static bool is_hopeful(const struct hr__verdict *best, const struct hr__verdict *verdict, bool near_misses) {
+  if (best->violation > 0) return !near_misses && verdict->violation <= best->violation + near_miss;
+  if (near_misses)
+    return verdict->violation > 0 && verdict->violation <= near_miss && verdict->objective < best->objective;
+  return verdict->violation == 0 && verdict->objective <= best->objective + far_behind * fabs(best->objective);
+}
+
+/* Those that may still be the best: half of the places at most are for near misses, which rank behind all that meet the
+   goals. */
 static uint32_t list_finalists(const struct hr_plan *plan, uint32_t finalists[MOST_FINALISTS]) {
+  const struct hr__search_result *search = &plan->search;
+  struct hr__verdict best = hr__judge_verdict(&plan->judge, search->ranking[0], plan->screening);
   uint32_t count = 0;
-  struct hr__verdict best = hr__judge_verdict(&plan->judge, plan->search.ranking[0], plan->screening);
-  double limit = best.objective + far_behind * fabs(best.objective);
-  for (uint32_t i = 0; i < plan->search.n_ranked && count < MOST_FINALISTS; i++) {
-    struct hr__verdict verdict = hr__judge_verdict(&plan->judge, plan->search.ranking[i], plan->screening);
-    bool hopeful = best.violation > 0 ? verdict.violation <= best.violation + near_miss
-                                      : verdict.violation <= near_miss && verdict.objective <= limit;
-    if (i == 0 || hopeful) finalists[count++] = plan->search.ranking[i];
-  }
+  finalists[count++] = search->ranking[0];
+  for (int pass = 0; pass < 2; pass++)
+    for (uint32_t i = 1; i < search->n_ranked && count < (pass ? MOST_FINALISTS : MOST_FINALISTS / 2); i++) {
+      struct hr__verdict verdict = hr__judge_verdict(&plan->judge, search->ranking[i], plan->screening);
+      if (is_hopeful(&best, &verdict, pass == 0)) finalists[count++] = search->ranking[i];
+    }
   return count;
 }
 

@@ -10,7 +10,7 @@
 enum state { UNKNOWN, RUN, TOO_DEAR, TOO_SMALL };
 
 /* Neighbours of a point: a step each way on each axis, and each axis' step for each other's. */
-enum { MOST_TRIED = HR_MOST_PLAN_VARIABLES * (HR_MOST_PLAN_VARIABLES + 1), LEAN_SLICES = 4 };
+enum { MOST_TRIED = 2 * HR_MOST_PLAN_VARIABLES * HR_MOST_PLAN_VARIABLES, LEAN_SLICES = 4 };
 
 /* How far the search has come in a slice. */
 struct climb {
@@ -287,15 +287,48 @@ static void want_steps(struct search *search, const struct climb *climb) {
     }
 }
 
-/* A step of one capacity for one of another. */
+static double gpus_at(const struct hr__space *space, const struct hr__point *point, uint32_t capacity) {
+  uint32_t axis = space->capacity[capacity];
+  return space->spec->variables[axis].axis.levels[point->level[axis]].number;
+}
+
+/* One level of capacity `from` for as many of `to` as have no fewer GPUs. */
+static void want_as_many(struct search *search, const struct climb *climb, uint32_t from, uint32_t to) {
+  struct hr__point before = hr__space_point(search->space, climb->at), point = before;
+  if (!step_along(search->space, &point, from, -1)) return;
+  double lost = gpus_at(search->space, &before, from) - gpus_at(search->space, &point, from);
+  while (gpus_at(search->space, &point, to) - gpus_at(search->space, &before, to) < lost)
+    if (!step_along(search->space, &point, to, 1)) return;
+  want(search, hr__space_candidate(search->space, &point));
+}
+
+/* A step of one capacity for one of another, or a level of it for as many GPUs of that. */
 static void want_exchanges(struct search *search, const struct climb *climb) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (uint32_t k = 0; k < search->space->n_capacity; k++) {
       struct hr__point point = hr__space_point(search->space, climb->at);
-      if (i != k && step_along(search->space, &point, i, climb->step[i]) &&
+      if (i == k) continue;
+      want_as_many(search, climb, k, i);
+      if (step_along(search->space, &point, i, climb->step[i]) &&
           step_along(search->space, &point, k, -(int64_t)climb->step[k]))
         want(search, hr__space_candidate(search->space, &point));
     }
+}
+
+static int64_t last_of(const struct hr__space *space, uint32_t capacity) {
+  return (int64_t)hr__space_levels(space, space->capacity[capacity]) - 1;
+}
+
+/* Along each axis ever farther, to its end: where more of a capacity changes next to nothing, neighbours differ by
+   chance alone, and say nothing of which way is better. */
+static void want_far(struct search *search, uint32_t from) {
+  for (uint32_t i = 0; i < search->space->n_capacity; i++)
+    for (int sign = -1; sign <= 1; sign += 2)
+      for (int64_t levels = 2; levels < 2 * last_of(search->space, i); levels += (levels + 1) / 2) {
+        struct hr__point point = hr__space_point(search->space, from);
+        if (step_along(search->space, &point, i, sign * levels))
+          want(search, hr__space_candidate(search->space, &point));
+      }
 }
 
 static bool is_finest(const struct search *search, const struct climb *climb) {
@@ -349,8 +382,10 @@ static void rank_climbs(struct search *search) {
     }
 }
 
-/* The better half of the slices goes on with half the steps. */
+/* The better half of the slices goes on with half the steps; a few go to the end, as coarse steps do not tell them
+   apart. */
 static enum hr_status climb_all(struct search *search) {
+  enum { MANY = 3 };
   enum hr_status status = HR_OK;
   for (bool done = false; !done && status == HR_OK;) {
     done = true;
@@ -361,12 +396,46 @@ static enum hr_status climb_all(struct search *search) {
       halve_steps(search, &search->climbs[i]);
     }
     rank_climbs(search);
-    if (search->n_climbs > 2) search->n_climbs = (search->n_climbs + 1) / 2;
+    uint32_t half = (search->n_climbs + 1) / 2;
+    if (search->n_climbs > MANY) search->n_climbs = half > MANY ? half : MANY;
   }
   return status;
 }
 
 /* ---- Elsewhere -------------------------------------------------------------------------------------- */
+
+/* From the best of all on, with the finest steps, unless it is the same as `before`. */
+static enum hr_status climb_from_best(struct search *search, uint32_t before) {
+  if (search->best == HR_NONE || search->best == before) return HR_OK;
+  struct climb climb = {.slice = hr__space_slice(search->space, search->best), .at = search->best};
+  for (uint32_t i = 0; i < search->space->n_capacity; i++) climb.step[i] = 1;
+  return climb_level(search, &climb);
+}
+
+/* The same capacity with one choice of another kind made otherwise. */
+static void want_other_choices(struct search *search) {
+  const struct hr__space *space = search->space;
+  for (uint32_t i = 0; i < space->n_axes; i++) {
+    if (space->spec->variables[i].pools) continue;
+    struct hr__point point = hr__space_point(space, search->best);
+    for (point.level[i] = 0; point.level[i] < hr__space_levels(space, i); point.level[i]++)
+      want(search, hr__space_candidate(space, &point));
+  }
+}
+
+/* Leaps from the best, and on from where they lead, as long as they lead to something better. */
+static enum hr_status leap(struct search *search) {
+  uint32_t before = HR_NONE;
+  enum hr_status status = HR_OK;
+  while (status == HR_OK && search->best != before && !is_spent(search)) {
+    before = search->best;
+    want_far(search, search->best);
+    want_other_choices(search);
+    status = run_batch(search);
+    if (status == HR_OK) status = climb_from_best(search, before);
+  }
+  return status;
+}
 
 /* Points of Sobol's sequence that nothing speaks against, a twenty-fifth of the grid and at most 20; on from there if
    one is better than all. */
@@ -385,10 +454,7 @@ static enum hr_status look_elsewhere(struct search *search) {
   }
   gsl_qrng_free(sobol);
   enum hr_status status = run_batch(search);
-  if (status != HR_OK || search->best == before) return status;
-  struct climb climb = {.slice = hr__space_slice(space, search->best), .at = search->best};
-  for (uint32_t i = 0; i < space->n_capacity; i++) climb.step[i] = 1;
-  return climb_level(search, &climb);
+  return status == HR_OK ? climb_from_best(search, before) : status;
 }
 
 /* Where what a mix costs is known before it is run, the mixes that are left would all be better if they met the goals;
@@ -473,8 +539,10 @@ static enum hr_status go_fast(struct search *search) {
   rank_climbs(search);
   if (status == HR_OK) status = begin_all_lean(search);
   if (status == HR_OK) status = climb_all(search);
-  if (status == HR_OK) status = try_all_cheaper(search);
-  return status == HR_OK && search->config->thorough ? look_elsewhere(search) : status;
+  if (status != HR_OK || search->config->begin != HR_NONE) return status;
+  status = try_all_cheaper(search);
+  if (status == HR_OK && search->config->thorough) status = look_elsewhere(search);
+  return status == HR_OK ? leap(search) : status;
 }
 
 static enum hr_status go_everywhere(struct search *search) {

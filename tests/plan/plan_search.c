@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The fast search against every candidate, in small random worlds: pools of three markets at random prices, spot
+ * capacity that comes and goes, gangs, a choice of policies. The choice's objective is taken from the exhaustive plan,
+ * over the same random events. Told are how far the search misses the best, and the share of runs that it takes.
+ *
+ *   test_plan_search [WORLDS [FIRST]]
+ */
+
+#include "harness.h"
+#include "planned.h"
+#include "sim/philox.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <string.h>
+
+enum { JOBS = 120, REPLICATIONS = 4 };
+static int n_worlds = 20, first_world = 1;
+
+/* ---- A world ---------------------------------------------------------------------------------------- */
+
+struct dice {
+  struct hr__stream stream;
+  gsl_rng rng;
+};
+
+static double between(struct dice *dice, double low, double high) {
+  return low + (high - low) * hr__stream_uniform(&dice->stream);
+}
+
+static int one_of(struct dice *dice, int low, int high) {
+  return low + (int)(hr__stream_next(&dice->stream) % (uint32_t)(high - low + 1));
+}
+
+static struct hr_trace *draw_trace(struct dice *dice) {
+  struct hr_trace_builder *builder = hr_trace_builder_create("world", "memory");
+  struct hr_trace *trace = NULL;
+  struct hr_job_record record;
+  double gap_s = between(dice, 100, 400);
+  hr_job_record_init(&record);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(builder);
+  for (uint32_t i = 0; i < JOBS; i++) {
+    record.submit_us += (int64_t)(gsl_ran_exponential(&dice->rng, gap_s) * (double)HR_SECOND_US);
+    record.work_us = 1 + (int64_t)(gsl_ran_lognormal(&dice->rng, 7, 1) * (double)HR_SECOND_US);
+    record.gpus = 1u << one_of(dice, 0, 2);
+    CU_ASSERT_EQUAL_FATAL(hr_trace_builder_add(builder, &record, i + 1, NULL), HR_OK);
+  }
+  CU_ASSERT_EQUAL_FATAL(hr_trace_builder_finish(builder, false, false, &trace, NULL), HR_OK);
+  hr_trace_builder_destroy(builder);
+  return trace;
+}
+
+/* Two or three variables of capacity and one of policy, 60 to 420 candidates. */
+static struct hr_scenario *draw_scenario(struct dice *dice) {
+  static const char *const goals[] = {"\"wait_s.p95 <= %.0f\"", "\"wait_s.mean <= %.0f\""};
+  char text[3000], goal[100];
+  int used = 0, levels = one_of(dice, 5, 7), spot_levels = one_of(dice, 3, 5);
+  bool fixed_od = levels * spot_levels >= 30 && one_of(dice, 0, 1) == 0;
+  double on_demand_usd = between(dice, 1.5, 4), reserved_usd = on_demand_usd * between(dice, 0.2, 0.8);
+  snprintf(goal, sizeof goal, goals[one_of(dice, 0, 1)], between(dice, 30, 4000));
+  used += snprintf(text + used, sizeof text - (size_t)used,
+                   "{\"seed\":%d,\"cluster\":{\"pools\":["
+                   "{\"name\":\"r\",\"gpu\":\"A\",\"nodes\":4,\"gpus_per_node\":4,\"market\":\"reserved\","
+                   "\"usd_per_gpu_hour\":%.3f,\"on_demand_usd_per_gpu_hour\":%.3f},"
+                   "{\"name\":\"s\",\"gpu\":\"A\",\"nodes\":4,\"gpus_per_node\":4,\"market\":\"spot\","
+                   "\"usd_per_gpu_hour\":%.3f,\"on_demand_usd_per_gpu_hour\":%.3f,\"boot_s\":%d,"
+                   "\"spot\":{\"model\":\"exponential\",\"rate_per_h\":%.3f}},"
+                   "{\"name\":\"o\",\"gpu\":\"A\",\"nodes\":8,\"gpus_per_node\":4,\"market\":\"on-demand\","
+                   "\"usd_per_gpu_hour\":%.3f,\"boot_s\":%d}]},",
+                   one_of(dice, 1, 10000), reserved_usd, on_demand_usd, on_demand_usd * between(dice, 0.2, 0.9),
+                   on_demand_usd, one_of(dice, 0, 200), between(dice, 0.01, 1), on_demand_usd, one_of(dice, 0, 200));
+  used += snprintf(text + used, sizeof text - (size_t)used,
+                   "\"classes\":{\"default\":{\"checkpoint\":{\"policy\":\"interval\",\"interval_s\":%d,\"write_s\":5},"
+                   "\"restart_s\":%d}},\"policy\":{\"name\":\"queue\",\"backfill\":\"skip\"},\"plan\":{\"variables\":["
+                   "{\"pool\":\"r\",\"from\":0,\"to\":%d,\"step\":4},{\"pool\":\"s\",\"from\":0,\"to\":%d,\"step\":8},",
+                   one_of(dice, 100, 2000), one_of(dice, 0, 300), 4 * (levels - 1), 8 * (spot_levels - 1));
+  if (!fixed_od)
+    used += snprintf(text + used, sizeof text - (size_t)used, "{\"pool\":\"o\",\"from\":0,\"to\":%d,\"step\":8},",
+                     8 * one_of(dice, 2, 3));
+  snprintf(text + used, sizeof text - (size_t)used,
+           "{\"name\":\"policy\",\"settings\":[{\"label\":\"asks\",\"set\":[\"policy.market=spot-first\"]},"
+           "{\"label\":\"takes\",\"set\":[\"policy.market=price-capacity\"]}%s]}],"
+           "\"constraints\":[%s],\"max_replications\":%d}}",
+           one_of(dice, 0, 1) ? ",{\"label\":\"sjf\",\"set\":[\"policy.order=sjf\"]}" : "", goal, REPLICATIONS);
+  return planned_scenario(text);
+}
+
+/* ---- The comparison --------------------------------------------------------------------------------- */
+
+struct tally {
+  int worlds, infeasible, same, within_1, within_5, disagree;
+  double worst, runs, all_runs;
+};
+
+static void compare(struct tally *tally, const struct hr_plan *fast, const struct hr_plan *all, int number) {
+  tally->worlds++;
+  tally->runs += (double)(fast->runs_of_search + fast->runs_of_selection);
+  tally->all_runs += (double)(all->runs_of_search + all->runs_of_selection);
+  CU_ASSERT_FATAL(all->space.n_candidates >= 60 && all->space.n_candidates <= 420);
+  CU_ASSERT_EQUAL(all->search.counts.run, all->space.n_candidates);
+  if (hr_plan_feasible(fast) != hr_plan_feasible(all)) {
+    tally->disagree++;
+    return;
+  }
+  tally->infeasible += !hr_plan_feasible(all);
+  if (!hr_plan_feasible(all)) return;
+  uint32_t replications = all->screening;
+  struct hr__verdict found = hr__judge_verdict(&all->judge, fast->choice.candidate, replications),
+                     best = hr__judge_verdict(&all->judge, all->choice.candidate, replications);
+  double miss = found.violation > 0 ? 1 : found.objective / best.objective - 1;
+  tally->same += fast->choice.candidate == all->choice.candidate;
+  tally->within_1 += miss <= 0.01;
+  tally->within_5 += miss <= 0.05;
+  tally->worst = fmax(tally->worst, miss);
+  if (miss > 0.01)
+    printf("\n  world %d, %u candidates: %u, which is %.1f %% above %u", number, all->space.n_candidates,
+           fast->choice.candidate, 100 * miss, all->choice.candidate);
+}
+
+static void search_against_all(void) {
+  struct tally tally = {0};
+  for (int i = 0; i < n_worlds; i++) {
+    struct dice dice;
+    hr__stream_init(&dice.stream, 4242, HR__PURPOSE_SAMPLE, (uint32_t)(first_world + i), 0);
+    dice.rng = hr__stream_rng(&dice.stream);
+    struct hr_trace *trace = draw_trace(&dice);
+    struct hr_scenario *scenario = draw_scenario(&dice);
+    struct hr_plan *fast = planned_brief(scenario, trace, HR_PLAN_SEARCH_FAST),
+                   *all = planned_brief(scenario, trace, HR_PLAN_SEARCH_EXHAUSTIVE);
+    compare(&tally, fast, all, first_world + i);
+    hr_plan_destroy(fast);
+    hr_plan_destroy(all);
+    hr_trace_destroy(trace);
+    hr_scenario_destroy(scenario);
+  }
+  int feasible = tally.worlds - tally.infeasible - tally.disagree;
+  printf(
+      "\n  %d worlds, %d without a mix that meets the goal; of the others %d with the same choice, %d within 1 %%, %d "
+      "within 5 %%, worst %.2f %%; %.1f %% of the exhaustive runs",
+      tally.worlds, tally.infeasible, tally.same, tally.within_1, tally.within_5, 100 * tally.worst,
+      100 * tally.runs / tally.all_runs);
+  CU_ASSERT_EQUAL(tally.disagree, 0);
+  CU_ASSERT(feasible >= tally.worlds / 2);
+  CU_ASSERT(tally.within_1 >= 0.95 * feasible);
+  CU_ASSERT_EQUAL(tally.within_5, feasible);
+  CU_ASSERT(tally.runs < tally.all_runs / 2);
+}
+
+int main(int argc, char **argv) {
+  static const struct test_case cases[] = {TEST(search_against_all)};
+  if (argc > 1) n_worlds = (int)strtol(argv[1], NULL, 10);
+  if (argc > 2) first_world = (int)strtol(argv[2], NULL, 10);
+  return run_tests("plan: search", cases, 1);
+}
