@@ -2,6 +2,7 @@
 #include "plan/figure.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
@@ -42,21 +43,29 @@ static const char *tenant_named(struct piece piece, const struct hr_trace *trace
   return NULL;
 }
 
-static enum hr_status unknown_group(struct piece piece, const struct hr_trace *trace, struct hr_error *error) {
-  const char *classes[HR_N_CLASSES + 1] = {0};
+/* Names what is near among classes, tenants or both, as the text asks for. */
+static enum hr_status unknown_group(struct piece piece, bool class_only, bool tenant_only, const struct hr_trace *trace,
+                                    struct hr_error *error) {
+  uint32_t n_tenants = trace->tenant && !class_only ? trace->tenants.count : 0, n = 0;
+  const char **known = calloc((size_t)n_tenants + HR_N_CLASSES, sizeof *known);
+  const char *what = class_only ? "no class" : tenant_only ? "no tenant" : "neither a class nor a tenant";
   char word[100];
-  for (unsigned i = 1; i < HR_N_CLASSES; i++) classes[i - 1] = hr_job_class_name((enum hr_job_class)i);
+  if (!known) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  for (unsigned i = 1; i < HR_N_CLASSES && !tenant_only; i++) known[n++] = hr_job_class_name((enum hr_job_class)i);
+  for (uint32_t i = 0; i < n_tenants; i++) known[n++] = trace->tenants.text[i];
   snprintf(word, sizeof word, "%.*s", (int)(piece.length < sizeof word ? piece.length : sizeof word - 1), piece.at);
-  const char *nearest = hr_nearest_word(word, classes);
-  return hr_fail(error, HR_BAD_INPUT, "'%s' is neither a class nor a tenant of %.200s%s%s%s", word, trace->source,
-                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+  const char *nearest = hr_nearest_word(word, known);
+  enum hr_status status = hr_fail(error, HR_BAD_INPUT, "'%s' is %s of %.200s%s%.100s%s", word, what, trace->source,
+                                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+  free(known);
+  return status;
 }
 
 static enum hr_status parse_group(struct piece piece, const struct hr_trace *trace, struct hr__figure *figure,
                                   struct hr_error *error) {
   bool is_class = take_word(&piece, "class"), is_tenant = !is_class && take_word(&piece, "tenant");
   const char *class_ = is_tenant ? NULL : class_named(piece), *tenant = is_class ? NULL : tenant_named(piece, trace);
-  if (!class_ && !tenant) return unknown_group(piece, trace, error);
+  if (!class_ && !tenant) return unknown_group(piece, is_class, is_tenant, trace, error);
   figure->of = class_ ? HR__OF_CLASS : HR__OF_TENANT;
   figure->name = class_ ? class_ : tenant;
   if (class_ && !trace->class_)
