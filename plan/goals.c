@@ -37,19 +37,31 @@ static const struct unit {
              {"d", 86400, HR__SECONDS}, {"%", 0.01, HR__SHARE},    {"$", 1, HR__DOLLARS},
              {"usd", 1, HR__DOLLARS},   {"k$", 1000, HR__DOLLARS}, {"", 1, HR__COUNT}};
 
+/* No share is beyond 1, and "completed >= 99" is meant in percent. */
+static enum hr_status check_share(const struct hr_placed_text *placed, double bound, const char *unit,
+                                  struct hr_error *error) {
+  char advice[80] = "";
+  if (bound >= 0 && bound <= 1) return HR_OK;
+  if (bound > 1 && bound <= 100 && !unit[0]) snprintf(advice, sizeof advice, "; did you mean %.10g %%?", bound);
+  return hr_fail(error, HR_BAD_INPUT, "%s'%s': the figure is a share, from 0 to 1%s", placed->place, placed->text,
+                 advice);
+}
+
 static enum hr_status read_bound(const char *text, const struct hr_placed_text *placed, enum hr__unit of, double *bound,
                                  struct hr_error *error) {
   char *end;
   *bound = strtod(text, &end);
   while (*end == ' ') end++;
+  size_t length = strlen(end);
+  while (length && end[length - 1] == ' ') length--;
   bool number = end != text && isfinite(*bound);
   for (size_t i = 0; number && i < sizeof units / sizeof *units; i++) {
-    if (strcmp(units[i].text, end) != 0) continue;
+    if (strlen(units[i].text) != length || strncmp(units[i].text, end, length) != 0) continue;
     if (units[i].of != of && units[i].text[0])
       return hr_fail(error, HR_BAD_INPUT, "%s'%s': the bound is in '%s', which the figure is not", placed->place,
                      placed->text, units[i].text);
     *bound *= units[i].factor;
-    return HR_OK;
+    return of == HR__SHARE ? check_share(placed, *bound, units[i].text, error) : HR_OK;
   }
   return hr_fail(error, HR_BAD_INPUT,
                  "%s'%s': '%.60s' is no bound; a number is wanted, with a unit if you like (s, min, h, d, %%, $)",
