@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Overrides: each walks the table of keys and the tree side by side, and makes the objects that are not there. */
+/* Overrides: each walks the table of keys and the tree side by side, and makes the objects that are not there, and the
+   entry behind the last one of a list. */
 
 #include "headroom/policies.h"
 #include "scenarios/json_repeat.h"
@@ -33,12 +34,24 @@ static enum hr_status no_keys_inside(const struct walk *walk) {
                  walk->path, wanted);
 }
 
-static enum hr_status step_into_list(struct walk *walk, const char *name) {
+/* The place behind the last entry of a list is one to add an entry at. */
+static enum hr_status add_entry(struct walk *walk) {
+  cJSON *entry = cJSON_CreateNull();
+  if (!entry || !cJSON_AddItemToArray(walk->value, entry)) {
+    cJSON_Delete(entry);
+    return hr_fail(walk->error, HR_NO_MEMORY, "out of memory");
+  }
+  walk->value = entry;
+  return HR_OK;
+}
+
+static enum hr_status step_into_list(struct walk *walk, const char *name, bool last) {
   char *end;
   unsigned long index = strtoul(name, &end, 10);
   int size = cJSON_GetArraySize(walk->value);
-  bool good = strspn(name, "0123456789") == strlen(name) && name[0] && index < (unsigned long)size;
-  if (!good)
+  bool is_number = strspn(name, "0123456789") == strlen(name) && name[0];
+  if (is_number && last && index == (unsigned long)size) return add_entry(walk);
+  if (!is_number || index >= (unsigned long)size)
     return hr_fail(walk->error, HR_BAD_INPUT,
                    "--set %.200s: '%.60s' is not an entry of '%s'; it has %d, counted from 0", walk->override, name,
                    walk->path, size);
@@ -68,7 +81,7 @@ static enum hr_status step(struct walk *walk, const char *name, bool last) {
   if (in_list ? !cJSON_IsArray(walk->value) : !cJSON_IsObject(walk->value))
     return hr_fail(walk->error, HR_BAD_INPUT, "--set %.200s: '%s' is no %s there", walk->override, walk->path,
                    in_list ? "list" : "object");
-  enum hr_status status = in_list ? step_into_list(walk, name) : step_into_object(walk, name, last);
+  enum hr_status status = in_list ? step_into_list(walk, name, last) : step_into_object(walk, name, last);
   walk->key = key;
   size_t length = strlen(walk->path);
   if (length) strcpy(walk->path + length++, ".");

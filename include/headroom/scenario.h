@@ -52,8 +52,9 @@ struct hr_scenario {
 };
 
 /* Reads, overrides and validates a scenario. `overrides` are "path=value" texts, e.g. "policy.order=sjf" or
-   "cluster.pools.0.nodes=56": the path names a key that the scenario may have; the value is JSON, or a string if
-   it is not. Errors name file, line and column, or the override. */
+   "cluster.pools.0.nodes=56": the path names a key that the scenario may have, or the place behind the last entry of a
+   list, where one is added; the value is JSON, or a string if it is not. Errors name file, line and column, or the
+   override. */
 HR_API enum hr_status hr_scenario_load(const char *path, const char *const *overrides, size_t n_overrides,
                                        struct hr_scenario **scenario, struct hr_error *error);
 HR_API void hr_scenario_destroy(struct hr_scenario *scenario);
@@ -63,6 +64,14 @@ HR_API bool hr_scenario_has_prices(const struct hr_scenario *scenario);
 /* Whether anything in it is drawn, so that its seed matters: reclaims, boots, prices. What a policy may draw by itself
    is not known here. */
 HR_API bool hr_scenario_is_random(const struct hr_scenario *scenario);
+
+/* What a scenario under overrides says at a path such as "cluster.pools.0", as JSON on one line, which the caller
+   frees; NULL where it says nothing there. It is not validated. */
+HR_API enum hr_status hr_scenario_part(const char *path, const char *const *overrides, size_t n_overrides,
+                                       const char *key, char **json, struct hr_error *error);
+/* The catalogue that it goes by: the built-in one, and the files that it names. */
+HR_API enum hr_status hr_scenario_catalog(const char *path, const char *const *overrides, size_t n_overrides,
+                                          struct hr_catalog **catalog, struct hr_error *error);
 
 /* A scenario file that ships with Headroom. */
 struct hr_scenario_entry {

@@ -341,6 +341,54 @@ static void override_mends_the_file(void) {
   hr_scenario_destroy(scenario);
 }
 
+static void override_adds_an_entry(void) {
+  static const char *const add[] = {"cluster.pools.1={\"name\":\"q\",\"gpu\":\"T4\",\"nodes\":2,\"gpus_per_node\":4}",
+                                    "cluster.pools.1.nodes=5"};
+  static const char *const gap[] = {"cluster.pools.2={}"}, *const wrong[] = {"cluster.pools.1={\"name\":\"q\"}"};
+  write_text(WITH_POOL(POOL_WITH("3", "8")));
+  struct hr_scenario *scenario = load(add, 2);
+  CU_ASSERT_EQUAL_FATAL(scenario->cluster.n_pools, 2);
+  CU_ASSERT_EQUAL(scenario->cluster.pools[0].nodes, 3);
+  CU_ASSERT_STRING_EQUAL(scenario->cluster.pools[1].name, "q");
+  CU_ASSERT_EQUAL(scenario->cluster.pools[1].nodes, 5);
+  hr_scenario_destroy(scenario);
+  expect_error(gap, 1, "--set cluster.pools.2={}: '2' is not an entry of 'cluster.pools'; it has 1, counted from 0");
+  expect_error(wrong, 1,
+               "--set cluster.pools.1={\"name\":\"q\"}: 'cluster.pools.1' lacks the key 'nodes'; a whole number "
+               "from 0 to 16000000 is wanted");
+}
+
+static void expect_part(const char *const *overrides, size_t count, const char *key, const char *expected) {
+  struct hr_error error = {0};
+  char *json = NULL;
+  CU_ASSERT_EQUAL(hr_scenario_part(file_name, overrides, count, key, &json, &error), HR_OK);
+  if (expected) {
+    CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+    CU_ASSERT_STRING_EQUAL(json, expected);
+  } else {
+    CU_ASSERT_PTR_NULL(json);
+  }
+  free(json);
+}
+
+static void parts_are_as_overridden(void) {
+  static const char *const set[] = {"cluster.pools.0.nodes=4", "policy.order=sjf"};
+  struct hr_error error = {0};
+  struct hr_catalog *catalog = NULL;
+  char *json = NULL;
+  write_text(WITH_POOL(POOL_WITH("3", "8")));
+  expect_part(NULL, 0, "cluster.pools.0.nodes", "3");
+  expect_part(set, 2, "cluster.pools.0.nodes", "4");
+  expect_part(set, 2, "policy.order", "\"sjf\"");
+  expect_part(set, 2, "cluster.pools.1", NULL);
+  expect_part(set, 2, "cluster.pools.x", NULL);
+  expect_part(set, 2, "classes.training", NULL);
+  CU_ASSERT_EQUAL(hr_scenario_part("absent.json", NULL, 0, "policy", &json, &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_catalog(file_name, set, 2, &catalog, &error), HR_OK);
+  CU_ASSERT(catalog->n_gpus > 5);
+  hr_catalog_destroy(catalog);
+}
+
 /* ---- Bad files -------------------------------------------------------------------------------------- */
 
 static void syntax_errors_have_their_place(void) {
@@ -415,6 +463,7 @@ TEST_MAIN("scenarios_load", TEST(starts_in_a_folder_of_its_own), TEST(least_file
           TEST(trace_is_relative_to_the_scenario), TEST(nodes_come_from_a_file), TEST(nodes_have_an_order),
           TEST(overrides_change_and_add), TEST(settings_are_policies), TEST(bad_values_are_told),
           TEST(unknown_column_field_is_told), TEST(bad_overrides_are_told), TEST(override_mends_the_file),
+          TEST(override_adds_an_entry), TEST(parts_are_as_overridden),
           TEST(a_policy_s_name_hides_no_key_that_stands_twice), TEST(syntax_errors_have_their_place),
           TEST(nesting_10000_deep), TEST(files_that_are_no_text), TEST(files_that_cannot_be_read),
           TEST(leaves_nothing_of_it_behind))
