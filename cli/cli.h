@@ -18,8 +18,8 @@ struct verb {
   enum hr_status (*run)(const void *args, const struct words *operands, struct hr_error *error);
 };
 
-extern const struct verb verb_run, verb_compare, verb_plan, verb_sweep, verb_merge, verb_fill, verb_forecast,
-    verb_validate, verb_list, verb_trace;
+extern const struct verb verb_run, verb_compare, verb_plan, verb_advise, verb_sweep, verb_merge, verb_fill,
+    verb_forecast, verb_validate, verb_list, verb_trace;
 
 /* So many threads, or, 0 being asked for, as many as there are processors. */
 uint32_t count_threads(uint64_t asked);

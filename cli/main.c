@@ -23,9 +23,9 @@ static const struct verb verb_help = {.name = "help",
                                       .options = no_options,
                                       .run = run_help};
 
-static const struct verb *const verbs[] = {&verb_run,   &verb_compare, &verb_plan,     &verb_sweep,
-                                           &verb_merge, &verb_fill,    &verb_forecast, &verb_validate,
-                                           &verb_list,  &verb_trace,   &verb_help};
+static const struct verb *const verbs[] = {&verb_run,      &verb_compare, &verb_plan,  &verb_advise,
+                                           &verb_sweep,    &verb_merge,   &verb_fill,  &verb_forecast,
+                                           &verb_validate, &verb_list,    &verb_trace, &verb_help};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 uint32_t count_threads(uint64_t asked) {

@@ -28,7 +28,7 @@ install(DIRECTORY scenarios DESTINATION ${headroom_data_dir} FILES_MATCHING PATT
         PATTERN catalog EXCLUDE)
 install(DIRECTORY traces/reference DESTINATION ${headroom_data_dir}/traces)
 install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.schema.json docs/forecast.schema.json
-        docs/sweep.schema.json docs/plan.schema.json
+        docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json
         DESTINATION ${headroom_data_dir}/docs)
 
 install(FILES docs/headroom.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -4,6 +4,7 @@
 
 /* All of Headroom's library. */
 
+#include "headroom/advise.h"
 #include "headroom/base.h"
 #include "headroom/catalog.h"
 #include "headroom/cluster.h"

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Advice on small scenarios whose best change and its dollars are known by hand, and against runs of the scenario with
+   and without the overrides that it names. */
+
+#include "../report/files.h"
+#include "../schema_check.h"
+#include "harness.h"
+#include "headroom/headroom.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+/* A month has 730 hours. */
+#define MONTH_H 730.0
+/* What is counted in whole micro-dollars and then scaled to a month is no more exact than that. */
+#define CENT 0.01
+
+static struct hr_scenario *scenario;
+static struct hr_trace *trace;
+static struct hr_advice *advice;
+
+static void write_file(const char *name, const char *text) {
+  FILE *file = fopen(files_path(name), "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+static struct hr_scenario *load(const char *const *overrides, size_t count) {
+  char path[300];
+  struct hr_error error = {0};
+  struct hr_scenario *loaded = NULL;
+  snprintf(path, sizeof path, "%s", files_path("s.json"));
+  if (hr_scenario_load(path, overrides, count, &loaded, &error) != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(loaded);
+  return loaded;
+}
+
+static void begin(const char *json, const char *jobs) {
+  char path[300];
+  write_file("s.json", json);
+  write_file("jobs.csv", jobs);
+  scenario = load(NULL, 0);
+  snprintf(path, sizeof path, "%s", files_path("jobs.csv"));
+  CU_ASSERT_EQUAL_FATAL(hr_trace_read(path, &(struct hr_trace_options){.format = "csv"}, &trace, NULL), HR_OK);
+}
+
+static enum hr_status ask(uint32_t replications, uint32_t n_threads, struct hr_error *error) {
+  struct hr_advise_config config = {
+      .scenario = scenario, .trace = trace, .n_replications = replications, .n_threads = n_threads};
+  return hr_advise(&config, &advice, error);
+}
+
+static void ask_well(uint32_t replications) {
+  struct hr_error error = {0};
+  if (ask(replications, 2, &error) != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(advice);
+}
+
+static void end(void) {
+  hr_advice_destroy(advice);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+  advice = NULL;
+}
+
+/* The first of that kind; fails where there is none. */
+static struct hr_advice_item find(enum hr_advice_kind kind) {
+  struct hr_advice_item item = {0};
+  for (size_t i = 0; i < hr_advice_count(advice); i++) {
+    hr_advice_item(advice, i, &item);
+    if (item.kind == kind) return item;
+  }
+  hr_advice_print(stdout, advice, NULL, false);
+  CU_FAIL_FATAL("there is no advice of that kind");
+  return item;
+}
+
+static bool has(enum hr_advice_kind kind) {
+  struct hr_advice_item item;
+  for (size_t i = 0; i < hr_advice_count(advice); i++) {
+    hr_advice_item(advice, i, &item);
+    if (item.kind == kind) return true;
+  }
+  return false;
+}
+
+/* What a month costs under overrides, replication by replication as anyone may run it: the mean. */
+static double monthly_usd(const char *const *overrides, size_t count, uint32_t replications) {
+  struct hr_scenario *loaded = load(overrides, count);
+  struct hr_replication_spec spec = loaded->replications;
+  spec.count = replications;
+  struct hr_replicate_config config = {
+      .scenario = loaded, .overrides = overrides, .n_overrides = count, .trace = trace, .spec = &spec, .n_threads = 1};
+  struct hr_replicates *replicates = NULL;
+  struct hr_replicated figure = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_replicate(&config, &replicates, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_replicates_figure(replicates, "monthly_usd", &figure, NULL), HR_OK);
+  hr_replicates_destroy(replicates);
+  hr_scenario_destroy(loaded);
+  return figure.mean;
+}
+
+static void check_dollars(const struct hr_advice_item *item, uint32_t replications) {
+  double before = monthly_usd(NULL, 0, replications), after = monthly_usd(item->set, item->n_set, replications);
+  CU_ASSERT_DOUBLE_EQUAL(item->monthly_usd.mean, after - before, 1e-6 * before);
+}
+
+/* ---- Idle reservations ------------------------------------------------------------------------------ */
+
+#define HEAD "{\"name\":\"t\",\"seed\":7,\"cluster\":{\"pools\":["
+#define TAIL "]},\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\",\"spot_hold_s\":0}}"
+#define RESERVED                                                                                                       \
+  "{\"name\":\"r\",\"gpu\":\"V100\",\"nodes\":8,\"gpus_per_node\":1,\"market\":\"reserved\",\"usd_per_gpu_hour\":1,"   \
+  "\"on_demand_usd_per_gpu_hour\":3}"
+#define JOBS "job_id,submit_s,gpus,duration_s,tenant,class\n"
+
+/* Five GPUs all the time, so three of eight nodes are idle, and each costs 730 dollars a month. */
+static void test_idle_nodes(void) {
+  begin(HEAD RESERVED TAIL, JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,0,1,360000,a,training\n"
+                                 "4,0,1,360000,a,training\n5,0,1,180000,a,training\n6,180000,1,180000,a,training\n");
+  ask_well(0);
+  struct hr_advice_item item = find(HR_ADVICE_IDLE_RESERVATION);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_STRING_EQUAL(item.set[0], "cluster.pools.0.nodes=5");
+  CU_ASSERT_STRING_EQUAL(item.pool, "r");
+  CU_ASSERT_STRING_EQUAL(item.tenant, "a");
+  CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -3 * MONTH_H, CENT);
+  CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.high, -3 * MONTH_H, CENT);
+  CU_ASSERT_EQUAL(item.wait_p95_s.after, 0);
+  CU_ASSERT_EQUAL(item.completed.after, 1);
+  check_dollars(&item, 1);
+  end();
+}
+
+/* One GPU more is wanted for a tenth of the time: that pays on demand, at three times the price. */
+static void test_rarely_used_node(void) {
+  begin(HEAD RESERVED TAIL, JOBS "1,0,7,360000,a,training\n2,180000,1,36000,a,training\n3,359999,1,1,a,training\n");
+  ask_well(0);
+  struct hr_advice_item item = find(HR_ADVICE_IDLE_RESERVATION);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_STRING_EQUAL(item.set[0], "cluster.pools.0.nodes=7");
+  CU_ASSERT(item.monthly_usd.mean < -0.6 * MONTH_H && item.monthly_usd.mean > -0.7 * MONTH_H);
+  check_dollars(&item, 1);
+  end();
+}
+
+/* All nodes are busy half of the time and cost a third of the on-demand price. */
+static void test_reservation_that_pays(void) {
+  begin(HEAD RESERVED TAIL, JOBS "1,0,8,180000,a,training\n2,359999,8,1,a,training\n");
+  ask_well(0);
+  struct hr_advice_item item;
+  for (size_t i = 0; i < hr_advice_count(advice); i++) {
+    hr_advice_item(advice, i, &item);
+    CU_ASSERT(!item.advised);
+    CU_ASSERT_PTR_NOT_NULL(item.reason);
+  }
+  end();
+}
+
+/* ---- Nodes that are kept ---------------------------------------------------------------------------- */
+
+static void test_always_on(void) {
+  begin(HEAD "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"on-demand\","
+             "\"usd_per_gpu_hour\":2}]},\"classes\":{\"default\":{\"spot\":false}},\"policy\":{\"name\":\"queue\"}}",
+        JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,359999,1,1,a,training\n");
+  ask_well(0);
+  struct hr_advice_item item = find(HR_ADVICE_IDLE_RESERVATION);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_EQUAL_FATAL(item.n_set, 1);
+  CU_ASSERT_STRING_EQUAL(item.set[0], "policy.market=on-demand-only");
+  /* Two GPUs of four are idle, one of them but for the last second; of submits there are 359,999 s. */
+  CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -2 * MONTH_H * (2 * 360000 - 1) / 359999.0, CENT);
+  check_dollars(&item, 1);
+  end();
+}
+
+/* ---- Spot ------------------------------------------------------------------------------------------- */
+
+#define ON_DEMAND                                                                                                      \
+  "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"on-demand\",\"usd_per_gpu_hour\":3}"
+/* A pool that is not there yet, but says what spot nodes are like. */
+#define SPOT                                                                                                           \
+  ",{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":0,\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":1,"      \
+  "\"on_demand_usd_per_gpu_hour\":3,\"spot\":{\"model\":\"none\",\"notice_s\":30}}"
+#define WITH_CLASSES(classes)                                                                                          \
+  "]},\"classes\":" classes ",\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\",\"spot_hold_s\":0}}"
+#define TWO_CLASSES                                                                                                    \
+  JOBS "1,0,1,360000,a,training\n2,0,1,360000,a,training\n3,0,1,360000,b,inference\n4,360000,1,1,b,inference\n"
+
+/* Two GPUs of training at a third of the price; inference may not go there. */
+static void test_spot(void) {
+  begin(HEAD ON_DEMAND SPOT WITH_CLASSES(
+            "{\"training\":{\"checkpoint\":{\"policy\":\"continuous\"}},\"inference\":{\"spot\":false}}"),
+        TWO_CLASSES);
+  ask_well(0);
+  struct hr_advice_item item = find(HR_ADVICE_SPOT);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_STRING_EQUAL(item.class_, "training");
+  CU_ASSERT_STRING_EQUAL(item.tenant, "a");
+  CU_ASSERT_EQUAL_FATAL(item.n_set, 1);
+  CU_ASSERT_PTR_NOT_NULL(strstr(item.set[0], "\"classes\":[\"training\"]"));
+  CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -2 * 2 * MONTH_H, 0.01 * 4 * MONTH_H);
+  check_dollars(&item, 1);
+  end();
+}
+
+static void test_not_for_spot(void) {
+  begin(HEAD ON_DEMAND SPOT WITH_CLASSES("{\"inference\":{\"spot\":false}}"), TWO_CLASSES);
+  ask_well(0);
+  CU_ASSERT(!has(HR_ADVICE_SPOT));
+  CU_ASSERT_EQUAL_FATAL(hr_advice_notes(advice)->count, 2);
+  CU_ASSERT_PTR_NOT_NULL(strstr(hr_advice_notes(advice)->text[0], "begin anew"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(hr_advice_notes(advice)->text[1], "off spot"));
+  end();
+}
+
+/* ---- Checkpoints ------------------------------------------------------------------------------------ */
+
+#define RECLAIMED                                                                                                      \
+  "{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":30,\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":1,"      \
+  "\"on_demand_usd_per_gpu_hour\":3,\"spot\":{\"model\":\"exponential\",\"rate_per_h\":0.2,\"notice_s\":0}}"
+#define INTERVAL(seconds)                                                                                              \
+  WITH_CLASSES("{\"training\":{\"checkpoint\":{\"policy\":\"interval\",\"interval_s\":" seconds                        \
+               ",\"write_s\":60},\"restart_s\":120}}")
+
+/* Twenty jobs of a day each. */
+static const char *long_jobs(void) {
+  static char text[2000];
+  int used = snprintf(text, sizeof text, JOBS);
+  for (int i = 0; i < 20; i++)
+    used += snprintf(text + used, sizeof text - (size_t)used, "%d,%d,1,86400,a,training\n", i + 1, i * 3600);
+  return text;
+}
+
+/* A life of 5 h and writes of 60 s: sqrt(2 x 60 x 18000) = 1470 s; ten times that is too long. */
+static void test_interval_too_long(void) {
+  begin(HEAD RECLAIMED INTERVAL("14700"), long_jobs());
+  ask_well(8);
+  struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_STRING_EQUAL(item.class_, "training");
+  CU_ASSERT_STRING_EQUAL(item.from, "every 14700 s");
+  CU_ASSERT_STRING_EQUAL(item.to, "young-daly: every 1430 s here");
+  CU_ASSERT_STRING_EQUAL(item.set[0], "classes.training={\"checkpoint\":{\"write_s\":60,\"policy\":\"young-daly\"},"
+                                      "\"restart_s\":120}");
+  CU_ASSERT(item.monthly_usd.high < 0);
+  check_dollars(&item, 8);
+  end();
+}
+
+static void test_interval_too_short(void) {
+  begin(HEAD RECLAIMED INTERVAL("140"), long_jobs());
+  ask_well(8);
+  CU_ASSERT(find(HR_ADVICE_CHECKPOINT).advised);
+  end();
+}
+
+static void test_interval_about_right(void) {
+  begin(HEAD RECLAIMED INTERVAL("2000"), long_jobs());
+  ask_well(2);
+  CU_ASSERT(!has(HR_ADVICE_CHECKPOINT));
+  end();
+}
+
+/* Work is lost, and neither size nor time of a checkpoint is told. */
+static void test_no_checkpoints(void) {
+  begin(HEAD RECLAIMED WITH_CLASSES("{\"default\":{\"restart_s\":120}}"), long_jobs());
+  ask_well(4);
+  struct hr_advice_item item = find(HR_ADVICE_CHECKPOINT);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_STRING_EQUAL(item.set[0], "classes.training={\"restart_s\":120,\"checkpoint\":{\"policy\":\"young-daly\","
+                                      "\"write_s\":60}}");
+  CU_ASSERT_PTR_NOT_NULL(strstr(item.assumed->text[0], "60 s"));
+  check_dollars(&item, 4);
+  end();
+}
+
+/* ---- GPU types -------------------------------------------------------------------------------------- */
+
+#define TWO_TYPES                                                                                                      \
+  "{\"name\":\"big\",\"gpu\":\"A100-80\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"reserved\","                     \
+  "\"usd_per_gpu_hour\":4},{\"name\":\"small\",\"gpu\":\"T4\",\"nodes\":0,\"gpus_per_node\":1,\"market\":"             \
+  "\"reserved\","                                                                                                      \
+  "\"usd_per_gpu_hour\":1}"
+#define MODELS(speed)                                                                                                  \
+  "]},\"models\":{\"reference\":\"A100-80\",\"speeds\":{\"m\":{\"T4\":" speed                                          \
+  "}}},\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}}"
+#define NEEDS "job_id,submit_s,gpus,duration_s,class,model,gpu_mem_gb,gpu_type\n"
+
+/* One GPU of four is held, and 10 GB of 80 are wanted: four T4 for four A100, at a quarter of the price. */
+static void test_smaller_type(void) {
+  begin(HEAD TWO_TYPES MODELS("0.5"), NEEDS "1,0,1,36000,training,m,10,\n2,100000,1,36000,training,m,10,\n");
+  ask_well(0);
+  struct hr_advice_item item = find(HR_ADVICE_GPU_TYPE);
+  CU_ASSERT(item.advised);
+  CU_ASSERT_STRING_EQUAL(item.from, "A100-80");
+  CU_ASSERT_STRING_EQUAL(item.to, "T4");
+  CU_ASSERT_DOUBLE_EQUAL(item.monthly_usd.mean, -4 * 3 * MONTH_H, CENT);
+  check_dollars(&item, 1);
+  end();
+}
+
+/* Memory that a smaller type does not have. */
+static void test_no_smaller_type(void) {
+  begin(HEAD TWO_TYPES MODELS("0.5"), NEEDS "1,0,1,36000,training,m,17,\n2,100000,1,36000,training,m,17,\n");
+  ask_well(0);
+  CU_ASSERT(!has(HR_ADVICE_GPU_TYPE));
+  end();
+}
+
+static void test_type_that_jobs_refuse(void) {
+  begin(HEAD TWO_TYPES MODELS("0.5"), NEEDS "1,0,1,36000,training,m,10,A100-80\n2,100000,1,36000,training,m,10,\n");
+  ask_well(0);
+  struct hr_advice_item item = find(HR_ADVICE_GPU_TYPE);
+  CU_ASSERT(!item.advised);
+  CU_ASSERT_STRING_EQUAL(item.reason, "50.00 % of training complete, before 100.00 %");
+  end();
+}
+
+/* At half the speed the jobs are done too late for the next ones. */
+static void test_type_that_is_too_slow(void) {
+  begin(HEAD TWO_TYPES MODELS("0.1"), NEEDS "1,0,4,36000,training,m,10,\n2,100000,4,36000,training,m,10,\n");
+  ask_well(0);
+  struct hr_advice_item item = find(HR_ADVICE_GPU_TYPE);
+  CU_ASSERT(!item.advised);
+  CU_ASSERT(strncmp(item.reason, "the p95 wait of training grows from 0 s", 39) == 0);
+  CU_ASSERT_DOUBLE_EQUAL(item.wait_p95_s.after, 0.95 * (360000 - 100000), 1);
+  end();
+}
+
+/* Without models all types are as fast, which is said; by the catalogue's speeds the A10G saves nothing. */
+static void test_speed_assumed_equal(void) {
+  begin(HEAD "{\"name\":\"p\",\"nodes\":1,\"market\":\"on-demand\",\"provider\":\"aws\",\"region\":\"us-east-1\","
+             "\"instance\":\"p4d.24xlarge\"}]},\"classes\":{\"default\":{\"spot\":false}},"
+             "\"policy\":{\"name\":\"queue\",\"market\":\"on-demand-only\"}}",
+        NEEDS "1,0,8,36000,training,m,15,\n2,100000,8,36000,training,m,15,\n");
+  ask_well(0);
+  bool said = false, refused = false;
+  for (size_t i = 0; i < hr_advice_count(advice); i++) {
+    struct hr_advice_item item;
+    hr_advice_item(advice, i, &item);
+    CU_ASSERT_EQUAL(item.kind, HR_ADVICE_GPU_TYPE);
+    for (size_t k = 0; k < item.assumed->count; k++) said |= strncmp(item.assumed->text[k], "speed assumed", 13) == 0;
+    if (strncmp(item.to, "A10G", 4) == 0) {
+      CU_ASSERT(!item.advised);
+      CU_ASSERT(item.monthly_usd.mean < 0);
+      refused = strncmp(item.reason, "at the catalogue's speeds", 25) == 0;
+    }
+    check_dollars(&item, 1);
+  }
+  CU_ASSERT(said);
+  CU_ASSERT(refused);
+  end();
+}
+
+/* ---- Where there is nothing to say ------------------------------------------------------------------ */
+
+static void test_nothing(void) {
+  begin(HEAD ON_DEMAND WITH_CLASSES("{\"default\":{\"spot\":false}}"), TWO_CLASSES);
+  ask_well(0);
+  CU_ASSERT_EQUAL(hr_advice_count(advice), 0);
+  FILE *out = fopen(files_path("table"), "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+  CU_ASSERT_EQUAL(hr_advice_print(out, advice, NULL, false), HR_OK);
+  fclose(out);
+  char *text = files_read(files_path("table"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "Nothing found that saves anything"));
+  free(text);
+  end();
+}
+
+static void test_no_prices(void) {
+  struct hr_error error = {0};
+  begin(HEAD "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":1,\"gpus_per_node\":1}]},\"policy\":{\"name\":\"queue\"}}",
+        JOBS "1,0,1,10,a,training\n");
+  CU_ASSERT_EQUAL(ask(0, 1, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NULL(advice);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "--set cluster.pools.0.usd_per_gpu_hour"));
+  end();
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------- */
+
+static cJSON *json_of(uint32_t n_threads) {
+  char path[300];
+  CU_ASSERT_EQUAL_FATAL(ask(6, n_threads, NULL), HR_OK);
+  snprintf(path, sizeof path, "%s", files_path("a.json"));
+  CU_ASSERT_EQUAL_FATAL(hr_advice_write_json(path, advice, NULL, NULL), HR_OK);
+  hr_advice_destroy(advice);
+  advice = NULL;
+  char *text = files_read(path);
+  cJSON *json = cJSON_Parse(text);
+  free(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+  return json;
+}
+
+/* The same whatever the number of threads, and as the schema says. */
+static void test_json(void) {
+  begin(HEAD RECLAIMED "," RESERVED INTERVAL("14700"), long_jobs());
+  cJSON *one = json_of(1), *three = json_of(3);
+  char *text = files_read(PROJECT_DIR "/docs/advise.schema.json");
+  cJSON *schema = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
+  CU_ASSERT(schema_fits(schema, one, "advice"));
+  CU_ASSERT(cJSON_GetArraySize(schema_get(one, "advice")) + cJSON_GetArraySize(schema_get(one, "rejected")) >= 1);
+  cJSON_DeleteItemFromObject(one, "perf");
+  cJSON_DeleteItemFromObject(three, "perf");
+  CU_ASSERT(cJSON_Compare(one, three, true));
+  cJSON_Delete(one);
+  cJSON_Delete(three);
+  cJSON_Delete(schema);
+  free(text);
+  end();
+}
+
+TEST_MAIN("advise", TEST(test_idle_nodes), TEST(test_rarely_used_node), TEST(test_reservation_that_pays),
+          TEST(test_always_on), TEST(test_spot), TEST(test_not_for_spot), TEST(test_interval_too_long),
+          TEST(test_interval_too_short), TEST(test_interval_about_right), TEST(test_no_checkpoints),
+          TEST(test_smaller_type), TEST(test_no_smaller_type), TEST(test_type_that_jobs_refuse),
+          TEST(test_type_that_is_too_slow), TEST(test_speed_assumed_equal), TEST(test_nothing), TEST(test_no_prices),
+          TEST(test_json))
