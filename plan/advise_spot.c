@@ -18,10 +18,9 @@ static const double usual_discount = 0.7; /* where nothing tells it */
 
 /* What stands behind a spot pool. */
 struct model {
-  const cJSON *spot; /* of a pool of the scenario, whose entry is `like`; NULL: a preset */
-  const cJSON *like;
-  const struct hr_spot_preset *preset;
-  double price_share; /* of the on-demand price; 0: the catalogue has a price */
+  const struct hr_spot_preset *preset; /* NULL: that of a pool of the scenario */
+  const cJSON *spot, *like;            /* what the pool says of it, and the pool's entry; NULL likewise */
+  double price_share;                  /* of the on-demand price; 0: the catalogue has a price */
 };
 
 static enum hr_status no_memory(struct hr_error *error) {
@@ -87,7 +86,7 @@ static void find_price(const struct hr_advice *advice, uint32_t pool, struct mod
 /* ---- The pool --------------------------------------------------------------------------------------- */
 
 static cJSON *spot_object(const struct model *model) {
-  if (model->spot) return cJSON_Duplicate(model->spot, true);
+  if (!model->preset) return cJSON_Duplicate(model->spot, true);
   cJSON *spot = cJSON_CreateObject();
   if (spot && hr__put_text(spot, "preset", model->preset->name)) return spot;
   cJSON_Delete(spot);
@@ -122,16 +121,16 @@ static cJSON *spot_entry(const struct hr_advice *advice, uint32_t class_, uint32
 static enum hr_status assume(const struct hr_advice *advice, const struct model *model, struct hr__proposal *proposal,
                              struct hr_error *error) {
   enum hr_status status;
-  if (model->spot)
+  if (model->preset)
+    status = hr__proposal_assume(proposal, error, "nodes are taken away as the catalogue's preset %s says (%s)",
+                                 model->preset->name, model->preset->status);
+  else
     status =
         hr__proposal_assume(proposal, error, "as many spot nodes can be had, and are taken away, as in pool %.100s",
                             cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(model->like, "name")));
-  else
-    status = hr__proposal_assume(proposal, error, "nodes are taken away as the catalogue's preset %s says (%s)",
-                                 model->preset->name, model->preset->status);
   if (status == HR_OK && model->price_share > 0)
     status = hr__proposal_assume(proposal, error, "a spot GPU-hour costs %.3g of one on demand%s", model->price_share,
-                                 model->spot                    ? ", as there"
+                                 !model->preset                 ? ", as there"
                                  : model->preset->discount >= 0 ? ", as the preset has it"
                                                                 : ", as nothing tells it");
   if (status == HR_OK && !advice->managed)
