@@ -9,8 +9,11 @@
 /* What is known of a candidate. */
 enum state { UNKNOWN, RUN, TOO_DEAR, TOO_SMALL };
 
-/* Neighbours of a point: a step each way on each axis, and each axis' step for each other's. */
+/* Neighbours of a point: a step each way on each axis, and of each axis for each other, in steps and in GPUs. */
 enum { MOST_TRIED = 2 * HR_MOST_PLAN_VARIABLES * HR_MOST_PLAN_VARIABLES, LEAN_SLICES = 4 };
+
+/* A candidate that misses its goals by no more than this share says nothing of those that it covers. */
+static const double clear_miss = 0.1;
 
 /* How far the search has come in a slice. */
 struct climb {
@@ -77,7 +80,10 @@ static void keep(struct search *search, uint32_t candidate) {
   search->state[candidate] = RUN;
   search->verdicts[candidate] = hr__judge_verdict(search->judge, candidate, search->config->replications);
   search->run[search->n_run++] = candidate;
-  if (hr__judge_is_short(search->judge, candidate, search->config->replications))
+  /* Less may serve a little better than more, where spot nodes are taken away or gangs come in the way of each other.
+   */
+  if (search->verdicts[candidate].violation > clear_miss &&
+      hr__judge_is_short(search->judge, candidate, search->config->replications))
     search->small[search->n_small++] = candidate;
   if (is_better(search, candidate, search->best)) search->best = candidate;
 }
@@ -121,28 +127,34 @@ static bool serves(const struct search *search, uint32_t candidate) {
   return search->state[candidate] == RUN && !hr__judge_is_short(search->judge, candidate, search->config->replications);
 }
 
-/* Towards the corner with the most of everything, to where jobs are served as they should be: bisection, as more
-   capacity serves them no worse. */
-static enum hr_status bisect(struct search *search, struct climb *climb, uint32_t from) {
-  struct hr__point low = hr__space_point(search->space, from),
-                   high = hr__space_corner(search->space, climb->slice, true);
+/* Whether less may do: jobs are served, or would be at too high a price. */
+static bool may_be_less(const struct search *search, uint32_t candidate) {
+  return serves(search, candidate) || search->state[candidate] == TOO_DEAR;
+}
+
+/* From one point towards one with more, to where jobs are served as they should be: bisection, as more capacity serves
+   them no worse. */
+static enum hr_status bisect(struct search *search, struct hr__point low, struct hr__point high) {
   uint32_t steps = most_steps(search->space, &low, &high), bad = 0, good = steps;
-  climb->at = hr__space_candidate(search->space, &high);
-  want(search, climb->at);
+  uint32_t most = hr__space_candidate(search->space, &high);
+  want(search, most);
   enum hr_status status = run_batch(search);
-  if (!serves(search, climb->at)) return status;
+  if (!may_be_less(search, most)) return status;
   while (good - bad > 1 && status == HR_OK && !is_spent(search)) {
     uint32_t middle = bad + (good - bad) / 2, candidate = between(search->space, &low, &high, middle, steps);
     want(search, candidate);
     status = run_batch(search);
-    if (serves(search, candidate)) {
+    if (may_be_less(search, candidate))
       good = middle;
-      climb->at = candidate;
-    } else {
+    else
       bad = middle;
-    }
   }
   return status;
+}
+
+/* Towards the corner with the most of everything. */
+static enum hr_status bisect_slice(struct search *search, const struct climb *climb) {
+  return bisect(search, hr__space_point(search->space, climb->at), hr__space_corner(search->space, climb->slice, true));
 }
 
 /* The best that was run in the climb's slice; where it stands if none was. */
@@ -201,30 +213,22 @@ static enum hr_status begin(struct search *search) {
   for (uint32_t i = 0; i < search->n_climbs && status == HR_OK; i++) {
     struct climb *climb = &search->climbs[i];
     climb->at = best_of_slice(search, climb);
-    if (!serves(search, climb->at) && search->state[climb->at] != TOO_DEAR) status = bisect(search, climb, climb->at);
+    if (!serves(search, climb->at) && search->state[climb->at] != TOO_DEAR) status = bisect_slice(search, climb);
     climb->at = best_of_slice(search, climb);
   }
   return status;
 }
 
-/* Less of one capacity, to where jobs are only just served as they should be: bisection. */
-static enum hr_status bisect_axis(struct search *search, struct climb *climb, uint32_t axis) {
-  struct hr__point point = hr__space_point(search->space, climb->at);
-  uint32_t good = point.level[axis], bad = 0;
-  enum hr_status status = HR_OK;
-  for (bool first = true; status == HR_OK && !is_spent(search) && (first ? good > 0 : good - bad > 1); first = false) {
-    point.level[axis] = first ? 0 : bad + (good - bad) / 2;
-    uint32_t candidate = hr__space_candidate(search->space, &point);
-    want(search, candidate);
-    status = run_batch(search);
-    if (!serves(search, candidate)) {
-      bad = point.level[axis];
-      continue;
-    }
-    climb->at = candidate;
-    good = point.level[axis];
-    if (first) break;
-  }
+/* Less of one capacity, to where jobs are only just served as they should be. */
+static enum hr_status make_lean(struct search *search, struct climb *climb, uint32_t axis) {
+  struct hr__point high = hr__space_point(search->space, climb->at), low = high;
+  low.level[axis] = 0;
+  want(search, hr__space_candidate(search->space, &low));
+  enum hr_status status = run_batch(search);
+  if (status == HR_OK && !serves(search, hr__space_candidate(search->space, &low))) status = bisect(search, low, high);
+  while (low.level[axis] < high.level[axis] && !serves(search, hr__space_candidate(search->space, &low)))
+    low.level[axis]++;
+  climb->at = hr__space_candidate(search->space, &low);
   return status;
 }
 
@@ -252,7 +256,7 @@ static enum hr_status begin_lean(struct search *search, uint32_t slice, uint32_t
     uint32_t dearest = dearest_axis(prices, search->space->n_capacity, done);
     if (dearest == HR_NONE) break;
     done[dearest] = true;
-    status = bisect_axis(search, climb, search->space->capacity[dearest]);
+    status = make_lean(search, climb, search->space->capacity[dearest]);
   }
   return status;
 }
@@ -423,6 +427,24 @@ static void want_other_choices(struct search *search) {
   }
 }
 
+/* As much of one capacity that stands as serves alone: where it pays to have no other at all, the way there may be one
+   on which every step costs more. */
+static enum hr_status stand_alone(struct search *search) {
+  const struct hr__space *space = search->space;
+  const struct hr__bounds *bounds = search->config->bounds;
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; i < search->n_climbs; i++)
+    for (uint32_t k = 0; bounds && k < space->n_capacity && status == HR_OK; k++) {
+      struct climb *climb = &search->climbs[i];
+      struct hr__point low = hr__space_corner(space, climb->slice, false), high = low;
+      if (bounds->slices[climb->slice].standing[k] <= 0) continue;
+      high.level[space->capacity[k]] = (uint32_t)last_of(space, k);
+      status = bisect(search, low, high);
+      if (status == HR_OK && best_of_slice(search, climb) != climb->at) status = climb_level(search, climb);
+    }
+  return status;
+}
+
 /* Leaps from the best, and on from where they lead, as long as they lead to something better. */
 static enum hr_status leap(struct search *search) {
   uint32_t before = HR_NONE;
@@ -541,6 +563,7 @@ static enum hr_status go_fast(struct search *search) {
   if (status == HR_OK) status = climb_all(search);
   if (status != HR_OK || search->config->begin != HR_NONE) return status;
   status = try_all_cheaper(search);
+  if (status == HR_OK) status = stand_alone(search);
   if (status == HR_OK && search->config->thorough) status = look_elsewhere(search);
   return status == HR_OK ? leap(search) : status;
 }

@@ -139,7 +139,8 @@ static double share_covered(uint32_t count, enum hr__measure_kind kind, bool ske
 /* Six thousand samples tell 95 % to within 0.85 points, at three standard errors. */
 static void they_cover(void) {
   for (uint32_t count = 10; count <= 20; count += 10) {
-    double student = share_covered(count, HR__MEAN, false, 0), median = share_covered(count, HR__QUANTILE, true, log(2));
+    double student = share_covered(count, HR__MEAN, false, 0),
+           median = share_covered(count, HR__QUANTILE, true, log(2));
     CU_ASSERT(student > 0.9415 && student < 0.9585);
     CU_ASSERT(median > 0.9415 && median < 0.9585);
     CU_ASSERT(share_covered(count, HR__QUANTILE, true, 1.3 * log(2)) < 0.94); /* of what is not the median */

@@ -95,8 +95,9 @@ static void figures_that_are_none(void) {
   struct hr_trace *trace = trace_of(clients, 3), *bare = trace_of(plain, 1);
   figure_fails(trace, "wait_s.p96", "unknown figure 'wait_s.p96'; did you mean 'wait_s.p9");
   figure_fails(trace, "monthly_eur of retail", "unknown figure 'monthly_eur'");
-  figure_fails(trace, "wait_s.p95 of inferense", "'inferense' is neither a class nor a tenant of jobs.csv; did you mean "
-                                                 "'inference'?");
+  figure_fails(trace, "wait_s.p95 of inferense",
+               "'inferense' is neither a class nor a tenant of jobs.csv; did you mean "
+               "'inference'?");
   figure_fails(trace, "wait_s.p95 of retial", "did you mean 'retail'?");
   figure_fails(trace, "wait_s.p95 of tenant inference", "'inference' is no tenant of jobs.csv");
   figure_fails(trace, "wait_s.p95 of tenant helth", "did you mean 'health'?");
@@ -129,9 +130,8 @@ static void bound_is(const char *text, double bound, bool at_most) {
   struct hr_trace *trace = trace_of(clients, 3);
   struct hr__goals goals;
   struct hr_error error = {0};
-  CU_ASSERT_EQUAL(make_goals(trace, (const char *const[]){text, "wait_s.p95 <= 99 d", NULL}, "monthly_usd", &goals,
-                             &error),
-                  HR_OK);
+  CU_ASSERT_EQUAL(
+      make_goals(trace, (const char *const[]){text, "wait_s.p95 <= 99 d", NULL}, "monthly_usd", &goals, &error), HR_OK);
   if (error.text[0]) printf("\n  %s\n", error.text);
   CU_ASSERT_FATAL(goals.n_goals >= 2);
   expect(goals.goals[0].bound, bound);
@@ -187,7 +187,8 @@ static void goals_that_are_none(void) {
 static void goals_that_contradict(void) {
   goals_fail((const char *const[]){"completed >= 90 %", "completed <= 80 %", NULL}, "monthly_usd",
              "no mix can meet both 'completed <= 80 %' and 'completed >= 90 %'");
-  goals_fail((const char *const[]){"wait_s.mean <= 1 min", "wait_s.mean >= 61", NULL}, "monthly_usd", "no mix can meet");
+  goals_fail((const char *const[]){"wait_s.mean <= 1 min", "wait_s.mean >= 61", NULL}, "monthly_usd",
+             "no mix can meet");
   bound_is("wait_s.p95 >= 99 d", 99 * 86400.0, false); /* with at most 99 d beside it: just so */
 }
 
@@ -216,8 +217,8 @@ static void completion_is_assumed(void) {
   expect(hr__goal_tightened(&goals, &goals.goals[0], 0.75), 45);
   expect(hr__goal_tightened(&goals, &goals.goals[1], 0.5), 0.995);
   hr__goals_finish(&goals);
-  CU_ASSERT_EQUAL_FATAL(make_goals(trace, (const char *const[]){"completed >= 0.5", NULL}, "monthly_usd", &goals, &error),
-                        HR_OK);
+  CU_ASSERT_EQUAL_FATAL(
+      make_goals(trace, (const char *const[]){"completed >= 0.5", NULL}, "monthly_usd", &goals, &error), HR_OK);
   CU_ASSERT_EQUAL(goals.n_goals, 1);
   hr__goals_finish(&goals);
   hr_trace_destroy(trace);
@@ -226,14 +227,15 @@ static void completion_is_assumed(void) {
 /* ---- The grid --------------------------------------------------------------------------------------- */
 
 static struct hr_scenario *grid(void) {
-  return planned_scenario("{\"cluster\":{\"pools\":["
-                          "{\"name\":\"a\",\"gpu\":\"A\",\"nodes\":1,\"gpus_per_node\":4},"
-                          "{\"name\":\"b\",\"gpu\":\"B\",\"nodes\":1,\"gpus_per_node\":2},"
-                          "{\"name\":\"c\",\"gpu\":\"B\",\"nodes\":1,\"gpus_per_node\":2}]},\"policy\":{\"name\":\"queue\"},"
-                          "\"plan\":{\"variables\":[{\"pool\":\"a\",\"values\":[8,0,4]},"
-                          "{\"path\":\"policy.order\",\"values\":[\"fifo\",\"sjf\"]},"
-                          "{\"name\":\"bc\",\"pools\":[\"b\",\"c\"],\"from\":0,\"to\":12,\"step\":4}],"
-                          "\"constraints\":[\"wait_s.p95 <= 1\"]}}");
+  return planned_scenario(
+      "{\"cluster\":{\"pools\":["
+      "{\"name\":\"a\",\"gpu\":\"A\",\"nodes\":1,\"gpus_per_node\":4},"
+      "{\"name\":\"b\",\"gpu\":\"B\",\"nodes\":1,\"gpus_per_node\":2},"
+      "{\"name\":\"c\",\"gpu\":\"B\",\"nodes\":1,\"gpus_per_node\":2}]},\"policy\":{\"name\":\"queue\"},"
+      "\"plan\":{\"variables\":[{\"pool\":\"a\",\"values\":[8,0,4]},"
+      "{\"path\":\"policy.order\",\"values\":[\"fifo\",\"sjf\"]},"
+      "{\"name\":\"bc\",\"pools\":[\"b\",\"c\"],\"from\":0,\"to\":12,\"step\":4}],"
+      "\"constraints\":[\"wait_s.p95 <= 1\"]}}");
 }
 
 static void candidates_are_numbered(void) {
@@ -307,7 +309,8 @@ static void demand_by_hand(void) {
   expect(hr__demand_newsvendor(&demand, 1, 2), 1); /* as good as 2: needed half of the time */
   expect(hr__demand_newsvendor(&demand, 2, 2), 0);
   hr__demand_finish(&demand);
-  CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 2, 0.34, &demand), HR_OK); /* twice as much; one job may be left undone */
+  CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 2, 0.34, &demand),
+                        HR_OK); /* twice as much; one job may be left undone */
   expect(demand.mean_gpus, 3);
   expect(demand.gpu_hours, 1460.0 / 3600);
   expect(demand.least_gpu_hours, 60.0 / 3600);
@@ -370,5 +373,5 @@ static void demand_second_by_second(void) {
 
 TEST_MAIN("plan: questions", TEST(figures_by_name), TEST(figures_that_are_none), TEST(goals_have_units),
           TEST(goals_that_are_none), TEST(goals_that_contradict), TEST(goals_without_end), TEST(completion_is_assumed),
-          TEST(candidates_are_numbered), TEST(candidates_cover_others), TEST(candidates_set_nodes), TEST(demand_by_hand),
-          TEST(as_many_may_fail_as_the_goal_says), TEST(demand_second_by_second))
+          TEST(candidates_are_numbered), TEST(candidates_cover_others), TEST(candidates_set_nodes),
+          TEST(demand_by_hand), TEST(as_many_may_fail_as_the_goal_says), TEST(demand_second_by_second))
