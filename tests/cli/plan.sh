@@ -1,0 +1,211 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# `headroom plan` and `headroom run --replications`: the same bytes on any threads, exit codes, and what is refused.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+# Reserved nodes and spot ones; the lines VARIABLES and MORE are filled in.
+scenario() {
+  head -n 200 "$project/traces/reference/demo.csv" >jobs.csv
+  cat >p.json <<JSON
+{
+  "name": "p",
+  "trace": { "file": "jobs.csv" },
+  "cluster": { "pools": [
+    { "name": "reserved", "gpu": "A100-80", "nodes": 4, "gpus_per_node": 8, "market": "reserved",
+      "usd_per_gpu_hour": 1, "on_demand_usd_per_gpu_hour": 2 },
+    { "name": "spot", "gpu": "A100-80", "nodes": 4, "gpus_per_node": 8, "market": "spot", "usd_per_gpu_hour": 0.5,
+      "on_demand_usd_per_gpu_hour": 2, "spot": { "model": "exponential", "rate_per_h": 0.1 } }
+  ] },
+  "policy": { "name": "queue", "backfill": "easy", "market": "spot-first" },
+  ${2:-}
+  "plan": { "variables": [ ${1:-$variables} ], ${3:-\"constraints\": [\"wait_s.p95 <= 8 h\"],} "max_replications": 5 },
+  "seed": 7
+}
+JSON
+}
+variables='{ "pool": "reserved", "from": 8, "to": 40, "step": 8 }, { "pool": "spot", "values": [0, 16, 32] }'
+
+without_perf() {
+  awk '/^  "perf": \{/ { exit } { print }' "$1"
+}
+
+# refuses TEXT [ARGUMENT]...: the plan of p.json, with exit code 2; nothing is left behind.
+refuses() {
+  local text=$1
+  shift
+  try 2 plan p.json --json out.json "$@"
+  is_empty stdout
+  says stderr "$text"
+  [ ! -e out.json ] || fail "out.json is left behind"
+}
+
+# fits_80 FILE: no line of it is wider than a terminal.
+fits_80() {
+  if LC_ALL=C.UTF-8 grep -nE '^.{81,}$' "$1" >wide; then fail "$1 is wider than 80 columns: $(head -n 1 wide)"; fi
+}
+
+# ---- Answers -------------------------------------------------------------------------------------------------------
+
+case_same_bytes_on_any_threads() {
+  scenario
+  try 0 plan p.json --json one.json --quiet --threads 1
+  try 0 plan p.json --json four.json --quiet --threads 4
+  [ "$(without_perf one.json)" = "$(without_perf four.json)" ] || fail "another answer on four threads"
+  says one.json '"feasible": true'
+  matches one.json '"probability_best": (1|0\.[0-9]+)'
+  try 0 plan p.json --brief --threads 2
+  fits_80 stdout
+}
+
+case_exhaustive_is_as_good() {
+  scenario
+  try 0 plan p.json --json fast.json --quiet --brief
+  try 0 plan p.json --json all.json --quiet --brief --exhaustive
+  choice_of() { awk '/"choice": \{/ { inside = 1; next } inside && /\}/ { exit } inside' "$1"; }
+  [ "$(choice_of fast.json)" = "$(choice_of all.json)" ] || fail "$(choice_of fast.json) is not $(choice_of all.json)"
+  says all.json '"run": 15,'
+}
+
+case_goals_that_no_mix_meets() {
+  scenario '{ "pool": "reserved", "values": [8, 16] }' '' '"constraints": ["wait_s.mean <= 1 s", "completed >= 10 %"],'
+  try 1 plan p.json --json out.json
+  says stderr 'no mix meets the goals'
+  says out.json '"feasible": false'
+  says out.json '"recommendation": null'
+  says out.json '"nearest": {'
+  [ "$(grep -c '"binding": true' out.json)" -eq 1 ] || fail "not just one goal binds"
+  says out.json '"probability_best": 0,'
+}
+
+case_closed_pipe() {
+  scenario
+  set +o pipefail
+  "$headroom" plan p.json --brief --json - --quiet 2>stderr | true
+  local codes=("${PIPESTATUS[@]}")
+  [ "${codes[0]}" -eq 141 ] || fail "exit code ${codes[0]}, not that of SIGPIPE"
+  is_empty stderr
+}
+
+case_needs_a_plan_and_a_trace() {
+  small_scenario
+  cp s.json p.json
+  refuses 'names no trace'
+  head -n 20 "$project/traces/reference/demo.csv" >jobs.csv
+  refuses "has no 'plan'" --trace jobs.csv
+}
+
+# ---- Variables -----------------------------------------------------------------------------------------------------
+
+case_variables_that_are_none() {
+  scenario ' '
+  refuses "p.json:"
+  says stderr 'plan.variables'
+  scenario '{ "pool": "reserved", "from": 40, "to": 8, "step": 8 }'
+  refuses "'from' is the number 40, beyond 'to', which is 8"
+  scenario '{ "pool": "reserved", "from": 8, "to": 40 }'
+  refuses "has no levels to choose from"
+  scenario '{ "pool": "resreved", "values": [8] }'
+  refuses "'resreved' is no pool of the cluster; did you mean 'reserved'?"
+  scenario '{ "pools": ["reserved", "spto"], "values": [16] }'
+  refuses "did you mean 'spot'?"
+  scenario '{ "pool": "reserved", "values": [8, 12] }'
+  refuses "'reserved' counts GPUs, 8 to a node: 12 is no multiple of it; 8 or 16 is"
+  scenario '{ "pools": ["reserved", "spot"], "values": [8] }'
+  refuses "16 to a node of each of its pools"
+  scenario '{ "pool": "reserved", "values": ["many"] }'
+  refuses "'many' is no number"
+  scenario '{ "path": "policy.ordre", "values": ["fifo", "sjf"] }'
+  refuses "order"
+  scenario '{ "path": "policy.order", "values": ["fifo", "sfj"] }'
+  refuses "sjf"
+  scenario '{ "pool": "spot", "values": [8] }, { "pool": "spot", "values": [16] }'
+  refuses "two variables are called 'spot'"
+  scenario '{ "pool": "spot", "values": [8, 8] }'
+  refuses "'8' is there twice"
+  scenario '{ "pool": "spot", "path": "cluster.pools.0.nodes", "values": [8] }'
+  refuses "only one of them"
+}
+
+case_too_many_candidates() {
+  scenario
+  refuses "the variables make 15 candidates, more than 'max_candidates', which is 9; wider steps make fewer" \
+    --set plan.max_candidates=9
+}
+
+case_baselines() {
+  scenario "$variables" '' '"baseline": { "reservde": 8 }, "constraints": ["wait_s.p95 <= 8 h"],'
+  refuses "'reservde' is no variable of the plan; did you mean 'reserved'?"
+  scenario "$variables" '' '"baseline": { "reserved": 9 }, "constraints": ["wait_s.p95 <= 8 h"],'
+  refuses "9 is no multiple of it; 8 or 16 is"
+  scenario "$variables" '' '"baseline": { "reserved": 64, "spot": 0 }, "constraints": ["wait_s.p95 <= 8 h"],'
+  try 0 plan p.json --brief --json -
+  matches stdout '"reserved": 64'
+}
+
+# ---- Goals ---------------------------------------------------------------------------------------------------------
+
+# goal TEXT: refused for a reason that contains the second text.
+goal() {
+  scenario "$variables" '' "\"constraints\": [$1],"
+  refuses "$2"
+}
+
+case_goals_that_are_none() {
+  goal '' 'the objective is unbounded'
+  goal '"wait_s.p95 <= 1 h", "wait_s.p95 >= 2 h"' "no mix can meet both 'wait_s.p95 <= 1 h' and 'wait_s.p95 >= 2 h'"
+  goal '"wait_s.p96 <= 1 h"' "unknown figure 'wait_s.p96'; did you mean 'wait_s.p9"
+  goal '"wait_s.p95 of inferense <= 1 h"' "'inferense' is neither a class nor a tenant of"
+  goal '"wait_s.p95 of tenant nobody <= 1 h"' "'nobody' is no tenant of"
+  goal '"wait_s.p95 <= 1 weeks"' "'1 weeks' is no bound"
+  goal '"wait_s.p95 <= 1 %"' "the bound is in '%', which the figure is not"
+  goal '"wait_s.p95 < 1 h"' 'is no goal'
+  goal '"completed >= 99"' 'did you mean 99 %?'
+  says stderr 'p.json:'
+}
+
+case_no_prices() {
+  small_scenario
+  head -n 20 "$project/traces/reference/demo.csv" >jobs.csv
+  sed 's/^  "policy"/  "plan": { "variables": [{ "pool": "p", "values": [8, 16] }], "constraints": ["wait_s.p95 <= 60"] },\n&/' \
+    s.json >p.json
+  refuses "the objective is 'monthly_usd', but nothing in the scenario has a price; give pools a market" --trace jobs.csv
+}
+
+# ---- Replications --------------------------------------------------------------------------------------------------
+
+case_replications() {
+  scenario
+  try 0 run p.json --replications 12 --json one.json --quiet --threads 1
+  try 0 run p.json --replications 12 --json four.json --quiet --threads 4
+  [ "$(without_perf one.json)" = "$(without_perf four.json)" ] || fail "other replications on four threads"
+  says one.json '"count": 12,'
+  try 0 run p.json --replications '{"metric":"wait_s.mean","relative":0.9,"min":3,"max":9}' --json - --quiet
+  says stdout '"metric": "wait_s.mean",'
+  try 0 run p.json --replications 3
+  fits_80 stdout
+}
+
+case_replications_that_are_none() {
+  scenario
+  for value in 0 -3 many 1.5 1e9; do
+    try 2 run p.json --replications "$value"
+    says stderr "a whole number from 1 to"
+  done
+  try 2 run p.json --replications '{"count":3,"metric":"wait_s.p95","relative":0.1}'
+  says stderr "replications have a 'count', or a 'metric' that is to be known so well, not both"
+  try 2 run p.json --replications '{"metric":"wait_s.p95"}'
+  says stderr "'metric' wants 'relative'"
+  try 2 run p.json --replications '{"relative":0.1}'
+  says stderr "'relative' wants a 'metric'"
+  try 2 run p.json --replications '{"metric":"wait_s.p96","relative":0.1}'
+  says stderr "unknown figure 'wait_s.p96'"
+  try 2 run p.json --replications '{"metric":"wait_s.p95","relative":0.1,"min":20,"max":5}'
+  says stderr "'min' is 20, more than 'max', which is 5"
+  try 2 run p.json --replications '{"metric'
+  try 2 run p.json --replications 3 --jobs out.csv
+  says stderr '--jobs tells of one run'
+  [ ! -e out.csv ] || fail "out.csv is left behind"
+}
+
+run_case

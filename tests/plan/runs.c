@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What runs are made for a plan or for replications, and what is made of them: the lab, the judge, the selection of
+   the best finalist, replications until a precision is reached. */
+
+#include "../report/files.h"
+#include "harness.h"
+#include "headroom/compare.h"
+#include "plan/replicating.h"
+#include "planned.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Own nodes and spot ones that come and go; `%s` is what more there is. */
+static const char scenario_text[] =
+    "{\"seed\":3,\"cluster\":{\"pools\":["
+    "{\"name\":\"own\",\"gpu\":\"A\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"owned\",\"usd_per_gpu_hour\":1},"
+    "{\"name\":\"spot\",\"gpu\":\"A\",\"nodes\":4,\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":0.5,"
+    "\"on_demand_usd_per_gpu_hour\":2,\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}}]},"
+    "\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"},"
+    "\"plan\":{\"variables\":[{\"pool\":\"own\",\"from\":0,\"to\":12,\"step\":1},"
+    "{\"pool\":\"spot\",\"from\":0,\"to\":12,\"step\":4}],\"constraints\":[\"wait_s.mean <= 500\"]}%s}";
+
+static struct hr_scenario *scenario_with(const char *more) {
+  char text[2000];
+  snprintf(text, sizeof text, scenario_text, more);
+  return planned_scenario(text);
+}
+
+/* ---- The lab ---------------------------------------------------------------------------------------- */
+
+struct bench {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr__figure figures[3];
+  struct hr__lab *lab;
+  uint32_t world;
+};
+
+static void set_up(struct bench *bench, uint32_t threads) {
+  *bench =
+      (struct bench){.scenario = scenario_with(""),
+                     .trace = planned_queue(9, 300, 4, 1000),
+                     .figures = {{.measure = HR__M_WAIT_MEAN}, {.measure = HR__M_MONTHLY}, {.measure = HR__M_LOST}}};
+  struct hr__lab_config config = {.scenario = bench->scenario,
+                                  .trace = bench->trace,
+                                  .figures = bench->figures,
+                                  .n_figures = 3,
+                                  .n_threads = threads};
+  struct hr__world world = {.workload = bench->scenario->replications.workload};
+  hr_stress_init(&world.stress);
+  bench->lab = hr__lab_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->lab);
+  CU_ASSERT_EQUAL_FATAL(hr__lab_add_world(bench->lab, &world, &bench->world, NULL), HR_OK);
+}
+
+static void tear_down(struct bench *bench) {
+  hr__lab_destroy(bench->lab);
+  hr_trace_destroy(bench->trace);
+  hr_scenario_destroy(bench->scenario);
+}
+
+static uint32_t add_mix(struct bench *bench, const char *override, uint32_t world) {
+  uint32_t mix;
+  CU_ASSERT_EQUAL_FATAL(hr__lab_add_mix(bench->lab, &override, 1, world, &mix, NULL), HR_OK);
+  return mix;
+}
+
+static void nothing_is_run_twice(void) {
+  struct bench bench;
+  set_up(&bench, 2);
+  uint32_t drawn = add_mix(&bench, "cluster.pools.0.nodes=5", bench.world),
+           exact = add_mix(&bench, "cluster.pools.1.nodes=0", bench.world);
+  const struct hr__trial trials[] = {{drawn, 0}, {drawn, 1}, {drawn, 0}, {exact, 0},
+                                     {exact, 1}, {exact, 7}, {drawn, 9}};
+  CU_ASSERT(hr__lab_is_random(bench.lab, drawn) && !hr__lab_is_random(bench.lab, exact));
+  CU_ASSERT_PTR_NULL(hr__lab_values(bench.lab, drawn, 0));
+  CU_ASSERT_EQUAL_FATAL(hr__lab_run(bench.lab, trials, 7, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__lab_runs(bench.lab), 4);
+  CU_ASSERT_EQUAL_FATAL(hr__lab_run(bench.lab, trials, 7, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__lab_runs(bench.lab), 4);
+  CU_ASSERT_PTR_NULL(hr__lab_values(bench.lab, drawn, 2));
+  CU_ASSERT_PTR_EQUAL(hr__lab_values(bench.lab, exact, 5), hr__lab_values(bench.lab, exact, 0));
+  tear_down(&bench);
+}
+
+static void values_are_those_of_a_run(void) {
+  struct bench bench;
+  set_up(&bench, 2);
+  uint32_t mix = add_mix(&bench, "cluster.pools.0.nodes=3", bench.world);
+  const struct hr__trial trials[] = {{mix, 0}, {mix, 1}, {mix, 2}};
+  CU_ASSERT_EQUAL_FATAL(hr__lab_run(bench.lab, trials, 3, NULL), HR_OK);
+  for (uint32_t r = 0; r < 3; r++) {
+    const struct hr_scenario *scenario = hr__lab_scenario(bench.lab, mix);
+    struct hr__one_run_config config = {.scenario = scenario,
+                                        .trace = bench.trace,
+                                        .policy = &scenario->policy,
+                                        .seed = hr_replication_seed(bench.scenario->seed, r)};
+    struct hr__one_run run;
+    double values[HR__N_MEASURES];
+    CU_ASSERT_EQUAL_FATAL(hr__one_run_make(&config, &run, NULL), HR_OK);
+    hr__measures_of_run(&run, values);
+    for (size_t i = 0; i < 3; i++)
+      CU_ASSERT_EQUAL(hr__lab_values(bench.lab, mix, r)[i], values[bench.figures[i].measure]);
+    hr__one_run_finish(&run);
+  }
+  CU_ASSERT(hr__lab_values(bench.lab, mix, 0)[0] != hr__lab_values(bench.lab, mix, 1)[0]);
+  tear_down(&bench);
+}
+
+/* Prices that are twice as high are all that differs between two worlds. */
+static void worlds_differ_in_what_they_say(void) {
+  struct bench bench;
+  set_up(&bench, 1);
+  struct hr__world dear = {.workload = bench.scenario->replications.workload}, more = dear;
+  uint32_t dear_world, more_world;
+  hr_stress_init(&dear.stress);
+  hr_stress_init(&more.stress);
+  dear.stress.spot_price = 2;
+  more.workload.growth = 1.5;
+  CU_ASSERT_EQUAL_FATAL(hr__lab_add_world(bench.lab, &dear, &dear_world, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__lab_add_world(bench.lab, &more, &more_world, NULL), HR_OK);
+  const char *none = "cluster.pools.0.nodes=0";
+  const struct hr__trial trials[] = {{add_mix(&bench, none, bench.world), 0},
+                                     {add_mix(&bench, none, dear_world), 0},
+                                     {add_mix(&bench, none, more_world), 0}};
+  CU_ASSERT_EQUAL_FATAL(hr__lab_run(bench.lab, trials, 3, NULL), HR_OK);
+  const double *plain = hr__lab_values(bench.lab, trials[0].mix, 0),
+               *at_twice = hr__lab_values(bench.lab, trials[1].mix, 0);
+  CU_ASSERT_EQUAL(plain[0], at_twice[0]);
+  CU_ASSERT(fabs(at_twice[1] / plain[1] - 2) < 1e-6);
+  CU_ASSERT(hr__lab_values(bench.lab, trials[2].mix, 0)[0] > plain[0]);
+  tear_down(&bench);
+}
+
+/* ---- The judge and the selection -------------------------------------------------------------------- */
+
+struct court {
+  struct bench bench;
+  struct hr__goals goals;
+  struct hr__space space;
+  struct hr__judge judge;
+};
+
+static void open_court(struct court *court) {
+  *court = (struct court){.bench = {.scenario = scenario_with(""), .trace = planned_queue(9, 300, 4, 1000)}};
+  struct bench *bench = &court->bench;
+  CU_ASSERT_EQUAL_FATAL(hr__goals_make(bench->scenario->plan, bench->trace, true, &court->goals, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__space_make(bench->scenario->plan, &court->space, NULL), HR_OK);
+  struct hr__lab_config config = {.scenario = bench->scenario,
+                                  .trace = bench->trace,
+                                  .figures = court->goals.figures,
+                                  .n_figures = court->goals.n_figures,
+                                  .n_threads = 1};
+  struct hr__world world = {.workload = bench->scenario->replications.workload};
+  hr_stress_init(&world.stress);
+  bench->lab = hr__lab_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(bench->lab);
+  CU_ASSERT_EQUAL_FATAL(hr__lab_add_world(bench->lab, &world, &bench->world, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__judge_make(&court->judge, bench->lab, &court->space, &court->goals, bench->world, NULL),
+                        HR_OK);
+}
+
+static void close_court(struct court *court) {
+  hr__judge_finish(&court->judge);
+  hr__goals_finish(&court->goals);
+  tear_down(&court->bench);
+}
+
+/* Own GPUs, and the level of spot ones. */
+static uint32_t candidate(uint32_t own, uint32_t spot) {
+  return 4 * own + spot;
+}
+
+static void verdicts_by_hand(void) {
+  struct court court;
+  open_court(&court);
+  uint32_t few = candidate(3, 1), none = candidate(0, 0), both[] = {few, none};
+  CU_ASSERT_EQUAL(hr__judge_count(&court.judge, few), 0);
+  CU_ASSERT_EQUAL_FATAL(hr__judge_run(&court.judge, both, 2, 4, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__judge_count(&court.judge, few), 4);
+  CU_ASSERT_EQUAL(hr__judge_count(&court.judge, none), UINT32_MAX);
+  double monthly = 0, wait = 0;
+  size_t cost_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_MONTHLY}),
+         wait_at = hr__goals_find(&court.goals, &(struct hr__figure){.measure = HR__M_WAIT_MEAN});
+  for (uint32_t r = 0; r < 4; r++) {
+    const double *values = hr__lab_values(court.bench.lab, court.judge.mixes[few], r);
+    monthly += values[cost_at] / 4;
+    wait += values[wait_at] / 4;
+  }
+  struct hr__verdict verdict = hr__judge_verdict(&court.judge, few, 4),
+                     of_none = hr__judge_verdict(&court.judge, none, 4);
+  CU_ASSERT(fabs(verdict.objective / monthly - 1) < 1e-12);
+  CU_ASSERT(fabs(verdict.violation - fmax(0, wait / 500 - 1)) < 1e-9);
+  CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes, of 99 % */
+  CU_ASSERT_TRUE(hr__judge_is_short(&court.judge, none, 4));
+  CU_ASSERT_TRUE(hr__verdict_better(&court.space, few, &verdict, none, &of_none));
+  CU_ASSERT_TRUE(hr__verdict_better(&court.space, few, &verdict, candidate(4, 1), &verdict)); /* fewer GPUs */
+  close_court(&court);
+}
+
+static struct hr__selection selected(struct court *court, const uint32_t *finalists, uint32_t count, uint32_t most,
+                                     double indifference) {
+  struct hr__selection_config config = {.judge = &court->judge,
+                                        .first = 5,
+                                        .most = most,
+                                        .confidence = 0.95,
+                                        .indifference = indifference,
+                                        .most_runs = 100000,
+                                        .seed = 1};
+  struct hr__selection selection;
+  CU_ASSERT_EQUAL_FATAL(hr__select(&config, finalists, count, &selection, NULL), HR_OK);
+  return selection;
+}
+
+/* Seven own GPUs more are dearer by far: dropped after the first stage, and the choice is sure. */
+static void a_clear_winner(void) {
+  struct court court;
+  open_court(&court);
+  const uint32_t finalists[] = {candidate(12, 1), candidate(5, 1), candidate(11, 1)};
+  struct hr__selection selection = selected(&court, finalists, 3, 40, 0.01);
+  CU_ASSERT_EQUAL(selection.choice, finalists[1]);
+  CU_ASSERT_EQUAL(selection.nearest, finalists[1]);
+  CU_ASSERT_EQUAL(selection.probability, 1);
+  CU_ASSERT_EQUAL(hr__judge_count(&court.judge, finalists[0]), 5);
+  CU_ASSERT_EQUAL(hr__lab_runs(court.bench.lab), 15);
+  close_court(&court);
+}
+
+/* More spot nodes than are ever wanted change nothing: within the zone both are as good, and the smaller is taken. */
+static void a_tie_within_the_zone(void) {
+  struct court court;
+  open_court(&court);
+  const uint32_t finalists[] = {candidate(7, 3), candidate(7, 2)};
+  struct hr__selection selection = selected(&court, finalists, 2, 12, 0.5);
+  CU_ASSERT(selection.choice == finalists[0] || selection.choice == finalists[1]);
+  CU_ASSERT(selection.probability > 0.99);
+  CU_ASSERT(selection.zone > 0);
+  close_court(&court);
+}
+
+static void one_that_misses_a_goal(void) {
+  struct court court;
+  open_court(&court);
+  const uint32_t finalists[] = {candidate(4, 0), candidate(12, 1)}, hopeless[] = {candidate(2, 0), candidate(4, 0)};
+  struct hr__selection selection = selected(&court, finalists, 2, 12, 0.01); /* the cheaper one waits too long */
+  CU_ASSERT(hr__judge_verdict(&court.judge, finalists[0], 1).objective <
+            hr__judge_verdict(&court.judge, finalists[1], 1).objective);
+  CU_ASSERT_EQUAL(selection.choice, finalists[1]);
+  selection = selected(&court, hopeless, 2, 12, 0.01);
+  CU_ASSERT_EQUAL(selection.choice, HR_NONE);
+  CU_ASSERT_EQUAL(selection.nearest, hopeless[1]);
+  CU_ASSERT_EQUAL(selection.probability, 0);
+  close_court(&court);
+}
+
+/* ---- Replications ----------------------------------------------------------------------------------- */
+
+static struct hr_replicates *replicated(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                                        uint32_t threads) {
+  struct hr_replicate_config config = {
+      .scenario = scenario, .trace = trace, .spec = &scenario->replications, .n_threads = threads};
+  struct hr_replicates *replicates = NULL;
+  struct hr_error error = {0};
+  if (hr_replicate(&config, &replicates, &error) != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(replicates);
+  return replicates;
+}
+
+static double half_width(const struct hr_replicates *replicates, const char *name) {
+  struct hr_replicated figure;
+  CU_ASSERT_EQUAL_FATAL(hr_replicates_figure(replicates, name, &figure, NULL), HR_OK);
+  return (figure.high - figure.low) / 2 / (figure.of_median ? figure.median : figure.mean);
+}
+
+static void until_a_precision(void) {
+  struct hr_scenario *scenario =
+      scenario_with(",\"replications\":{\"metric\":\"wait_s.mean\",\"relative\":0.2,\"min\":5,\"max\":200}");
+  struct hr_trace *trace = planned_queue(9, 300, 4, 1000);
+  struct hr_replicates *replicates = replicated(scenario, trace, 1);
+  uint32_t count = hr_replicates_count(replicates);
+  CU_ASSERT(count > 5 && count < 200);
+  CU_ASSERT(half_width(replicates, "wait_s.mean") <= 0.2);
+  CU_ASSERT_EQUAL(hr_replicates_notes(replicates)->count, 0);
+  hr_replicates_destroy(replicates);
+  hr_scenario_destroy(scenario);
+  scenario = scenario_with(",\"replications\":{\"metric\":\"wait_s.mean\",\"relative\":0.001,\"max\":12}");
+  replicates = replicated(scenario, trace, 1);
+  CU_ASSERT_EQUAL(hr_replicates_count(replicates), 12);
+  CU_ASSERT(half_width(replicates, "wait_s.mean") > 0.001);
+  CU_ASSERT_EQUAL_FATAL(hr_replicates_notes(replicates)->count, 1);
+  CU_ASSERT_PTR_NOT_NULL(strstr(hr_replicates_notes(replicates)->text[0], "after 12 replications"));
+  hr_replicates_destroy(replicates);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+static void one_run_where_nothing_is_random(void) {
+  struct hr_scenario *scenario = planned_scenario(
+      "{\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"A\",\"nodes\":5,\"gpus_per_node\":1}]},\"policy\":{\"name\":"
+      "\"queue\"},\"replications\":{\"count\":20}}");
+  struct hr_trace *trace = planned_queue(9, 300, 4, 1000);
+  struct hr_replicates *replicates = replicated(scenario, trace, 2);
+  struct hr_replicated figure;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(hr_replicates_count(replicates), 1);
+  CU_ASSERT_EQUAL_FATAL(hr_replicates_figure(replicates, "wait_s.mean", &figure, NULL), HR_OK);
+  CU_ASSERT(figure.low == figure.mean && figure.high == figure.mean && figure.mean > 0);
+  CU_ASSERT_EQUAL(hr_replicates_figure(replicates, "wait_s.maen", &figure, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "wait_s.mean"));
+  hr_replicates_destroy(replicates);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+static char *json_of(const struct hr_replicates *replicates) {
+  CU_ASSERT_EQUAL_FATAL(hr_replicates_write_json(files_path("r.json"), replicates, NULL, NULL), HR_OK);
+  return files_read(files_path("r.json"));
+}
+
+static void the_same_on_any_threads(void) {
+  struct hr_scenario *scenario =
+      scenario_with(",\"replications\":{\"metric\":\"wait_s.p95\",\"relative\":0.1,\"max\":30}");
+  struct hr_trace *trace = planned_queue(9, 300, 4, 1000);
+  char *first = NULL;
+  for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+    struct hr_replicates *replicates = replicated(scenario, trace, threads);
+    char *text = json_of(replicates);
+    if (first) CU_ASSERT_STRING_EQUAL(text, first);
+    if (first) free(text);
+    if (!first) first = text;
+    hr_replicates_destroy(replicates);
+  }
+  CU_ASSERT_PTR_NOT_NULL(strstr(first, "\"seeds\""));
+  free(first);
+  hr_scenario_destroy(scenario);
+  hr_trace_destroy(trace);
+}
+
+TEST_MAIN("plan: runs", TEST(nothing_is_run_twice), TEST(values_are_those_of_a_run),
+          TEST(worlds_differ_in_what_they_say), TEST(verdicts_by_hand), TEST(a_clear_winner),
+          TEST(a_tie_within_the_zone), TEST(one_that_misses_a_goal), TEST(until_a_precision),
+          TEST(one_run_where_nothing_is_random), TEST(the_same_on_any_threads))
