@@ -7,7 +7,7 @@
  * prices say that the best will be.
  */
 
-#include "plan/demand.h"
+#include "plan/demand_curve.h"
 #include "plan/judge.h"
 
 /* Prices of one slice: its scenario's. Dollars an hour. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Starts and ends of all jobs in order of time make a step function; its steps in order of height make the curve. */
 
-#include "plan/demand.h"
+#include "plan/demand_curve.h"
 
 #include <gsl/gsl_sort.h>
 #include <stdlib.h>

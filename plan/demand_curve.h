@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_PLAN_DEMAND_H
-#define HR_PLAN_DEMAND_H
+#ifndef HR_PLAN_DEMAND_CURVE_H
+#define HR_PLAN_DEMAND_CURVE_H
 
 /* What a trace asks for before anything is bought: how many GPUs at a time, if no job ever had to wait. */
 
