@@ -562,10 +562,10 @@ static enum hr_status go_fast(struct search *search) {
   if (status == HR_OK) status = begin_all_lean(search);
   if (status == HR_OK) status = climb_all(search);
   if (status != HR_OK || search->config->begin != HR_NONE) return status;
-  status = try_all_cheaper(search);
-  if (status == HR_OK) status = stand_alone(search);
+  status = stand_alone(search);
   if (status == HR_OK && search->config->thorough) status = look_elsewhere(search);
-  return status == HR_OK ? leap(search) : status;
+  if (status == HR_OK) status = leap(search);
+  return status == HR_OK ? try_all_cheaper(search) : status;
 }
 
 static enum hr_status go_everywhere(struct search *search) {

@@ -6,15 +6,16 @@
  * The best candidates, with few runs.
  *
  * What is not run: candidates that cost more by their prices alone than one that meets the goals (bounds), and those
- * that have less of every capacity than one that serves jobs too badly (monotony). In each slice the search begins
- * where the newsvendor says, bisects towards more capacity until the goals are met, and, a second time, towards as
- * little elastic capacity as still meets them. From both it goes to better points in a pattern whose steps halve when
- * none is left (Hooke and Jeeves, J. ACM 8, 1961): more or less of one capacity, or of one for another, step for step
- * or GPU for GPU. Slices are compared on the same random events after each halving, and the better half goes on
- * (successive halving: Karnin, Koren and Somekh, ICML 2013), three to the end. Then some points that nothing spoke
- * against are tried, spread over the grid, lest the search has stayed in a valley of its own; and from the best of all
- * ever longer steps along each axis, as neighbours differ by chance alone where more of a capacity is not used, and the
- * same capacity under other choices.
+ * that have less of every capacity than one that serves jobs too badly (monotony; hr__space_doubt has its exceptions).
+ * In each slice the search begins where the newsvendor says, bisects towards more capacity until the goals are met,
+ * and, a second time, towards as little elastic capacity as still meets them. From both it goes to better points in a
+ * pattern whose steps halve when none is left (Hooke and Jeeves, J. ACM 8, 1961): more or less of one capacity, or of
+ * one for another, step for step or GPU for GPU. Slices are compared on the same random events after each halving, and
+ * the better half goes on (successive halving: Karnin, Koren and Somekh, ICML 2013), three to the end. Then some points
+ * that nothing spoke against are tried, spread over the grid, lest the search has stayed in a valley of its own; and
+ * from the best of all ever longer steps along each axis, as neighbours differ by chance alone where more of a capacity
+ * is not used, and the same capacity under other choices. At last, where GPUs are not alike and all of them stand, what
+ * would be cheaper.
  */
 
 #include "plan/bounds.h"
