@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How often the intervals of replications cover the long-run value: experiments of 10 and of 20 replications of a small
+ * system whose spot nodes come and go, against a great many replications of the same. What is redrawn is the events, as
+ * a run would; the jobs stay. The load is moderate: with four spot nodes in place of six the mean wait is so skewed
+ * that Student's interval of it covers in 91 to 92 %, those of the median and of the cost in 95 % as well.
+ *
+ *   test_plan_interval_coverage [EXPERIMENTS]      500 of them are the target coverage_of_intervals
+ */
+
+#include "harness.h"
+#include "plan/intervals.h"
+#include "plan/lab.h"
+#include "planned.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+
+enum { N_FIGURES = 3, MOST = 20, JOBS = 300 };
+static uint32_t n_experiments = 60;
+
+static const struct hr__figure figures[N_FIGURES] = {
+    {.measure = HR__M_WAIT_MEAN}, {.measure = HR__M_WAIT_P95}, {.measure = HR__M_MONTHLY}};
+
+static const char text[] =
+    "{\"seed\":17,\"cluster\":{\"pools\":["
+    "{\"name\":\"own\",\"gpu\":\"A\",\"nodes\":2,\"gpus_per_node\":1,\"market\":\"owned\",\"usd_per_gpu_hour\":1},"
+    "{\"name\":\"spot\",\"gpu\":\"A\",\"nodes\":6,\"gpus_per_node\":1,\"market\":\"spot\",\"usd_per_gpu_hour\":0.5,"
+    "\"on_demand_usd_per_gpu_hour\":2,\"boot_s\":100,\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}}]},"
+    "\"policy\":{\"name\":\"queue\",\"market\":\"spot-first\"}}";
+
+/* All replications, a thousand at a time. */
+static void run_all(struct hr__lab *lab, uint32_t mix, uint32_t count) {
+  enum { AT_A_TIME = 1000 };
+  struct hr__trial trials[AT_A_TIME];
+  for (uint32_t from = 0; from < count; from += AT_A_TIME) {
+    uint32_t n = count - from < AT_A_TIME ? count - from : AT_A_TIME;
+    for (uint32_t i = 0; i < n; i++) trials[i] = (struct hr__trial){mix, from + i};
+    CU_ASSERT_EQUAL_FATAL(hr__lab_run(lab, trials, n, NULL), HR_OK);
+  }
+}
+
+static void values_of(const struct hr__lab *lab, uint32_t mix, uint32_t from, uint32_t count, size_t figure,
+                      double *values) {
+  for (uint32_t r = 0; r < count; r++) values[r] = hr__lab_values(lab, mix, from + r)[figure];
+}
+
+static double truth_of(const struct hr__lab *lab, uint32_t mix, uint32_t count, size_t figure) {
+  double *values = malloc(count * sizeof *values);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(values);
+  values_of(lab, mix, 0, count, figure, values);
+  gsl_sort(values, 1, count);
+  bool quantile = hr__measure_infos[figures[figure].measure].kind == HR__QUANTILE;
+  double truth = quantile ? gsl_stats_median_from_sorted_data(values, 1, count) : gsl_stats_mean(values, 1, count);
+  CU_ASSERT(values[0] < values[count - 1]); /* or there is nothing to cover */
+  free(values);
+  return truth;
+}
+
+static double share_covered(const struct hr__lab *lab, uint32_t mix, uint32_t from, uint32_t replications,
+                            size_t figure, double truth) {
+  uint32_t covered = 0;
+  for (uint32_t i = 0; i < n_experiments; i++) {
+    double values[MOST];
+    struct hr__interval interval;
+    values_of(lab, mix, from + i * MOST, replications, figure, values);
+    CU_ASSERT_EQUAL_FATAL(
+        hr__interval_of(values, replications, hr__measure_infos[figures[figure].measure].kind, 0.95, false, &interval),
+        HR_OK);
+    covered += interval.low <= truth && truth <= interval.high;
+  }
+  return (double)covered / n_experiments;
+}
+
+/* 500 experiments must cover in 93 to 97 %, fewer within three standard errors of 95 %. */
+static void expect_coverage(double share) {
+  double margin = n_experiments >= 500 ? 0.02 : 3 * sqrt(0.95 * 0.05 / n_experiments);
+  CU_ASSERT(share >= 0.95 - margin && share <= 0.95 + margin);
+}
+
+static void intervals_cover(void) {
+  uint32_t long_run = 40 * n_experiments, world, mix;
+  struct hr_scenario *scenario = planned_scenario(text);
+  struct hr_trace *trace = planned_queue(5, JOBS, 4, 1000);
+  struct hr__lab_config config = {
+      .scenario = scenario, .trace = trace, .figures = figures, .n_figures = N_FIGURES, .n_threads = 2};
+  struct hr__world spec = {.workload = scenario->replications.workload};
+  hr_stress_init(&spec.stress);
+  struct hr__lab *lab = hr__lab_create(&config);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(lab);
+  CU_ASSERT_EQUAL_FATAL(hr__lab_add_world(lab, &spec, &world, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__lab_add_mix(lab, NULL, 0, world, &mix, NULL), HR_OK);
+  run_all(lab, mix, long_run + n_experiments * MOST);
+  for (size_t i = 0; i < N_FIGURES; i++) {
+    double truth = truth_of(lab, mix, long_run, i);
+    for (uint32_t replications = 10; replications <= MOST; replications += 10) {
+      double share = share_covered(lab, mix, long_run, replications, i, truth);
+      printf("\n  %-12s of %u replications: %.1f %% of %u intervals cover %.6g",
+             hr__measure_infos[figures[i].measure].path, replications, 100 * share, n_experiments, truth);
+      expect_coverage(share);
+      CU_ASSERT(share_covered(lab, mix, long_run, replications, i, 1.5 * truth) < 0.9);
+    }
+  }
+  hr__lab_destroy(lab);
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
+int main(int argc, char **argv) {
+  static const struct test_case cases[] = {TEST(intervals_cover)};
+  if (argc > 1) n_experiments = (uint32_t)strtoul(argv[1], NULL, 10);
+  return run_tests("plan: coverage of intervals", cases, 1);
+}
