@@ -427,21 +427,36 @@ static void want_other_choices(struct search *search) {
   }
 }
 
-/* As much of one capacity that stands as serves alone: where it pays to have no other at all, the way there may be one
-   on which every step costs more. */
-static enum hr_status stand_alone(struct search *search) {
+/* Whether a climb in the slice came to the end, or there are so few slices that all are gone into. */
+static bool is_kept(const struct search *search, uint32_t slice) {
+  enum { FEW = 4 };
+  bool kept = search->space->n_slices <= FEW;
+  for (uint32_t i = 0; i < search->n_climbs; i++) kept = kept || search->climbs[i].slice == slice;
+  return kept;
+}
+
+/* As much of one capacity as serves alone, and on from there if nothing in the slice is better. */
+static enum hr_status stand_on(struct search *search, uint32_t slice, uint32_t capacity) {
   const struct hr__space *space = search->space;
+  struct hr__point low = hr__space_corner(space, slice, false), high = low;
+  struct climb climb = {.slice = slice, .at = hr__space_candidate(space, &low)};
+  uint32_t before = best_of_slice(search, &climb);
+  high.level[space->capacity[capacity]] = (uint32_t)last_of(space, capacity);
+  enum hr_status status = bisect(search, low, high);
+  climb.at = best_of_slice(search, &climb);
+  if (status != HR_OK || climb.at == before) return status;
+  for (uint32_t i = 0; i < space->n_capacity; i++) climb.step[i] = 1;
+  return climb_level(search, &climb);
+}
+
+/* Capacity that stands, alone: where it pays to have no other at all, the way there may be one on which every step
+   costs more. */
+static enum hr_status stand_alone(struct search *search) {
   const struct hr__bounds *bounds = search->config->bounds;
   enum hr_status status = HR_OK;
-  for (uint32_t i = 0; i < search->n_climbs; i++)
-    for (uint32_t k = 0; bounds && k < space->n_capacity && status == HR_OK; k++) {
-      struct climb *climb = &search->climbs[i];
-      struct hr__point low = hr__space_corner(space, climb->slice, false), high = low;
-      if (bounds->slices[climb->slice].standing[k] <= 0) continue;
-      high.level[space->capacity[k]] = (uint32_t)last_of(space, k);
-      status = bisect(search, low, high);
-      if (status == HR_OK && best_of_slice(search, climb) != climb->at) status = climb_level(search, climb);
-    }
+  for (uint32_t slice = 0; bounds && slice < search->space->n_slices; slice++)
+    for (uint32_t k = 0; k < search->space->n_capacity && status == HR_OK && is_kept(search, slice); k++)
+      if (bounds->slices[slice].standing[k] > 0) status = stand_on(search, slice, k);
   return status;
 }
 
