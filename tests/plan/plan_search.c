@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum { JOBS = 120, REPLICATIONS = 4 };
-static int n_worlds = 15, first_world = 1;
+static int n_worlds = 10, first_world = 1;
 
 /* ---- A world ---------------------------------------------------------------------------------------- */
 
