@@ -276,7 +276,8 @@ static enum hr_status build_baseline(struct hr__builder *builder, const cJSON *p
   const cJSON *baseline = hr__build_enter(builder, plan, "baseline");
   if (!baseline) return HR_OK;
   spec->baseline = calloc(spec->n_variables, sizeof *spec->baseline);
-  enum hr_status status = spec->baseline ? HR_OK : hr__build_no_memory(builder);
+  if (!spec->baseline) return hr__build_no_memory(builder);
+  enum hr_status status = HR_OK;
   uint32_t ordinal = 0, number;
   for (const cJSON *item = baseline->child; item && status == HR_OK; item = item->next) {
     hr__place_enter(&builder->place, ordinal++, item->string);
