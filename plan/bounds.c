@@ -120,13 +120,23 @@ static double weight_of_cost(const struct hr__goals *goals) {
   return weight;
 }
 
+/* Whether a goal keeps jobs from waiting without end: else the cheapest way to do all work is to take for ever. */
+static bool must_keep_up(const struct hr__goals *goals) {
+  for (size_t i = 0; i < goals->n_goals; i++) {
+    const struct hr__figure *figure = &goals->figures[goals->goals[i].figure];
+    bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && figure->measure <= HR__M_SLOWDOWN_MAX;
+    if (is_time && goals->goals[i].at_most && figure->of == HR__OF_ALL) return true;
+  }
+  return false;
+}
+
 enum hr_status hr__bounds_make(const struct hr__judge *judge, const struct hr__lab_config *config,
                                const struct hr__demand *demand, bool redrawn, struct hr__bounds *bounds,
                                struct hr_error *error) {
   *bounds = (struct hr__bounds){.space = judge->space,
                                 .demand = demand,
                                 .weight = weight_of_cost(judge->goals),
-                                .work_counts = !redrawn,
+                                .work_counts = !redrawn && must_keep_up(judge->goals),
                                 .slices = calloc((size_t)judge->space->n_slices + 1, sizeof *bounds->slices)};
   if (!bounds->slices) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
   return price_all(judge, config, bounds, error);
@@ -163,8 +173,8 @@ double hr__bounds_least(const struct hr__bounds *bounds, uint32_t candidate) {
     if (isinf(prices->elastic[i])) standing_gpus += gpus;
   }
   double window_h = bounds->demand->window_h;
-  /* Standing capacity may go on with what is left after the last submit, at no higher rate; a run that lasts more than
-     twice as long as work came is none that anybody wants. */
+  /* Standing capacity may go on with what is left after the last submit, at no higher rate; where jobs
+     may not wait without end, no run lasts more than twice as long as work came. */
   double elsewhere =
       bounds->work_counts && window_h > 0 ? fmax(0, bounds->demand->least_gpu_hours / window_h - 2 * standing_gpus) : 0;
   return bounds->weight * MONTH_H * (usd_h + elsewhere * prices->least_elastic);

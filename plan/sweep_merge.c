@@ -115,11 +115,15 @@ static enum hr_status check_target(const char *file, const char *const *shards, 
   return hr__store_check_head(file, error); /* what is no sweep's is not replaced */
 }
 
-/* Rows are gathered in a draft, and written anew in order into a second one. */
-static enum hr_status gather(struct hr__store *store, const char *const *shards, size_t n_shards,
+/* Rows are gathered in a draft, and written anew in order into a second one. A file that is there already is the first
+   part: it must be of the same sweep, and loses nothing. */
+static enum hr_status gather(struct hr__store *store, const char *file, const char *const *shards, size_t n_shards,
                              struct hr_error *error) {
-  enum hr_status status = HR_OK;
-  for (size_t i = 0; i < n_shards && status == HR_OK; i++) status = add_part(store, shards[0], shards[i], error);
+  struct stat target;
+  bool is_there = stat(file, &target) == 0;
+  const char *first = is_there ? file : shards[0];
+  enum hr_status status = is_there ? add_part(store, first, file, error) : HR_OK;
+  for (size_t i = 0; i < n_shards && status == HR_OK; i++) status = add_part(store, first, shards[i], error);
   return status;
 }
 
@@ -132,7 +136,7 @@ enum hr_status hr_sweep_merge(const char *file, const char *const *shards, size_
   if (status == HR_OK) status = hr__draft_begin(&draft, file, error);
   if (status == HR_OK) status = hr__draft_begin(&last, file, error);
   if (status == HR_OK) status = hr__draft_open(&draft, file, &store, error);
-  if (status == HR_OK) status = gather(&store, shards, n_shards, error);
+  if (status == HR_OK) status = gather(&store, file, shards, n_shards, error);
   if (status == HR_OK) status = count(&store, counts, error);
   if (status == HR_OK) status = hr__store_rewrite(&store, &last, error);
   hr__store_close(&store);

@@ -161,6 +161,19 @@ static enum hr_status check_name(struct hr__builder *builder, const struct hr_pl
   return HR_OK;
 }
 
+/* The second would undo what the first has set. */
+static enum hr_status check_pools(struct hr__builder *builder, const struct hr_plan_spec *spec,
+                                  const struct hr_plan_variable *variable) {
+  const struct hr_pool_spec *pools = builder->scenario->cluster.pools;
+  for (uint32_t i = 0; &spec->variables[i] != variable; i++)
+    for (uint32_t k = 0; k < spec->variables[i].n_pools; k++)
+      for (uint32_t m = 0; m < variable->n_pools; m++)
+        if (spec->variables[i].pools[k] == variable->pools[m])
+          return hr__build_fail(builder, false, "'%.60s' and '%.60s' both count the GPUs of pool '%.60s'; keep one",
+                                spec->variables[i].axis.name, variable->axis.name, pools[variable->pools[m]].name);
+  return HR_OK;
+}
+
 static enum hr_status build_variable(struct hr__builder *builder, const cJSON *json, struct hr_plan_spec *spec) {
   struct hr_plan_variable *variable = &spec->variables[spec->n_variables++];
   enum hr_status status = build_axis(builder, json, variable);
@@ -169,7 +182,8 @@ static enum hr_status build_variable(struct hr__builder *builder, const cJSON *j
                             variable->axis.name);
   if (status == HR_OK) status = build_pools(builder, json, variable);
   if (status == HR_OK && variable->pools) status = count_gpus(builder, variable);
-  return status == HR_OK ? check_name(builder, spec, variable) : status;
+  if (status == HR_OK) status = check_name(builder, spec, variable);
+  return status == HR_OK ? check_pools(builder, spec, variable) : status;
 }
 
 static enum hr_status build_variables(struct hr__builder *builder, const cJSON *plan, struct hr_plan_spec *spec) {

@@ -109,8 +109,9 @@ HR_API enum hr_status hr_sweep(const struct hr_sweep_config *config, struct hr_s
 /* Whether this process is the one that has something to say: it is not a later rank of an MPI job. */
 HR_API bool hr_sweep_leads(void);
 
-/* Puts the runs of several files of the same sweep into one, which is replaced if it is a sweep's file, and is none of
-   them. HR_BAD_INPUT where they are of different sweeps, or disagree on a run. `before` is 0, `now` what was found. */
+/* Puts the runs of several files of the same sweep into one, which is none of them, and which keeps the runs that it
+   has if it is there. HR_BAD_INPUT where they are of different sweeps, or disagree on a run. `before` is 0, `now` what
+   was found. */
 HR_API enum hr_status hr_sweep_merge(const char *file, const char *const *shards, size_t n_shards,
                                      struct hr_sweep_counts *counts, struct hr_error *error);
 

@@ -67,6 +67,18 @@ case_exhaustive_is_as_good() {
   says all.json '"run": 15,'
 }
 
+# Where nothing keeps jobs from waiting without end, what is cheapest takes for ever, and no work need be bought elsewhere.
+case_work_may_take_for_ever() {
+  scenario '{ "pool": "reserved", "from": 0, "to": 10, "step": 1 }, { "pool": "spot", "from": 0, "to": 10, "step": 1 }' '' \
+    '"constraints": ["completed >= 100 %"],'
+  awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 300; i++) print 3600 * i "," 18000 ",1" }' >jobs.csv
+  sed -i 's/"market": "spot", "usd_per_gpu_hour": 0.5/"market": "on-demand", "usd_per_gpu_hour": 4/;
+          s/, "spot": { "model": "exponential", "rate_per_h": 0.1 }//; s/spot-first/on-demand-only/;
+          s/"gpus_per_node": 8/"gpus_per_node": 1/' p.json
+  try 0 plan p.json --brief -q --json fast.json
+  says fast.json '"reserved": 1,'
+}
+
 case_goals_that_no_mix_meets() {
   scenario '{ "pool": "reserved", "values": [8, 16] }' '' '"constraints": ["wait_s.mean <= 1 s", "completed >= 10 %"],'
   try 1 plan p.json --json out.json
@@ -121,6 +133,8 @@ case_variables_that_are_none() {
   refuses "sjf"
   scenario '{ "pool": "spot", "values": [8] }, { "pool": "spot", "values": [16] }'
   refuses "two variables are called 'spot'"
+  scenario '{ "pool": "spot", "values": [8] }, { "name": "more", "pools": ["reserved", "spot"], "values": [16] }'
+  refuses "'spot' and 'more' both count the GPUs of pool 'spot'; keep one"
   scenario '{ "pool": "spot", "values": [8, 8] }'
   refuses "'8' is there twice"
   scenario '{ "pool": "spot", "path": "cluster.pools.0.nodes", "values": [8] }'

@@ -104,6 +104,10 @@ case_shards_merged() {
   says stdout 'missing    12, the first is run 1'
   try 0 sweep g.json --db some.sqlite -q
   same once.sqlite some.sqlite
+  # What the file holds already it keeps.
+  try 1 merge 1.sqlite 2.sqlite -q
+  try 0 merge 1.sqlite 3.sqlite -q
+  same once.sqlite 1.sqlite
 }
 
 case_other_folders_same_bytes() {
@@ -211,6 +215,10 @@ case_other_sweeps() {
   [ ! -e new.sqlite ] || fail "new.sqlite was written"
   try 2 merge g.sqlite g.sqlite other.sqlite
   says stderr 'g.sqlite: is one of the files that are merged'
+  same before g.sqlite
+  # A sweep that is there is not given up for another one.
+  try 2 merge g.sqlite other.sqlite
+  says stderr 'other.sqlite: is the file of another sweep than g.sqlite'
   same before g.sqlite
 }
 
