@@ -82,7 +82,7 @@ static enum hr_status make(struct plan *plan, struct hr_error *error) {
                                   .overrides = plan->input.overrides.words.at,
                                   .n_overrides = plan->input.overrides.words.count,
                                   .trace = plan->input.trace,
-                                  .search = args->exhaustive ? HR_PLAN_SEARCH_EXHAUSTIVE : HR_PLAN_SEARCH_FAST,
+                                  .search = args->exhaustive ? HR_PLAN_SEARCH_EXHAUSTIVE : HR_PLAN_SEARCH_AUTO,
                                   .no_sensitivity = args->brief,
                                   .forecast_growth = args->growth,
                                   .n_threads = count_threads(args->threads)};

@@ -182,21 +182,6 @@ double hr__bounds_least(const struct hr__bounds *bounds, uint32_t candidate) {
 
 /* ---- Where to begin --------------------------------------------------------------------------------- */
 
-void hr__bounds_bracket(const struct hr__bounds *bounds, uint32_t slice, double *low, double *high) {
-  const struct hr__space *space = bounds->space;
-  const struct hr__slice_prices *prices = &bounds->slices[slice];
-  double standing = (double)INFINITY, dearest = 0;
-  for (uint32_t i = 0; i < space->n_capacity; i++) {
-    if (prices->standing[i] > 0) standing = fmin(standing, prices->standing[i]);
-    if (isfinite(prices->elastic[i])) dearest = fmax(dearest, prices->elastic[i]);
-  }
-  dearest = fmax(dearest, prices->least_elastic);
-  *low = *high = 0;
-  if (isinf(standing)) return;
-  *low = hr__demand_newsvendor(bounds->demand, standing, prices->least_elastic);
-  *high = dearest > 0 ? hr__demand_newsvendor(bounds->demand, standing, dearest) : bounds->demand->peak_gpus;
-}
-
 /* The axis' lowest level of at least so many GPUs. */
 static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gpus) {
   const struct hr_grid_axis *levels = &space->spec->variables[axis].axis;
@@ -205,25 +190,62 @@ static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gp
   return level;
 }
 
-/* The cheapest standing capacity is filled first. */
+/* The price that standing capacity is held against: the cheapest or the dearest of what comes when it is wanted. */
+static double elastic_price(const struct hr__bounds *bounds, uint32_t slice, bool cheapest) {
+  const struct hr__slice_prices *prices = &bounds->slices[slice];
+  double dearest = prices->least_elastic;
+  for (uint32_t i = 0; i < bounds->space->n_capacity; i++)
+    if (isfinite(prices->elastic[i])) dearest = fmax(dearest, prices->elastic[i]);
+  return cheapest ? prices->least_elastic : dearest;
+}
+
+/* The cheapest standing capacity that was not filled yet; HR_NONE: there is no more. */
+static uint32_t cheapest_axis(const struct hr__slice_prices *prices, uint32_t count, const bool *done) {
+  uint32_t cheapest = HR_NONE;
+  for (uint32_t i = 0; i < count; i++)
+    if (prices->standing[i] > 0 && !done[i] &&
+        (cheapest == HR_NONE || prices->standing[i] < prices->standing[cheapest]))
+      cheapest = i;
+  return cheapest;
+}
+
+/* The cheapest is filled first, as far as it goes; what is dearer stands above it, where demand comes more seldom. */
 struct hr__point hr__bounds_start(const struct hr__bounds *bounds, uint32_t slice, bool low) {
   const struct hr__space *space = bounds->space;
   const struct hr__slice_prices *prices = &bounds->slices[slice];
   struct hr__point point = hr__space_corner(space, slice, true);
-  double bracket[2];
-  hr__bounds_bracket(bounds, slice, &bracket[0], &bracket[1]);
-  double wanted = fmax(0, bracket[low ? 0 : 1] - prices->fixed_gpus);
+  double elastic = elastic_price(bounds, slice, low), standing = prices->fixed_gpus;
   bool done[HR_MOST_PLAN_VARIABLES] = {false};
-  for (;;) {
-    uint32_t cheapest = HR_NONE;
-    for (uint32_t i = 0; i < space->n_capacity; i++)
-      if (prices->standing[i] > 0 && !done[i] &&
-          (cheapest == HR_NONE || prices->standing[i] < prices->standing[cheapest]))
-        cheapest = i;
-    if (cheapest == HR_NONE) return point;
-    uint32_t axis = space->capacity[cheapest];
-    point.level[axis] = level_of(space, axis, wanted);
-    wanted = fmax(0, wanted - gpus_of(space, &point, cheapest));
-    done[cheapest] = true;
+  for (uint32_t i = cheapest_axis(prices, space->n_capacity, done); i != HR_NONE;
+       i = cheapest_axis(prices, space->n_capacity, done)) {
+    uint32_t axis = space->capacity[i];
+    double pays =
+        elastic > 0 ? hr__demand_newsvendor(bounds->demand, prices->standing[i], elastic) : bounds->demand->peak_gpus;
+    point.level[axis] = level_of(space, axis, fmax(0, pays - standing));
+    standing += gpus_of(space, &point, i);
+    done[i] = true;
   }
+  return point;
+}
+
+/* Not more than pays at the price of what is bought last. */
+static double paying_gpus(const struct hr__bounds *bounds, uint32_t slice, bool low) {
+  const struct hr__space *space = bounds->space;
+  const struct hr__slice_prices *prices = &bounds->slices[slice];
+  double elastic = elastic_price(bounds, slice, low), standing = 0;
+  bool done[HR_MOST_PLAN_VARIABLES] = {false};
+  for (uint32_t i = cheapest_axis(prices, space->n_capacity, done); i != HR_NONE;
+       i = cheapest_axis(prices, space->n_capacity, done)) {
+    const struct hr_grid_axis *axis = &space->spec->variables[space->capacity[i]].axis;
+    double pays =
+        elastic > 0 ? hr__demand_newsvendor(bounds->demand, prices->standing[i], elastic) : bounds->demand->peak_gpus;
+    standing += fmin(fmax(0, pays - standing), axis->levels[axis->n_levels - 1].number);
+    done[i] = true;
+  }
+  return standing;
+}
+
+void hr__bounds_bracket(const struct hr__bounds *bounds, uint32_t slice, double *low, double *high) {
+  *low = paying_gpus(bounds, slice, true);
+  *high = paying_gpus(bounds, slice, false);
 }

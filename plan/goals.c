@@ -70,11 +70,21 @@ static enum hr_status read_bound(const char *text, const struct hr_placed_text *
 
 /* ---- Goals ------------------------------------------------------------------------------------------ */
 
+/* Waits, completion times and slowdowns are unknown where no job started or ended, shares of deadlines where none has
+ * one.
+ */
+static bool is_of_jobs_served(enum hr__measure measure) {
+  return measure >= HR__M_WAIT_MEAN && measure <= HR__M_SLOWDOWN_MAX;
+}
+
 static enum hr_status add_goal(struct hr__goals *goals, const struct hr__figure *figure, bool at_most, double bound,
                                const char *text, struct hr_error *error) {
   struct hr__goal *goal = &goals->goals[goals->n_goals++];
-  *goal =
-      (struct hr__goal){.figure = place_of(goals, figure), .at_most = at_most, .bound = bound, .text = strdup(text)};
+  *goal = (struct hr__goal){.figure = place_of(goals, figure),
+                            .at_most = at_most,
+                            .bound = bound,
+                            .text = strdup(text),
+                            .unknown_misses = !at_most || is_of_jobs_served(figure->measure)};
   return goal->text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory");
 }
 
@@ -165,6 +175,14 @@ static enum hr_status parse_term(struct hr__goals *goals, const struct hr_plan_t
   return HR_OK;
 }
 
+static enum hr_status check_weights(const struct hr__goals *goals, const struct hr_plan_spec *spec,
+                                    struct hr_error *error) {
+  for (size_t i = 0; i < goals->n_terms; i++)
+    if (goals->weights[i] != 0) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%sall weights are 0, so every mix is as good as any other",
+                 spec->objective[0].figure.place);
+}
+
 double hr__goals_objective(const struct hr__goals *goals, const double *values) {
   double sum = 0;
   for (size_t i = 0; i < goals->n_terms; i++) sum += goals->weights[i] * values[goals->terms[i]];
@@ -205,11 +223,13 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
     status = parse_goal(goals, &spec->constraints[i], trace, error);
   for (uint32_t i = 0; i < spec->n_terms && status == HR_OK; i++)
     status = parse_term(goals, &spec->objective[i], trace, priced, error);
+  if (status == HR_OK) status = check_weights(goals, spec, error);
   if (status == HR_OK) status = check_contradictions(goals, spec, error);
   if (status == HR_OK) status = check_bounded(goals, spec, error);
   if (status == HR_OK) status = assume_completion(goals, error);
   for (size_t i = 0; status == HR_OK && i < N_ALWAYS_SHOWN; i++)
     place_of(goals, &(struct hr__figure){.measure = always_shown[i]});
+  goals->cost = hr__goals_find(goals, &(struct hr__figure){.measure = HR__M_MONTHLY});
   return status;
 }
 
@@ -222,13 +242,14 @@ void hr__goals_finish(struct hr__goals *goals) {
   *goals = (struct hr__goals){0};
 }
 
-/* A figure of no jobs, such as the wait of a class that had none, has nothing to miss: it is only unknown where jobs
-   never started, which the goal on completed ones then tells. */
+/* How far it lies beyond the bound, as a share of that, grows without end; so that one goal that is far off does not
+   outweigh another that is missed altogether, it is told as a share of what it comes to. */
 double hr__goal_violation(const struct hr__goal *goal, double value) {
-  if (isnan(value)) return goal->at_most ? 0 : (double)INFINITY;
+  if (isnan(value)) return goal->unknown_misses ? 1 : 0;
   double beyond = goal->at_most ? value - goal->bound : goal->bound - value;
   if (beyond <= 0) return 0;
-  return goal->bound != 0 ? beyond / fabs(goal->bound) : beyond;
+  double share = goal->bound != 0 ? beyond / fabs(goal->bound) : beyond;
+  return share / (1 + share);
 }
 
 bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goal *goal) {

@@ -12,13 +12,15 @@ struct hr__goal {
   uint32_t figure; /* in the list of figures */
   bool at_most;
   double bound;
-  char *text;   /* as it was written; from malloc */
-  bool assumed; /* nobody wrote it */
+  char *text;          /* as it was written; from malloc */
+  bool assumed;        /* nobody wrote it */
+  bool unknown_misses; /* a run in which the figure is unknown misses it altogether: no job of those came so far */
 };
 
 struct hr__goals {
   struct hr__figure *figures; /* distinct: first those of goals and objective, then what answers show beside them */
   size_t n_figures;
+  size_t cost; /* the figure that is a month's cost */
   struct hr__goal *goals;
   size_t n_goals;
   uint32_t *terms; /* [n_terms] figures of the objective */
@@ -32,7 +34,8 @@ enum hr_status hr__goals_make(const struct hr_plan_spec *spec, const struct hr_t
                               struct hr__goals *goals, struct hr_error *error);
 void hr__goals_finish(struct hr__goals *goals);
 
-/* How far `value` is from the goal, as a share of the bound: 0 where it is met, infinite where it is unknown. */
+/* How far `value` is from the goal: 0 where it is met, v / (1 + v) where it lies v times the bound beyond it, 1 where
+   jobs never came so far as to have such a figure. */
 double hr__goal_violation(const struct hr__goal *goal, double value);
 /* Whether more capacity brings it nearer and never farther: it is on how jobs are served. */
 bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goal *goal);

@@ -101,6 +101,8 @@ struct hr__verdict hr__judge_verdict(const struct hr__judge *judge, uint32_t can
   uint32_t count = replications < MOST ? replications : MOST;
   hr__judge_objectives(judge, candidate, count, values);
   verdict.objective = mean_of(values, count);
+  double cost = hr__judge_centre(judge, candidate, count, judge->goals->cost);
+  verdict.cost = isnan(cost) ? 0 : cost;
   for (size_t i = 0; i < judge->goals->n_goals; i++) {
     const struct hr__goal *goal = &judge->goals->goals[i];
     verdict.violation += hr__goal_violation(goal, hr__judge_centre(judge, candidate, count, goal->figure));
@@ -121,6 +123,7 @@ bool hr__verdict_better(const struct hr__space *space, uint32_t a, const struct 
                         const struct hr__verdict *of_b) {
   if (of_a->violation != of_b->violation) return of_a->violation < of_b->violation;
   if (of_a->objective != of_b->objective) return of_a->objective < of_b->objective;
+  if (of_a->cost != of_b->cost) return of_a->cost < of_b->cost;
   double gpus_a = hr__space_gpus(space, a), gpus_b = hr__space_gpus(space, b);
   return gpus_a != gpus_b ? gpus_a < gpus_b : a < b;
 }

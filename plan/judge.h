@@ -14,6 +14,7 @@
 struct hr__verdict {
   double objective; /* infinite where it is unknown */
   double violation; /* the sum over goals, 0: it meets them all */
+  double cost;      /* a month's; 0 where nothing has a price */
 };
 
 /* The candidates in one world. */
@@ -53,7 +54,7 @@ double hr__judge_centre(const struct hr__judge *judge, uint32_t candidate, uint3
 /* Whether it misses a goal that more capacity would bring nearer: then so do all that it covers. */
 bool hr__judge_is_short(const struct hr__judge *judge, uint32_t candidate, uint32_t replications);
 
-/* Goals first, then the objective, then fewer GPUs, then the number. */
+/* Goals first, then the objective, then the cost, then fewer GPUs, then the number. */
 bool hr__verdict_better(const struct hr__space *space, uint32_t a, const struct hr__verdict *of_a, uint32_t b,
                         const struct hr__verdict *of_b);
 

@@ -11,7 +11,9 @@
 enum {
   SCREENING = 3,   /* replications of each candidate in a search, where anything is random */
   FIRST_STAGE = 8, /* of finalists, before one is dropped */
-  MOST_FINALISTS = 12
+  MOST_FINALISTS = 12,
+  SETTLED = 4,     /* of a search beside the choice, run as often as that */
+  SMALL_GRID = 200 /* exact candidates that are all run: no search is surer */
 };
 /* A candidate that misses its goals by so little on few replications may meet them on many. */
 static const double near_miss = 0.1;
@@ -184,12 +186,30 @@ static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
   plan->runs_of_selection = hr__lab_runs(plan->lab) - before;
   if (status != HR_OK) return status;
   uint32_t candidate = plan->selection.nearest;
+  plan->depth = plan->judge.random ? plan->selection.replications : 1;
   return hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->selection.replications,
                          &plan->choice, error);
 }
 
+enum hr_status hr__plan_settle(struct hr__judge *judge, const struct hr__search_result *result, uint32_t depth,
+                               uint32_t *best, struct hr_error *error) {
+  uint32_t count = result->n_ranked < SETTLED ? result->n_ranked : SETTLED;
+  enum hr_status status = hr__judge_run(judge, result->ranking, count, depth, error);
+  struct hr__verdict of_best = {0};
+  *best = HR_NONE;
+  for (uint32_t i = 0; i < count && status == HR_OK; i++) {
+    struct hr__verdict verdict = hr__judge_verdict(judge, result->ranking[i], depth);
+    if (*best != HR_NONE && !hr__verdict_better(judge->space, result->ranking[i], &verdict, *best, &of_best)) continue;
+    *best = result->ranking[i];
+    of_best = verdict;
+  }
+  return status;
+}
+
 static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
-  bool everywhere = plan->config.search == HR_PLAN_SEARCH_EXHAUSTIVE;
+  bool small = !plan->judge.random && plan->space.n_candidates <= SMALL_GRID;
+  bool everywhere =
+      plan->config.search == HR_PLAN_SEARCH_EXHAUSTIVE || (plan->config.search == HR_PLAN_SEARCH_AUTO && small);
   struct hr__search_config config = {.judge = &plan->judge,
                                      .bounds = &plan->bounds,
                                      .replications = plan->screening,

@@ -69,8 +69,7 @@ static void put_option_if(struct writer *writer, cJSON *object, const char *key,
 static void put_candidate(struct writer *writer, cJSON *object, uint32_t candidate) {
   const struct hr_plan *plan = writer->plan;
   struct hr__option option;
-  if (hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->screening, &option, NULL) !=
-      HR_OK)
+  if (hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->depth, &option, NULL) != HR_OK)
     writer->json.failed = true;
   else
     put_option(writer, object, &option);
@@ -131,7 +130,7 @@ static void put_tightening(struct writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
   cJSON *list = hr__json_array(json, root, "tightening");
-  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->screening).objective;
+  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->depth).objective;
   for (size_t i = 0; i < plan->n_tightenings; i++) {
     const struct hr__tightening *tightening = &plan->tightenings[i];
     bool any = tightening->candidate != HR_NONE;

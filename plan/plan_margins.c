@@ -38,42 +38,54 @@ static void find_figures(struct hr_plan *plan) {
 }
 
 /* All goals but those on the wait, which the frontier is about, and on the cost. */
-static bool meets_others(const struct hr_plan *plan, uint32_t candidate) {
+static bool meets_others(const struct hr_plan *plan, uint32_t candidate, uint32_t replications) {
   const struct hr__goals *goals = &plan->goals;
   for (size_t i = 0; i < goals->n_goals; i++) {
     const struct hr__goal *goal = &goals->goals[i];
     if (goal->figure == plan->pareto_wait || goal->figure == plan->pareto_cost) continue;
-    if (hr__goal_violation(goal, hr__judge_centre(&plan->judge, candidate, plan->screening, goal->figure)) > 0)
+    if (hr__goal_violation(goal, hr__judge_centre(&plan->judge, candidate, replications, goal->figure)) > 0)
       return false;
   }
   return true;
 }
 
-enum hr_status hr__plan_pareto(struct hr_plan *plan, struct hr_error *error) {
-  const struct hr__search_result *search = &plan->search;
-  struct spot *spots = calloc((size_t)search->n_ranked + 1, sizeof *spots);
-  plan->pareto = calloc((size_t)search->n_ranked + 1, sizeof *plan->pareto);
-  if (!spots || !plan->pareto) {
-    free(spots);
-    return no_memory(error);
-  }
-  find_figures(plan);
-  size_t count = 0;
-  for (uint32_t i = 0; i < search->n_ranked; i++) {
-    uint32_t candidate = search->ranking[i];
-    struct spot spot = {hr__judge_centre(&plan->judge, candidate, plan->screening, plan->pareto_cost),
-                        hr__judge_centre(&plan->judge, candidate, plan->screening, plan->pareto_wait), candidate};
-    if (!isnan(spot.cost) && !isnan(spot.wait) && meets_others(plan, candidate)) spots[count++] = spot;
-  }
-  qsort(spots, count, sizeof *spots, by_cost);
-  double least = (double)INFINITY;
+/* The frontier of `count` candidates by so many replications, in place, the cheapest first; its length. */
+static size_t sift(const struct hr_plan *plan, uint32_t *candidates, size_t count, uint32_t replications,
+                   struct spot *spots) {
+  size_t n_spots = 0, n_kept = 0;
   for (size_t i = 0; i < count; i++) {
+    struct spot spot = {hr__judge_centre(&plan->judge, candidates[i], replications, plan->pareto_cost),
+                        hr__judge_centre(&plan->judge, candidates[i], replications, plan->pareto_wait), candidates[i]};
+    if (!isnan(spot.cost) && !isnan(spot.wait) && meets_others(plan, candidates[i], replications))
+      spots[n_spots++] = spot;
+  }
+  qsort(spots, n_spots, sizeof *spots, by_cost);
+  double least = (double)INFINITY;
+  for (size_t i = 0; i < n_spots; i++) {
     if (spots[i].wait >= least) continue;
     least = spots[i].wait;
-    plan->pareto[plan->n_pareto++] = spots[i].candidate;
+    candidates[n_kept++] = spots[i].candidate;
   }
+  return n_kept;
+}
+
+/* Sifted by the replications of the search first, and those that are left, with the choice, by as many as the choice
+   has: what stands side by side was run as often. */
+enum hr_status hr__plan_pareto(struct hr_plan *plan, struct hr_error *error) {
+  const struct hr__search_result *search = &plan->search;
+  struct spot *spots = calloc((size_t)search->n_ranked + 2, sizeof *spots);
+  plan->pareto = calloc((size_t)search->n_ranked + 2, sizeof *plan->pareto);
+  enum hr_status status = spots && plan->pareto ? HR_OK : no_memory(error);
+  if (status == HR_OK) {
+    find_figures(plan);
+    for (uint32_t i = 0; i < search->n_ranked; i++) plan->pareto[i] = search->ranking[i];
+    plan->n_pareto = sift(plan, plan->pareto, search->n_ranked, plan->screening, spots);
+    plan->pareto[plan->n_pareto++] = plan->choice.candidate;
+    status = hr__judge_run(&plan->judge, plan->pareto, plan->n_pareto, plan->depth, error);
+  }
+  if (status == HR_OK) plan->n_pareto = sift(plan, plan->pareto, plan->n_pareto, plan->depth, spots);
   free(spots);
-  return HR_OK;
+  return status;
 }
 
 /* ---- Goals that bind -------------------------------------------------------------------------------- */
@@ -125,9 +137,11 @@ static enum hr_status tighten(struct hr_plan *plan, size_t number, double share,
   struct hr__search_result result;
   goal->bound = tightening->bound;
   enum hr_status status = hr__search(&config, &result, error);
-  if (status == HR_OK && result.n_ranked) {
-    struct hr__verdict verdict = hr__judge_verdict(&plan->judge, result.ranking[0], plan->screening);
-    if (verdict.violation == 0) tightening->candidate = result.ranking[0];
+  uint32_t best = HR_NONE;
+  if (status == HR_OK) status = hr__plan_settle(&plan->judge, &result, plan->depth, &best, error);
+  if (status == HR_OK && best != HR_NONE) {
+    struct hr__verdict verdict = hr__judge_verdict(&plan->judge, best, plan->depth);
+    if (verdict.violation == 0) tightening->candidate = best;
     tightening->objective = verdict.objective;
   }
   goal->bound = bound;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 29, CELL_WIDTH = 17, MOST_PARETO = 10 };
+enum { NAME_WIDTH = 24, COST_WIDTH = 20, CELL_WIDTH = 17, BOUND_WIDTH = 46, MOST_PARETO = 10 };
 
 struct page {
   struct hr__console console;
@@ -135,15 +135,17 @@ static void put_goals(struct page *page) {
     bool met = hr__goal_violation(goal, hr__interval_centre(interval)) == 0;
     double worst = goal->at_most ? interval->high : interval->low;
     bool doubtful = met && !isnan(worst) && hr__goal_violation(goal, worst) > 0;
-    char text[200];
+    char text[200], line[300];
     char *words = hr__fitted(&page->console, goal->text, 36, false);
     if (!words) return;
-    fprintf(page->console.out, "  %-36s  %s%s%s\n", words,
-            interval_text(page, &plan->choice, goal->figure, text, sizeof text),
-            !met       ? ", missed"
-            : doubtful ? ", met, but not surely"
-                       : "",
-            met && plan->binding[i] ? ", binds" : "");
+    snprintf(line, sizeof line, "%s%s%s", interval_text(page, &plan->choice, goal->figure, text, sizeof text),
+             !met       ? ", missed"
+             : doubtful ? ", met, but not surely"
+                        : "",
+             met && plan->binding[i] ? ", binds" : "");
+    bool fits = hr__width_of(line, strlen(line)) + 40 <= HR__LINE_WIDTH;
+    fprintf(page->console.out, "  %-36s  %s", words, fits ? "" : "\n      ");
+    fprintf(page->console.out, "%s\n", line);
     free(words);
   }
 }
@@ -157,17 +159,40 @@ static void put_words(struct page *page, const char *words) {
   free(fitted);
 }
 
+/* Text at the right end of so many columns. */
+static void put_right(struct page *page, const char *text, size_t width) {
+  size_t taken = hr__width_of(text, strlen(text));
+  fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
+}
+
+/* A figure with half the width of its interval, where it has one. */
+static const char *margin_text(const struct page *page, const struct hr__option *option, size_t figure, char *text,
+                               size_t size) {
+  const struct hr__interval *interval = &option->figures[figure];
+  char number[2][HR__FIGURE_BYTES];
+  enum hr__unit unit = unit_of(page, figure);
+  hr__figure_text(unit, hr__interval_centre(interval), number[0]);
+  double half = (interval->high - interval->low) / 2;
+  if (isnan(half) || half <= 1e-6 * fabs(hr__interval_centre(interval)))
+    snprintf(text, size, "%s", number[0]);
+  else
+    snprintf(text, size, "%s \u00b1%s", number[0], hr__figure_text(unit, half, number[1]));
+  return text;
+}
+
 /* Name, cost, wait, whether the goals are met; and the mix in words below, or in place of a name. */
 static void put_option(struct page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
-  char cost[HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];
-  hr__figure_text(unit_of(page, plan->pareto_cost), hr__interval_centre(&option->figures[plan->pareto_cost]), cost);
+  char cost[2 * HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];
+  margin_text(page, option, plan->pareto_cost, cost, sizeof cost);
   hr__figure_text(unit_of(page, plan->pareto_wait), hr__interval_centre(&option->figures[plan->pareto_wait]), wait);
   char *words = with_mix ? choice_words(page, option) : NULL;
   bool in_row = words && !name[0] && strlen(words) < NAME_WIDTH;
   if (words && !name[0] && !in_row) put_words(page, words);
-  fprintf(page->console.out, "  %-*s%*s%*s  %s\n", NAME_WIDTH, in_row ? words : name, CELL_WIDTH - 3, cost, CELL_WIDTH,
-          wait, option->violation == 0 ? "meets goals" : "misses goals");
+  fprintf(page->console.out, "  %-*s", NAME_WIDTH, in_row ? words : name);
+  put_right(page, cost, COST_WIDTH);
+  put_right(page, wait, CELL_WIDTH);
+  fprintf(page->console.out, "  %s\n", option->violation == 0 ? "meets goals" : "misses goals");
   if (words && name[0]) put_words(page, words);
   free(words);
 }
@@ -177,7 +202,7 @@ static void put_columns(struct page *page, const char *title) {
   char wait[HR__FIGURE_NAME_BYTES];
   hr__figure_name(&plan->goals.figures[plan->pareto_wait], wait);
   char *fitted = hr__fitted(&page->console, wait, CELL_WIDTH - 1, false);
-  fprintf(page->console.out, "\n%s%-*s%*s%*s%s\n", hr__bold(&page->console), NAME_WIDTH + 2, title, CELL_WIDTH - 3,
+  fprintf(page->console.out, "\n%s%-*s%*s%*s%s\n", hr__bold(&page->console), NAME_WIDTH + 2, title, COST_WIDTH,
           "a month", CELL_WIDTH, fitted ? fitted : "", hr__plain(&page->console));
   free(fitted);
 }
@@ -190,11 +215,15 @@ static bool is_same_mix(const struct page *page, const struct hr__option *a, con
   return true;
 }
 
+static const char *own_name(const struct page *page) {
+  return hr_plan_feasible(page->plan) ? "this plan" : "the nearest";
+}
+
 static void put_baselines(struct page *page) {
   const struct hr_plan *plan = page->plan;
   if (plan->today.mix == HR_NONE && plan->all_on_demand.mix == HR_NONE) return;
   put_columns(page, "Compared");
-  put_option(page, hr_plan_feasible(plan) ? "this plan" : "the nearest", &plan->choice, false);
+  put_option(page, own_name(page), &plan->choice, false);
   bool same = is_same_mix(page, &plan->today, &plan->all_on_demand);
   if (plan->today.mix != HR_NONE) put_option(page, same ? "today, all on demand" : "today", &plan->today, true);
   if (plan->all_on_demand.mix != HR_NONE && !same) put_option(page, "all on demand", &plan->all_on_demand, true);
@@ -203,8 +232,7 @@ static void put_baselines(struct page *page) {
 static void put_candidate(struct page *page, const char *name, uint32_t candidate) {
   const struct hr_plan *plan = page->plan;
   struct hr__option option;
-  if (hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->screening, &option, NULL) !=
-      HR_OK)
+  if (hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->depth, &option, NULL) != HR_OK)
     page->console.out_of_memory = true;
   else
     put_option(page, name, &option, true);
@@ -219,7 +247,7 @@ static void put_pareto(struct page *page) {
   put_columns(page, "Cost against wait");
   for (size_t i = 0; i < shown; i++) {
     uint32_t candidate = plan->pareto[i * (plan->n_pareto - 1) / (shown - 1)];
-    put_candidate(page, candidate == plan->choice.candidate ? "this plan" : "", candidate);
+    put_candidate(page, candidate == plan->choice.candidate ? own_name(page) : "", candidate);
   }
 }
 
@@ -240,14 +268,14 @@ static void put_tighter_goal(const struct page *page, const struct hr__tightenin
 /* Whether it costs nothing; what the search happens to find cheaper is within what it does not tell apart. */
 static bool is_free(const struct page *page, const struct hr__tightening *tightening) {
   const struct hr_plan *plan = page->plan;
-  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->screening).objective;
+  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->depth).objective;
   return tightening->candidate != HR_NONE && tightening->objective <= own;
 }
 
 /* Of the bounds of a goal that cost nothing only the tightest is shown. */
 static void put_tightening(struct page *page) {
   const struct hr_plan *plan = page->plan;
-  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->screening).objective;
+  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->depth).objective;
   bool of_money = plan->goals.n_terms == 1 && unit_of(page, plan->goals.terms[0]) == HR__DOLLARS;
   if (plan->n_tightenings == 0) return;
   put_title(page, "Tighter goals");
@@ -259,8 +287,8 @@ static void put_tightening(struct page *page) {
     if (is_free(page, tightening) && next_is_free) continue;
     put_tighter_goal(page, tightening, line, sizeof line);
     hr__difference_text(of_money ? HR__DOLLARS : HR__FACTOR, tightening->objective - own, cost);
-    char *fitted = hr__fitted(&page->console, line, NAME_WIDTH + CELL_WIDTH, false);
-    fprintf(page->console.out, "  %-*s  %s%s\n", NAME_WIDTH + CELL_WIDTH, fitted ? fitted : "",
+    char *fitted = hr__fitted(&page->console, line, BOUND_WIDTH, false);
+    fprintf(page->console.out, "  %-*s  %s%s\n", BOUND_WIDTH, fitted ? fitted : "",
             tightening->candidate == HR_NONE ? "no mix"
             : is_free(page, tightening)      ? "costs nothing"
                                              : cost,
@@ -300,6 +328,21 @@ static void put_demand(struct page *page) {
                 pays);
 }
 
+static void put_sure(struct page *page) {
+  const struct hr_plan *plan = page->plan;
+  bool of_money = plan->goals.n_terms == 1 && unit_of(page, plan->goals.terms[0]) == HR__DOLLARS;
+  char zone[HR__FIGURE_BYTES];
+  hr__figure_text(of_money ? HR__DOLLARS : HR__FACTOR, plan->selection.zone, zone);
+  if (!hr_plan_feasible(plan))
+    hr__put_field(&page->console, "sure", "of the mixes that were run none meets the goals");
+  else if (!plan->judge.random)
+    hr__put_field(&page->console, "sure", "nothing is random: the best of those that were run");
+  else
+    hr__put_field(&page->console, "sure",
+                  "the best of the finalists, or within %s of it, with probability %.3f (%" PRIu32 " replications)",
+                  zone, plan->selection.probability, plan->choice.replications);
+}
+
 static void put_foot(struct page *page, const struct hr_perf *perf) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
@@ -315,13 +358,7 @@ static void put_foot(struct page *page, const struct hr_perf *perf) {
   hr__put_field(console, "runs", "%s to choose, %s for what stands beside it",
                 hr__count_text(plan->runs_of_search + plan->runs_of_selection, text[0]),
                 hr__count_text(beside, text[1]));
-  if (!plan->judge.random)
-    hr__put_field(console, "sure", "nothing is random: the best of all that were run");
-  else if (hr_plan_feasible(plan))
-    hr__put_field(console, "sure",
-                  "the best of the finalists, or within %.3g of it, with probability %.3f "
-                  "(%" PRIu32 " replications)",
-                  plan->selection.zone, plan->selection.probability, plan->choice.replications);
+  put_sure(page);
   if (perf && perf->sim_s > 0)
     hr__put_field(console, "speed", "%s runs in %s s on %" PRIu32 " thread%s",
                   hr__count_text(hr__lab_runs(plan->lab), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),

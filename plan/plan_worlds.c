@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Replications of each candidate of a search; and of what is shown, where the choice itself is exact. */
+enum { FEW = 3, ENOUGH = 8 };
+
 static bool has_spot(const struct hr_plan *plan) {
   const struct hr_cluster_spec *cluster = &plan->config.scenario->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -36,27 +39,39 @@ static bool has_other_gpus(const struct hr_cluster_spec *cluster, const char *gp
 /* ---- One world -------------------------------------------------------------------------------------- */
 
 /* All these worlds are no kinder than the one supposed, so what served jobs too badly there does so here; and what a
-   mix costs at least is no less, unless some of it cannot be had. Another policy is not looked for, but where a GPU
-   type is missing. */
+   mix costs at least is no less, unless some of it cannot be had. So it is enough to look around the choice, and not
+   for another policy, but where a GPU type is missing. Where GPUs are unlike, what is best may lie in another valley,
+   and the whole is searched. */
 static enum hr_status find_best(struct hr_plan *plan, struct hr__judge *judge, const struct hr__world *world,
-                                struct hr__changed_world *changed, struct hr_error *error) {
+                                uint32_t depth, struct hr__changed_world *changed, struct hr_error *error) {
+  bool anywhere = plan->config.scenario->speeds && plan->space.n_capacity > 1;
   struct hr__search_config config = {.judge = judge,
                                      .bounds = world->stress.without_gpu ? NULL : &plan->bounds,
-                                     .replications = plan->screening,
+                                     .replications = depth < FEW ? depth : FEW,
                                      .most_runs = plan->space.spec->most_runs,
-                                     .begin = plan->choice.candidate,
-                                     .one_slice = !world->stress.without_gpu,
+                                     .begin = anywhere ? HR_NONE : plan->choice.candidate,
+                                     .one_slice = !anywhere && !world->stress.without_gpu,
+                                     .thorough = anywhere,
                                      .small = plan->search.small,
                                      .n_small = plan->search.n_small};
   struct hr__search_result result;
   enum hr_status status = hr__search(&config, &result, error);
-  if (status == HR_OK && result.n_ranked) {
-    uint32_t best = result.ranking[0];
-    status = hr__option_make(plan, judge, best, judge->mixes[best], plan->screening, &changed->best, error);
+  uint32_t best = HR_NONE;
+  if (status == HR_OK) status = hr__plan_settle(judge, &result, depth, &best, error);
+  if (status == HR_OK && best != HR_NONE) {
+    status = hr__option_make(plan, judge, best, judge->mixes[best], depth, &changed->best, error);
     changed->best_meets = status == HR_OK && changed->best.violation == 0;
   }
   hr__search_finish(&result);
   return status;
+}
+
+/* A world may be random where the one supposed is not: more demand is drawn. */
+static uint32_t depth_of(const struct hr_plan *plan, const struct hr__judge *judge) {
+  uint32_t most = plan->space.spec->most_replications;
+  if (!judge->random) return 1;
+  if (plan->judge.random) return plan->depth;
+  return most < ENOUGH ? most : ENOUGH;
 }
 
 static enum hr_status add_world(struct hr_plan *plan, const struct hr__world *world, double factor, const char *name,
@@ -71,10 +86,12 @@ static enum hr_status add_world(struct hr_plan *plan, const struct hr__world *wo
   changed->factor = factor;
   enum hr_status status = hr__lab_add_world(plan->lab, world, &number, error);
   if (status == HR_OK) status = hr__judge_make(&judge, plan->lab, &plan->space, &plan->goals, number, error);
-  if (status == HR_OK) status = hr__judge_run(&judge, &candidate, 1, plan->screening, error);
+  if (status == HR_OK) status = hr__judge_run(&judge, &candidate, 1, 1, error);
+  uint32_t depth = depth_of(plan, &judge);
+  if (status == HR_OK) status = hr__judge_run(&judge, &candidate, 1, depth, error);
   if (status == HR_OK)
-    status = hr__option_make(plan, &judge, candidate, judge.mixes[candidate], plan->screening, &changed->same, error);
-  if (status == HR_OK) status = find_best(plan, &judge, world, changed, error);
+    status = hr__option_make(plan, &judge, candidate, judge.mixes[candidate], depth, &changed->same, error);
+  if (status == HR_OK) status = find_best(plan, &judge, world, depth, changed, error);
   hr__judge_finish(&judge);
   return status;
 }

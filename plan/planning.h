@@ -49,6 +49,7 @@ struct hr_plan {
   struct hr__bounds bounds;
   double bracket[2];  /* the newsvendor's levels of standing capacity in the choice's slice */
   uint32_t screening; /* replications of each candidate in a search */
+  uint32_t depth;     /* replications of all that is shown: those of the choice */
   struct hr__search_result search;
   struct hr__selection selection;
   struct hr__option choice; /* or the nearest, where none meets the goals */
@@ -72,6 +73,10 @@ enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__judg
 void hr__option_finish(const struct hr_plan *plan, struct hr__option *option);
 /* The value of a variable in an option, as text. */
 const char *hr__option_text(const struct hr_plan *plan, const struct hr__option *option, uint32_t variable);
+
+/* Of the first few of a ranking the best by `depth` replications, which are run. */
+enum hr_status hr__plan_settle(struct hr__judge *judge, const struct hr__search_result *result, uint32_t depth,
+                               uint32_t *best, struct hr_error *error);
 
 enum hr_status hr__plan_baselines(struct hr_plan *plan, struct hr_error *error);
 enum hr_status hr__plan_pareto(struct hr_plan *plan, struct hr_error *error);

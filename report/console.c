@@ -83,7 +83,9 @@ static void print_wrapped(struct hr__console *console, const char *text) {
 }
 
 void hr__put_label(struct hr__console *console, const char *label) {
-  fprintf(console->out, "  %s%-*s%s", hr__dim(console), HR__LABEL_WIDTH - 2, label, hr__plain(console));
+  bool fits = hr__width_of(label, strlen(label)) < HR__LABEL_WIDTH - 2;
+  fprintf(console->out, "  %s%-*s%s%s", hr__dim(console), HR__LABEL_WIDTH - 2, label, fits ? "" : " ",
+          hr__plain(console));
 }
 
 void hr__put_field(struct hr__console *console, const char *label, const char *format, ...) {

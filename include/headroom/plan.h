@@ -54,6 +54,7 @@ struct hr_scenario;
 
 /* How candidates are gone through. */
 enum hr_plan_search {
+  HR_PLAN_SEARCH_AUTO,      /* as below: fast, but every candidate where they are few and nothing is random */
   HR_PLAN_SEARCH_FAST,      /* few runs: bounds, bisection, halving */
   HR_PLAN_SEARCH_EXHAUSTIVE /* every candidate, as often as finalists are run */
 };

@@ -79,6 +79,52 @@ case_work_may_take_for_ever() {
   says fast.json '"reserved": 1,'
 }
 
+# What stands beside the choice was run as often: the choice has one price wherever it is shown.
+case_one_price_for_one_mix() {
+  scenario
+  try 0 plan p.json -q --json out.json
+  says out.json '"replications": 5'
+  awk '/^  "pareto": / { inside = 1 } /^  "pareto_of": / { exit } inside' out.json >pareto
+  says pareto "$(grep -m 1 -o '"objective": [0-9.]*' out.json)"
+  ! grep -q '"replications": [234]' out.json || fail "some mix was run more seldom than the choice"
+}
+
+# More demand is drawn, also where all else is exact.
+case_more_demand_of_an_exact_plan() {
+  scenario '{ "pool": "reserved", "from": 8, "to": 64, "step": 8 }'
+  sed -i '/"name": "spot"/,/rate_per_h/d; s/"on_demand_usd_per_gpu_hour": 2 },/"on_demand_usd_per_gpu_hour": 2 }/;
+          s/, "market": "spot-first"//' p.json
+  try 0 plan p.json -q --json out.json
+  says out.json '"random": false'
+  awk '/^  "sensitivity": / { inside = 1 } /^  "demand": / { exit } inside' out.json >worlds
+  says worlds '"replications": 5'
+}
+
+# Where no mix will do, none at all is not the nearest.
+case_the_nearest_mix_serves() {
+  scenario '{ "pool": "reserved", "from": 0, "to": 16, "step": 8 }, { "pool": "spot", "values": [0] }' '' \
+    '"constraints": ["wait_s.p95 <= 1", "completed >= 20 %"],'
+  try 1 plan p.json --brief -q --json out.json
+  awk '/^  "nearest": / { inside = 1 } inside; inside && /"objective"/ { exit }' out.json >nearest
+  says nearest '"reserved": 16,'
+  awk '/^  "binding": / { inside = 1 } inside; inside && /\]/ { exit }' out.json >binding
+  says binding 'wait_s.p95 <= 1'
+}
+
+# Of mixes that serve alike the cheaper one is chosen.
+case_ties_go_to_the_cheaper() {
+  scenario '{ "pool": "spot", "values": [0, 1] }, { "pool": "reserved", "values": [0, 1] }' '' \
+    '"constraints": ["completed >= 100 %"], "objective": "wait_s.mean",'
+  awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 50; i++) print 3600 * i "," 3600 ",1" }' >jobs.csv
+  sed -i 's/"market": "spot", "usd_per_gpu_hour": 0.5/"market": "on-demand", "usd_per_gpu_hour": 0.1/;
+          s/, "spot": { "model": "exponential", "rate_per_h": 0.1 }//; s/spot-first/on-demand-only/;
+          s/"gpus_per_node": 8/"gpus_per_node": 1/' p.json
+  try 0 plan p.json --brief -q --json out.json
+  awk '/^  "recommendation": / { inside = 1 } inside; inside && /"objective"/ { exit }' out.json >choice
+  says choice '"spot": 1,'
+  says choice '"reserved": 0'
+}
+
 case_goals_that_no_mix_meets() {
   scenario '{ "pool": "reserved", "values": [8, 16] }' '' '"constraints": ["wait_s.mean <= 1 s", "completed >= 10 %"],'
   try 1 plan p.json --json out.json
@@ -175,6 +221,8 @@ case_goals_that_are_none() {
   goal '"wait_s.p95 <= 1 %"' "the bound is in '%', which the figure is not"
   goal '"wait_s.p95 < 1 h"' 'is no goal'
   goal '"completed >= 99"' 'did you mean 99 %?'
+  scenario '' '' '"constraints": ["completed >= 99 %"], "weights": { "monthly_usd": 0 },'
+  refuses 'all weights are 0'
   says stderr 'p.json:'
 }
 

@@ -210,10 +210,11 @@ static void completion_is_assumed(void) {
   CU_ASSERT_TRUE(hr__goal_wants_capacity(&goals, &goals.goals[0]));
   CU_ASSERT_TRUE(hr__goal_wants_capacity(&goals, &goals.goals[1]));
   expect(hr__goal_violation(&goals.goals[0], 60), 0);
-  expect(hr__goal_violation(&goals.goals[0], 90), 0.5);
-  expect(hr__goal_violation(&goals.goals[1], 0.495), 0.5);
-  expect(hr__goal_violation(&goals.goals[0], (double)NAN), 0);
-  CU_ASSERT(isinf(hr__goal_violation(&goals.goals[1], (double)NAN)));
+  expect(hr__goal_violation(&goals.goals[0], 90), 1.0 / 3);
+  expect(hr__goal_violation(&goals.goals[0], 120), 0.5);
+  expect(hr__goal_violation(&goals.goals[1], 0.495), 1.0 / 3);
+  expect(hr__goal_violation(&goals.goals[0], (double)NAN), 1);
+  expect(hr__goal_violation(&goals.goals[1], (double)NAN), 1);
   expect(hr__goal_tightened(&goals, &goals.goals[0], 0.75), 45);
   expect(hr__goal_tightened(&goals, &goals.goals[1], 0.5), 0.995);
   hr__goals_finish(&goals);

@@ -8,6 +8,7 @@
 #include "key_schema.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static struct hr__json_file schema;
 
@@ -61,6 +62,10 @@ static void shipped_scenarios_load(void) {
   for (size_t i = 0; i < count; i++) {
     struct hr_scenario *scenario;
     enum hr_status status = hr_scenario_load(entries[i].path, NULL, 0, &scenario, &error);
+    if (status != HR_OK && strstr(error.text, "shared/traces/") && access(REAL_TRACES_DIR, F_OK) != 0) {
+      fprintf(stderr, "\n    SKIPPED: %s\n", error.text);
+      continue;
+    }
     if (status != HR_OK) printf("\n  %s\n", error.text);
     CU_ASSERT_EQUAL_FATAL(status, HR_OK);
     CU_ASSERT_STRING_EQUAL(scenario->name, entries[i].name);
