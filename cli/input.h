@@ -58,6 +58,19 @@ struct input_args {
     .help = "the seed, 0 to 2^64-1, instead of the scenario's"                                                         \
   }
 
+/* Entries of most verbs; their arguments hold `bool quiet` and `uint64_t threads`, which is 0 where it is not given. */
+#define QUIET_OPTION(args)                                                                                             \
+  {                                                                                                                    \
+    .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = offsetof(struct args, quiet),                       \
+    .help = "no table, no notes, no progress bar; errors are still told"                                               \
+  }
+#define THREADS_OPTION(args)                                                                                           \
+  {                                                                                                                    \
+    .name = "threads", .kind = OPTION_WHOLE, .offset = offsetof(struct args, threads), .value = "N",                   \
+    .help = "runs at a time, as many as there are processors unless given; results are the same", .min = 1,            \
+    .max = HR_MAX_THREADS                                                                                              \
+  }
+
 /* What a run reads. */
 struct input {
   struct hr_scenario *scenario;

@@ -56,11 +56,7 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .offset = AT(check),
      .help = "verify the engine's whole state while it runs (slow); results are the same"},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = AT(quiet),
-     .help = "no table, no notes, no progress bar; errors are still told"},
+    QUIET_OPTION(run_args),
     {0}};
 
 static const char details[] = "JSON and CSV are in seconds. Files are written only when the run succeeded.\n"

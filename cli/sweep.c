@@ -3,6 +3,7 @@
 
 #include "headroom/sweep.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "headroom/compare.h"
@@ -50,11 +51,7 @@ static const struct option sweep_options[] = {
      .help = "refuse a grid of more runs than this, instead of the grid's own 'max_runs'",
      .min = 1,
      .max = 1e9},
-    {.name = "quiet",
-     .letter = 'q',
-     .kind = OPTION_FLAG,
-     .offset = AT(quiet),
-     .help = "no table, no notes, no progress bar; errors are still told"},
+    QUIET_OPTION(sweep_args),
     {0}};
 
 static const char sweep_details[] = "GRID is a JSON file: a scenario, axes, a design (docs/sweep.md). All scenarios\n"
