@@ -120,23 +120,13 @@ static double weight_of_cost(const struct hr__goals *goals) {
   return weight;
 }
 
-/* Whether a goal keeps jobs from waiting without end: else the cheapest way to do all work is to take for ever. */
-static bool must_keep_up(const struct hr__goals *goals) {
-  for (size_t i = 0; i < goals->n_goals; i++) {
-    const struct hr__figure *figure = &goals->figures[goals->goals[i].figure];
-    bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && figure->measure <= HR__M_SLOWDOWN_MAX;
-    if (is_time && goals->goals[i].at_most && figure->of == HR__OF_ALL) return true;
-  }
-  return false;
-}
-
 enum hr_status hr__bounds_make(const struct hr__judge *judge, const struct hr__lab_config *config,
                                const struct hr__demand *demand, bool redrawn, struct hr__bounds *bounds,
                                struct hr_error *error) {
   *bounds = (struct hr__bounds){.space = judge->space,
                                 .demand = demand,
                                 .weight = weight_of_cost(judge->goals),
-                                .work_counts = !redrawn && must_keep_up(judge->goals),
+                                .work_counts = !redrawn && hr__goals_bound_waits(judge->goals),
                                 .slices = calloc((size_t)judge->space->n_slices + 1, sizeof *bounds->slices)};
   if (!bounds->slices) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
   return price_all(judge, config, bounds, error);

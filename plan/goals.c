@@ -54,13 +54,15 @@ static enum hr_status read_bound(const char *text, const struct hr_placed_text *
   while (*end == ' ') end++;
   size_t length = strlen(end);
   while (length && end[length - 1] == ' ') length--;
-  bool number = end != text && isfinite(*bound);
+  bool number = end != text && isfinite(*bound) && !memchr(text, 'x', (size_t)(end - text));
   for (size_t i = 0; number && i < sizeof units / sizeof *units; i++) {
     if (strlen(units[i].text) != length || strncmp(units[i].text, end, length) != 0) continue;
     if (units[i].of != of && units[i].text[0])
       return hr_fail(error, HR_BAD_INPUT, "%s'%s': the bound is in '%s', which the figure is not", placed->place,
                      placed->text, units[i].text);
     *bound *= units[i].factor;
+    if (*bound < 0 && of != HR__DOLLARS && of != HR__SHARE)
+      return hr_fail(error, HR_BAD_INPUT, "%s'%s': no figure of it is below 0", placed->place, placed->text);
     return of == HR__SHARE ? check_share(placed, *bound, units[i].text, error) : HR_OK;
   }
   return hr_fail(error, HR_BAD_INPUT,
@@ -256,6 +258,21 @@ bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goa
   enum hr__measure measure = goals->figures[goal->figure].measure;
   bool more_is_better = measure == HR__M_COMPLETED || measure == HR__M_COMPLETED_SHARE || measure == HR__M_USEFUL;
   return is_of_service(measure) && goal->at_most != more_is_better;
+}
+
+bool hr__goals_bound_waits(const struct hr__goals *goals) {
+  for (size_t i = 0; i < goals->n_goals; i++) {
+    const struct hr__figure *figure = &goals->figures[goals->goals[i].figure];
+    bool is_time = hr__measure_infos[figure->measure].unit == HR__SECONDS && is_of_jobs_served(figure->measure);
+    if (is_time && goals->goals[i].at_most && figure->of == HR__OF_ALL) return true;
+  }
+  return false;
+}
+
+bool hr__goals_have(const struct hr__goals *goals, enum hr__measure measure) {
+  for (size_t i = 0; i < goals->n_goals; i++)
+    if (goals->figures[goals->goals[i].figure].measure == measure) return true;
+  return false;
 }
 
 double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share) {

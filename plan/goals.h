@@ -39,6 +39,10 @@ void hr__goals_finish(struct hr__goals *goals);
 double hr__goal_violation(const struct hr__goal *goal, double value);
 /* Whether more capacity brings it nearer and never farther: it is on how jobs are served. */
 bool hr__goal_wants_capacity(const struct hr__goals *goals, const struct hr__goal *goal);
+/* Whether a goal keeps jobs from waiting without end: else the cheapest way to do all work is to take for ever. */
+bool hr__goals_bound_waits(const struct hr__goals *goals);
+/* Whether a goal is on such a figure, of whomever. */
+bool hr__goals_have(const struct hr__goals *goals, enum hr__measure measure);
 /* The same goal, tighter: what lies beyond the bound shrinks to `share` of it. */
 double hr__goal_tightened(const struct hr__goals *goals, const struct hr__goal *goal, double share);
 /* The weighted sum; NaN where a term is unknown. `values`: by figure. */

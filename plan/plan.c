@@ -242,6 +242,23 @@ static enum hr_status note_ends(struct hr_plan *plan) {
   return status;
 }
 
+/* Goals that a mix can meet in a way that nobody means. */
+static enum hr_status note_goals(struct hr_plan *plan) {
+  const struct hr__goals *goals = &plan->goals;
+  enum hr_status status = HR_OK;
+  if (!hr__goals_bound_waits(goals) && !hr__goals_have(goals, HR__M_DEADLINE_MISS) && goals->n_terms == 1 &&
+      hr__measure_infos[goals->figures[goals->terms[0]].measure].unit == HR__DOLLARS)
+    status =
+        hr_notes_add(&plan->notes, "no goal is on the waits of all jobs, so a mix may fall ever further behind what is "
+                                   "asked of it and be the cheapest; 'wait_s.p95 <= 4 h' would tell");
+  bool cut = plan->config.scenario->horizon_us != HR_NEVER_US;
+  if (status == HR_OK && cut && hr__goals_have(goals, HR__M_COMPLETED_SHARE))
+    status =
+        hr_notes_add(&plan->notes, "'horizon_s' cuts the run, and jobs that run to its end are not completed: a goal "
+                                   "on 'completed' may be out of reach of every mix");
+  return status;
+}
+
 static enum hr_status add_notes(struct hr_plan *plan, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < plan->goals.n_goals && status == HR_OK; i++)
@@ -250,6 +267,7 @@ static enum hr_status add_notes(struct hr_plan *plan, struct hr_error *error) {
                             "no goal is on completed jobs, and a mix that turns jobs away is cheap: '%s' "
                             "is assumed",
                             plan->goals.goals[i].text);
+  if (status == HR_OK) status = note_goals(plan);
   if (status == HR_OK) status = note_ends(plan);
   if (status == HR_OK && hr__lab_runs(plan->lab) >= plan->space.spec->most_runs)
     status = hr_notes_add(&plan->notes, "'max_runs', %" PRIu64 ", was reached before the search had ended",

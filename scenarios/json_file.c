@@ -66,7 +66,7 @@ static bool is_compressed(const char *text) {
 
 static enum hr_status check_text(const char *path, const char *text, size_t length, struct hr_error *error) {
   if (strspn(text, " \t\r\n") == length)
-    return hr_fail(error, HR_BAD_INPUT, "%s: is empty; a scenario is a JSON object {...}", path);
+    return hr_fail(error, HR_BAD_INPUT, "%s: is empty; a JSON object {...} is wanted", path);
   if (is_compressed(text))
     return hr_fail(error, HR_BAD_INPUT, "%s: is compressed; JSON files are wanted as plain text", path);
   size_t bytes;

@@ -75,8 +75,11 @@ case_work_may_take_for_ever() {
   sed -i 's/"market": "spot", "usd_per_gpu_hour": 0.5/"market": "on-demand", "usd_per_gpu_hour": 4/;
           s/, "spot": { "model": "exponential", "rate_per_h": 0.1 }//; s/spot-first/on-demand-only/;
           s/"gpus_per_node": 8/"gpus_per_node": 1/' p.json
-  try 0 plan p.json --brief -q --json fast.json
+  try 0 plan p.json --brief --json fast.json
   says fast.json '"reserved": 1,'
+  says stderr 'no goal is on the waits of all jobs'
+  try 1 plan p.json --brief --json cut.json --set horizon_s=7200
+  says stderr 'a goal on '\''completed'\'' may be out of reach of every mix'
 }
 
 # What stands beside the choice was run as often: the choice has one price wherever it is shown.
@@ -221,6 +224,8 @@ case_goals_that_are_none() {
   goal '"wait_s.p95 <= 1 %"' "the bound is in '%', which the figure is not"
   goal '"wait_s.p95 < 1 h"' 'is no goal'
   goal '"completed >= 99"' 'did you mean 99 %?'
+  goal '"wait_s.p95 <= 0x10"' "'0x10' is no bound"
+  goal '"wait_s.p95 <= -1"' 'no figure of it is below 0'
   scenario '' '' '"constraints": ["completed >= 99 %"], "weights": { "monthly_usd": 0 },'
   refuses 'all weights are 0'
   says stderr 'p.json:'

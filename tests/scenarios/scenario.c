@@ -414,9 +414,9 @@ static void nesting_10000_deep(void) {
 
 static void files_that_are_no_text(void) {
   write_bytes("", 0);
-  expect_error(NULL, 0, "s.json: is empty; a scenario is a JSON object {...}");
+  expect_error(NULL, 0, "s.json: is empty; a JSON object {...} is wanted");
   write_text(" \n\n");
-  expect_error(NULL, 0, "s.json: is empty; a scenario is a JSON object {...}");
+  expect_error(NULL, 0, "s.json: is empty; a JSON object {...} is wanted");
   write_bytes("{\n\0}", 4);
   expect_error(NULL, 0, "s.json:2:1: byte 0x00 is not text; JSON is UTF-8");
   write_bytes("\x1f\x8b\x08\x00", 4);
