@@ -72,15 +72,9 @@ static const char details[] = "JSON and CSV are in seconds. Files are written on
 struct run {
   const struct run_args *args;
   struct input input;
-  struct hr_usage *usage;
+  struct hr_replay replay;
   struct hr_placements *placements; /* only for --jobs */
   struct hr_timeline *timeline;     /* only for --timeline */
-  struct hr_ledger *ledger;         /* both only where the scenario has prices */
-  struct hr_meter *meter;
-  struct hr_links *links; /* only where networks have speeds */
-  struct hr_result *result;
-  struct hr_summary *summary;
-  struct hr_notes notes; /* on what came of it */
   struct hr_perf perf;
 };
 
@@ -91,77 +85,34 @@ static bool wants_table(const struct run_args *args) {
 
 /* ---- Replaying -------------------------------------------------------------------------------------- */
 
-static enum hr_status make_accounts(struct run *run, struct hr_fold *folds, uint32_t *n_folds, struct hr_error *error) {
-  const struct hr_scenario *scenario = run->input.scenario;
-  run->ledger = hr_ledger_create(run->input.trace, &scenario->cluster, run->args->jobs != NULL);
-  run->meter = hr_meter_create(run->input.trace, &scenario->cluster, &scenario->costs);
-  if (!run->ledger || !run->meter) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  folds[(*n_folds)++] = hr_ledger_fold(run->ledger);
-  folds[(*n_folds)++] = hr_meter_fold(run->meter);
-  return HR_OK;
+static enum hr_status add_placements(struct run *run, struct hr_error *error) {
+  run->placements = hr_placements_create(run->input.trace);
+  if (!run->placements) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return hr_replay_add(&run->replay, hr_placements_fold(run->placements), error);
 }
 
-static enum hr_status make_folds(struct run *run, struct hr_fold *folds, uint32_t *n_folds, struct hr_error *error) {
-  const struct hr_trace *trace = run->input.trace;
-  run->usage = hr_usage_create(trace);
-  if (!run->usage) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  folds[(*n_folds)++] = hr_usage_fold(run->usage);
-  if (run->args->jobs) {
-    run->placements = hr_placements_create(trace);
-    if (!run->placements) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-    folds[(*n_folds)++] = hr_placements_fold(run->placements);
-  }
-  if (run->args->timeline) {
-    enum hr_status status = hr_timeline_create(run->args->timeline, trace, run->usage, &run->timeline, error);
-    if (status != HR_OK) return status;
-    folds[(*n_folds)++] = hr_timeline_fold(run->timeline);
-  }
-  const struct hr_network_speeds *speeds = run->input.scenario->network_speeds;
-  if (speeds) {
-    run->links = hr_links_create(trace, speeds);
-    if (!run->links) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-    folds[(*n_folds)++] = hr_links_fold(run->links);
-  }
-  return hr_scenario_has_prices(run->input.scenario) ? make_accounts(run, folds, n_folds, error) : HR_OK;
-}
-
-static enum hr_status summarize(struct run *run, struct hr_error *error) {
-  const struct hr_scenario *scenario = run->input.scenario;
-  const struct hr_cost_basis basis = {run->ledger, run->meter, &scenario->costs, scenario->classes};
-  enum hr_status status = run->ledger ? hr_ledger_close(run->ledger, run->result) : HR_OK;
-  if (status != HR_OK) return hr_fail(error, status, "out of memory for the accounts");
-  return hr_summarize(run->input.trace, &scenario->cluster, run->result, run->usage, run->ledger ? &basis : NULL,
-                      &run->summary, error);
+static enum hr_status add_timeline(struct run *run, struct hr_error *error) {
+  enum hr_status status =
+      hr_timeline_create(run->args->timeline, run->input.trace, run->replay.usage, &run->timeline, error);
+  return status == HR_OK ? hr_replay_add(&run->replay, hr_timeline_fold(run->timeline), error) : status;
 }
 
 static enum hr_status replay(struct run *run, struct hr_error *error) {
-  enum { MOST_FOLDS = 6 };
-  struct hr_fold folds[MOST_FOLDS];
-  uint32_t n_folds = 0;
-  enum hr_status status = make_folds(run, folds, &n_folds, error);
-  if (status != HR_OK) return status;
-  const struct hr_scenario *scenario = run->input.scenario;
+  const struct run_args *args = run->args;
   struct progress_bar bar;
-  struct hr_run_config config = {.trace = run->input.trace,
-                                 .cluster = &scenario->cluster,
-                                 .policy = scenario->policy.ops,
-                                 .params = scenario->policy.params,
-                                 .seed = scenario->seed,
-                                 .horizon_us = scenario->horizon_us,
-                                 .check = run->args->check,
-                                 .classes = scenario->classes,
-                                 .folds = folds,
-                                 .n_folds = n_folds,
-                                 .progress = progress_bar_start(&bar, !run->args->quiet),
-                                 .quotas = scenario->quotas,
-                                 .speeds = scenario->speeds,
-                                 .network_speeds = scenario->network_speeds};
-  double begin_s = clock_s();
-  status = hr_sim_run(&config, &run->result, error);
-  run->perf.sim_s = clock_s() - begin_s;
+  const struct hr_replay_config config = {.scenario = run->input.scenario,
+                                          .trace = run->input.trace,
+                                          .seed = run->input.scenario->seed,
+                                          .check = args->check,
+                                          .costs_by_job = args->jobs != NULL,
+                                          .progress = progress_bar_start(&bar, !args->quiet)};
+  enum hr_status status = hr_replay_init(&run->replay, &config, error);
+  if (status == HR_OK && args->jobs) status = add_placements(run, error);
+  if (status == HR_OK && args->timeline) status = add_timeline(run, error);
+  if (status == HR_OK) status = hr_replay_run(&run->replay, error);
   progress_bar_stop(&bar);
-  if (status != HR_OK) return status;
-  return summarize(run, error);
+  run->perf.sim_s = run->replay.sim_s;
+  return status;
 }
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
@@ -183,7 +134,7 @@ static const char *rejection_words(enum hr_reason reason) {
 /* Jobs that can never run: how many for this reason, and the first few. */
 static void note_rejected(FILE *out, const struct run *run, enum hr_reason reason) {
   enum { MOST_IDS = 5 };
-  const struct hr_result *result = run->result;
+  const struct hr_result *result = run->replay.result;
   uint64_t count = 0;
   char ids[MOST_IDS * 64] = "", buffer[HR_JOB_ID_BUFFER];
   size_t used = 0;
@@ -207,7 +158,7 @@ static void print_notes(const struct run *run) {
                                            HR_REASON_NO_GROUP,   HR_REASON_POLICY};
   if (run->args->quiet) return;
   input_print_notes(stderr, &run->input);
-  for (size_t i = 0; i < run->notes.count; i++) fprintf(stderr, "note: %s\n", run->notes.text[i]);
+  for (size_t i = 0; i < run->replay.notes.count; i++) fprintf(stderr, "note: %s\n", run->replay.notes.text[i]);
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) note_rejected(stderr, run, reasons[i]);
 }
 
@@ -215,18 +166,19 @@ static enum hr_status write_files(struct run *run, const struct hr_run_label *la
   const struct run_args *args = run->args;
   enum hr_status status = HR_OK;
   if (args->jobs)
-    status = hr_jobs_write(args->jobs, run->input.trace, &run->input.scenario->cluster, run->result, run->placements,
-                           run->ledger, error);
+    status = hr_jobs_write(args->jobs, run->input.trace, &run->input.scenario->cluster, run->replay.result,
+                           run->placements, run->replay.ledger, error);
   if (status == HR_OK && args->timeline) status = hr_timeline_finish(run->timeline, error);
-  if (status == HR_OK && args->costs) status = hr_costs_write(args->costs, run->summary->costs, error);
-  if (status == HR_OK && args->json) status = hr_summary_write_json(args->json, run->summary, label, &run->perf, error);
+  if (status == HR_OK && args->costs) status = hr_costs_write(args->costs, run->replay.summary->costs, error);
+  if (status == HR_OK && args->json)
+    status = hr_summary_write_json(args->json, run->replay.summary, label, &run->perf, error);
   return status;
 }
 
 static enum hr_status tell(struct run *run, struct hr_error *error) {
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_trace *trace = run->input.trace;
-  const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &run->notes};
+  const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &run->replay.notes};
   struct hr_run_label label = {.scenario = scenario->name,
                                .trace = trace->source,
                                .format = trace->format,
@@ -239,15 +191,11 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
                                .n_skipped_reasons = trace->n_skipped_reasons};
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
-  enum hr_status status = hr_run_notes(trace, &scenario->costs, scenario->quotas, run->result, &run->notes, error);
-  if (status == HR_OK) status = hr_speed_notes(trace, scenario->speeds, &run->notes, error);
-  if (status == HR_OK) status = hr_pair_notes(trace, &scenario->cluster, &run->notes, error);
-  if (status == HR_OK && run->links) status = hr_links_notes(run->links, &run->notes, error);
-  if (status == HR_OK) status = write_files(run, &label, error);
+  enum hr_status status = write_files(run, &label, error);
   if (status != HR_OK) return status;
   print_notes(run);
   if (!wants_table(run->args)) return HR_OK;
-  status = hr_summary_print(stdout, run->summary, &label, &run->perf, wants_colour());
+  status = hr_summary_print(stdout, run->replay.summary, &label, &run->perf, wants_colour());
   return status == HR_OK ? HR_OK
                          : hr_fail(error, status, "the summary cannot be printed: %s", hr_status_meaning(status));
 }
@@ -296,15 +244,9 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
   struct run run = {.args = args};
   enum hr_status status = run_all(&run, operands->at[0], error);
-  hr_summary_destroy(run.summary);
-  hr_result_destroy(run.result);
   hr_timeline_destroy(run.timeline);
   hr_placements_destroy(run.placements);
-  hr_usage_destroy(run.usage);
-  hr_ledger_destroy(run.ledger);
-  hr_meter_destroy(run.meter);
-  hr_links_destroy(run.links);
-  hr_notes_finish(&run.notes);
+  hr_replay_finish(&run.replay);
   input_finish(&run.input);
   return status;
 }

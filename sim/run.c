@@ -345,6 +345,7 @@ static enum hr_status begin_attempts(struct hr__engine *engine) {
   if (engine->attempt) {
     engine->view.attempt_us = engine->attempt_us;
     engine->view.kept_us = engine->kept_us;
+    engine->view.fate = engine->fate;
   } else if (engine->speeds.table || engine->network.table) {
     engine->ended_us = malloc(((size_t)engine->trace->n_jobs + 1) * sizeof *engine->ended_us);
     if (!engine->ended_us) return hr__out_of_memory(engine);

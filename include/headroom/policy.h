@@ -215,6 +215,7 @@ HR_API int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool
 
 /* ---- View and plan ---------------------------------------------------------------------------------- */
 
+struct hr_job_fate; /* headroom/sim.h */
 struct hr_view {
   uint32_t size; /* of this struct; it only grows at its end */
   uint32_t n_waiting, n_running;
@@ -226,6 +227,7 @@ struct hr_view {
   uint64_t allocated_milli, total_milli; /* GPUs of the whole cluster; in total: of the nodes that are up */
   const int64_t *attempt_us;             /* by job; when its present or last attempt began */
   const int64_t *kept_us;                /* by job; work that an interruption would not lose; NULL: nothing is kept */
+  const struct hr_job_fate *fate;        /* by job, as booked so far; NULL where no job could be interrupted */
 };
 
 /* Work that a job has done so far, saved or not; as the run ends by its own clock, what it does not count is time that
