@@ -105,6 +105,7 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
                                           .seed = run->input.scenario->seed,
                                           .check = args->check,
                                           .costs_by_job = args->jobs != NULL,
+                                          .alerts = true,
                                           .progress = progress_bar_start(&bar, !args->quiet)};
   enum hr_status status = hr_replay_init(&run->replay, &config, error);
   if (status == HR_OK && args->jobs) status = add_placements(run, error);
@@ -188,7 +189,9 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
                                .notes = notes,
                                .n_notes = sizeof notes / sizeof *notes,
                                .skipped = trace->skipped,
-                               .n_skipped_reasons = trace->n_skipped_reasons};
+                               .n_skipped_reasons = trace->n_skipped_reasons,
+                               .alerts = run->replay.alerts,
+                               .clock_us = trace->dated ? 0 : trace->origin_us};
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
   enum hr_status status = write_files(run, &label, error);

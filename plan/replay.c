@@ -40,6 +40,18 @@ static enum hr_status add_links(struct hr_replay *replay, struct hr_error *error
   return hr_replay_add(replay, hr_links_fold(replay->links), error);
 }
 
+static enum hr_status add_alerts(struct hr_replay *replay, struct hr_error *error) {
+  const struct hr_scenario *scenario = replay->config.scenario;
+  const struct hr_alerts_config config = {.trace = replay->config.trace,
+                                          .cluster = &scenario->cluster,
+                                          .rules = &scenario->alerts,
+                                          .costs = &scenario->costs,
+                                          .classes = scenario->classes};
+  replay->alerts = hr_alerts_create(&config);
+  if (!replay->alerts) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return hr_replay_add(replay, hr_alerts_fold(replay->alerts), error);
+}
+
 enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *config, struct hr_error *error) {
   *replay = (struct hr_replay){.config = *config};
   if (!config->policy) replay->config.policy = &config->scenario->policy;
@@ -50,6 +62,7 @@ enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_c
   if (status == HR_OK) status = hr_replay_add(replay, preemptions, error);
   if (status == HR_OK && config->scenario->network_speeds) status = add_links(replay, error);
   if (status == HR_OK && hr_scenario_has_prices(config->scenario)) status = add_accounts(replay, error);
+  if (status == HR_OK && config->alerts) status = add_alerts(replay, error);
   return status;
 }
 
@@ -93,6 +106,12 @@ static enum hr_status summarize(struct hr_replay *replay, struct hr_error *error
                       replay->ledger ? &basis : NULL, &replay->summary, error);
 }
 
+static enum hr_status close_alerts(struct hr_replay *replay, struct hr_error *error) {
+  if (!replay->alerts) return HR_OK;
+  enum hr_status status = hr_alerts_close(replay->alerts, replay->result, replay->summary->costs);
+  return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the alerts");
+}
+
 static enum hr_status note(struct hr_replay *replay, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_trace *trace = replay->config.trace;
@@ -108,6 +127,7 @@ enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error) {
   enum hr_status status = simulate(replay, error);
   if (status == HR_OK) count_restarts(replay);
   if (status == HR_OK) status = summarize(replay, error);
+  if (status == HR_OK) status = close_alerts(replay, error);
   if (status == HR_OK) status = note(replay, error);
   replay->seconds = clock_s() - begin_s;
   return status;
@@ -116,6 +136,7 @@ enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error) {
 void hr_replay_finish(struct hr_replay *replay) {
   hr_summary_destroy(replay->summary);
   hr_result_destroy(replay->result);
+  hr_alerts_destroy(replay->alerts);
   hr_links_destroy(replay->links);
   hr_meter_destroy(replay->meter);
   hr_ledger_destroy(replay->ledger);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The summary as JSON (docs/summary.schema.json). */
 
+#include "report/alert_report.h"
 #include "report/json_tree.h"
 #include "report/text.h"
 
@@ -342,6 +343,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_fairness(json, root, &summary->fairness);
   put_fragmentation(json, root, summary);
   put_markets(json, root, summary);
+  hr__json_alerts(json, root, label->alerts, label->clock_us);
   put_evidence(json, root, summary);
   put_remarks(json, root, label);
 }

@@ -5,6 +5,7 @@
  */
 
 #include "headroom/report.h"
+#include "report/alert_report.h"
 #include "report/console.h"
 #include "report/pool_table.h"
 #include "report/text.h"
@@ -328,6 +329,7 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
   put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MOST_TENANTS, summary->gpu_hours);
   hr__put_pools(&table, summary);
   put_costs(&table, summary);
+  hr__put_alerts(&table, label->alerts);
   put_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;

@@ -27,6 +27,7 @@ enum hr_status hr__build_models(struct hr__builder *builder);
 enum hr_status hr__build_network_speeds(struct hr__builder *builder);
 enum hr_status hr__build_costs(struct hr__builder *builder);
 enum hr_status hr__build_quotas(struct hr__builder *builder);
+enum hr_status hr__build_alerts(struct hr__builder *builder);
 enum hr_status hr__build_replications(struct hr__builder *builder);
 enum hr_status hr__build_plan(struct hr__builder *builder); /* after the cluster */
 

@@ -186,6 +186,7 @@ static enum hr_status build(struct hr__builder *builder) {
   if (status == HR_OK) status = hr__build_network_speeds(builder);
   if (status == HR_OK) status = hr__build_costs(builder);
   if (status == HR_OK) status = hr__build_quotas(builder);
+  if (status == HR_OK) status = hr__build_alerts(builder);
   if (status == HR_OK) status = hr__build_replications(builder);
   if (status == HR_OK) status = hr__build_plan(builder);
   return status == HR_OK ? doubt_reclaim(builder) : status;

@@ -5,6 +5,7 @@
 /* All of Headroom's library. */
 
 #include "headroom/advise.h"
+#include "headroom/alerts.h"
 #include "headroom/base.h"
 #include "headroom/catalog.h"
 #include "headroom/cluster.h"

@@ -14,6 +14,7 @@
  *   hr_replay_finish(&replay);
  */
 
+#include "headroom/alerts.h"
 #include "headroom/report.h"
 #include "headroom/scenario.h"
 
@@ -30,6 +31,7 @@ struct hr_replay_config {
   uint64_t seed;                         /* likewise, and always given */
   bool check;                            /* verify the engine's whole state while it runs */
   bool costs_by_job;                     /* the ledger keeps each job's cost, too */
+  bool alerts;                           /* the scenario's alerts are looked for */
   struct hr_progress progress;
 };
 
@@ -39,7 +41,8 @@ struct hr_replay {
   struct hr_usage *usage;
   struct hr_ledger *ledger; /* both only where something has a price, else NULL */
   struct hr_meter *meter;
-  struct hr_links *links; /* only where networks have speeds, else NULL */
+  struct hr_links *links;   /* only where networks have speeds, else NULL */
+  struct hr_alerts *alerts; /* only if asked for, else NULL */
   struct hr_fold folds[HR_REPLAY_MOST_FOLDS];
   uint32_t n_folds;
   struct hr_result *result;

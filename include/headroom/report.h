@@ -13,6 +13,7 @@
  * pass: its time-weighted mean over the makespan, and its maximum. docs/metrics.md says it at length.
  */
 
+#include "headroom/alerts.h"
 #include "headroom/base.h"
 #include "headroom/costs.h"
 #include "headroom/policies.h"
@@ -169,6 +170,8 @@ struct hr_run_label {
   size_t n_notes;
   const struct hr_skipped_rows *skipped;
   size_t n_skipped_reasons;
+  const struct hr_alerts *alerts; /* NULL: they were not looked for */
+  int64_t clock_us;               /* added to times since the first submit to show them in files */
 };
 
 /* `basis`: what costs are made of; NULL: none are told. HR_BAD_INPUT when they pass what dollars may come to. */

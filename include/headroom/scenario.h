@@ -4,6 +4,7 @@
 
 /* A scenario: the JSON file that says what to replay, on what, and how. */
 
+#include "headroom/alerts.h"
 #include "headroom/base.h"
 #include "headroom/catalog.h"
 #include "headroom/cluster.h"
@@ -48,6 +49,7 @@ struct hr_scenario {
   struct hr_speeds *speeds;                 /* NULL: every job works at speed 1 everywhere */
   struct hr_network_speeds *network_speeds; /* NULL: no link slows a job down */
   struct hr_replication_spec replications;  /* how often it is run where that is asked for */
+  struct hr_alert_rules alerts;             /* when something is amiss */
   struct hr_plan_spec *plan;                /* what may be bought, and what for; NULL: it does not say */
 };
 

@@ -142,7 +142,7 @@ static void remarks_and_large_seeds_are_kept(void) {
 static const cJSON *schema;
 
 static bool is_section_of_some_runs(const cJSON *rule, const char *key) {
-  static const char *const sections[] = {"cost", "budgets", "goodput", "spot", "oom_kills", "replications"};
+  static const char *const sections[] = {"cost", "alerts", "budgets", "goodput", "spot", "oom_kills", "replications"};
   for (size_t i = 0; rule == schema && i < sizeof sections / sizeof *sections; i++)
     if (strcmp(key, sections[i]) == 0) return true;
   return false;

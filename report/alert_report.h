@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_REPORT_ALERT_REPORT_H
+#define HR_REPORT_ALERT_REPORT_H
+
+/* Alerts as people and programs read them. `alerts` may be NULL: they were not looked for. */
+
+#include "headroom/alerts.h"
+#include "report/console.h"
+#include "report/json_tree.h"
+
+/* By rule and place: how often, for how long, and when it was longest. */
+void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts);
+/* `alerts`: each of them. `clock_us` is added to times to show them. */
+void hr__json_alerts(struct hr__json *json, cJSON *root, const struct hr_alerts *alerts, int64_t clock_us);
+
+#endif

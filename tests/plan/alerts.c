@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Alerts of whole runs against a second way to find them: everything that happened is written down, and each rule is
+   then looked for in it with no thought of time or memory. And what is known by hand. */
+
+#include "harness.h"
+
+#include "../report/files.h"
+#include "headroom/headroom.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_POOLS = 8, HOUR_S = 3600 };
+
+/* ---- What happened ---------------------------------------------------------------------------------- */
+
+/* The pools as a pass left them. */
+struct snapshot {
+  int64_t at_us;
+  uint64_t allocated_milli[MOST_POOLS], total_milli[MOST_POOLS], most_milli[MOST_POOLS];
+  uint32_t nodes[MOST_POOLS];
+};
+
+struct note {
+  int64_t at_us;
+  enum hr_event_kind kind;
+  enum hr_reason reason;
+  uint32_t job, pool;
+};
+
+struct record {
+  struct snapshot *snapshots;
+  struct note *notes;
+  size_t n_snapshots, n_notes, snapshots_capacity, notes_capacity;
+};
+
+static void *room(void *items, size_t count, size_t *capacity, size_t bytes) {
+  if (count < *capacity) return items;
+  *capacity = *capacity ? 2 * *capacity : 256;
+  void *grown = realloc(items, *capacity * bytes);
+  if (!grown) abort();
+  return grown;
+}
+
+static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
+  struct record *record = self;
+  (void)view;
+  record->notes = room(record->notes, record->n_notes, &record->notes_capacity, sizeof *record->notes);
+  uint32_t pool = event->placement ? event->placement->pool.id : event->pool.id;
+  record->notes[record->n_notes++] = (struct note){event->at_us, event->kind, event->reason, event->job.id, pool};
+}
+
+static void on_instant(void *self, const struct hr_view *view) {
+  struct record *record = self;
+  record->snapshots =
+      room(record->snapshots, record->n_snapshots, &record->snapshots_capacity, sizeof *record->snapshots);
+  struct snapshot *snapshot = &record->snapshots[record->n_snapshots++];
+  *snapshot = (struct snapshot){.at_us = view->now_us};
+  for (uint32_t i = 0; i < hr_cluster_pools(view->cluster); i++) {
+    hr_pool pool = {i};
+    uint32_t offer = hr_cluster_offer(view->cluster, pool);
+    snapshot->total_milli[i] = hr_cluster_total_milli(view->cluster, pool);
+    snapshot->allocated_milli[i] = snapshot->total_milli[i] - hr_cluster_free_milli(view->cluster, pool);
+    snapshot->most_milli[i] =
+        snapshot->total_milli[i] + (uint64_t)offer * 1000 * hr_cluster_pool_spec(view->cluster, pool)->gpus_per_node;
+    snapshot->nodes[i] = hr_cluster_nodes_in(view->cluster, pool, HR_NODE_UP) +
+                         hr_cluster_nodes_in(view->cluster, pool, HR_NODE_BOOTING) +
+                         hr_cluster_nodes_in(view->cluster, pool, HR_NODE_CLOSING);
+  }
+}
+
+struct world {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_replay replay;
+  struct record record;
+  const struct hr_alert *list;
+  size_t count;
+};
+
+static void world_run(struct world *world, const char *path, const char *const *overrides, size_t n_overrides) {
+  struct hr_error error = {0};
+  *world = (struct world){0};
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_load(path, overrides, n_overrides, &world->scenario, &error), HR_OK);
+  const struct hr_trace_options options = {.format = world->scenario->trace_format, .map = &world->scenario->columns};
+  CU_ASSERT_EQUAL_FATAL(hr_trace_read(world->scenario->trace_file, &options, &world->trace, &error), HR_OK);
+  CU_ASSERT_FATAL(world->scenario->cluster.n_pools <= MOST_POOLS);
+  const struct hr_replay_config config = {
+      .scenario = world->scenario, .trace = world->trace, .seed = world->scenario->seed, .alerts = true};
+  const struct hr_fold fold = {&world->record, on_event, on_instant};
+  CU_ASSERT_EQUAL_FATAL(hr_replay_init(&world->replay, &config, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&world->replay, fold, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_run(&world->replay, &error), HR_OK);
+  world->count = hr_alerts_list(world->replay.alerts, &world->list);
+}
+
+static void world_finish(struct world *world) {
+  free(world->record.snapshots);
+  free(world->record.notes);
+  hr_replay_finish(&world->replay);
+  hr_trace_destroy(world->trace);
+  hr_scenario_destroy(world->scenario);
+}
+
+/* ---- The second way --------------------------------------------------------------------------------- */
+
+/* The next alert of a rule and place after `*at` in the list, NULL when there is none. */
+static const struct hr_alert *next_alert(const struct world *world, enum hr_alert_rule rule, const char *where,
+                                         size_t *at) {
+  for (; *at < world->count; (*at)++)
+    if (world->list[*at].rule == rule && strcmp(world->list[*at].where, where) == 0) return &world->list[(*at)++];
+  return NULL;
+}
+
+static void expect(const struct world *world, enum hr_alert_rule rule, const char *where, size_t *at, int64_t begin_us,
+                   int64_t end_us, double value) {
+  const struct hr_alert *alert = next_alert(world, rule, where, at);
+  CU_ASSERT_PTR_NOT_NULL(alert);
+  if (!alert) return;
+  CU_ASSERT_EQUAL(alert->begin_us, begin_us);
+  CU_ASSERT_EQUAL(alert->end_us, end_us);
+  CU_ASSERT_DOUBLE_EQUAL(alert->value, value, 1e-9);
+}
+
+static int64_t last_submit_us(const struct world *world) {
+  return world->trace->submit_us[world->trace->n_jobs - 1];
+}
+
+static bool is_amiss(const struct snapshot *snapshot, uint32_t pool, enum hr_alert_rule rule,
+                     const struct hr_alert_rules *rules) {
+  double used = (double)snapshot->allocated_milli[pool];
+  if (rule == HR_ALERT_UNDERUSED)
+    return snapshot->total_milli[pool] && used / (double)snapshot->total_milli[pool] < rules->underused_below;
+  return snapshot->most_milli[pool] && used / (double)snapshot->most_milli[pool] > rules->saturated_above;
+}
+
+/* Snapshots of one instant follow each other; the last of them holds. */
+static size_t use_agrees(const struct world *world, uint32_t pool, enum hr_alert_rule rule, int64_t for_us) {
+  const struct record *record = &world->record;
+  const struct hr_alert_rules *rules = &world->scenario->alerts;
+  int64_t stop_us = last_submit_us(world), begin_us = -1, end_us = world->replay.result->end_us;
+  double used = 0, total = 0;
+  size_t at = 0, found = 0;
+  if (end_us < stop_us) stop_us = end_us;
+  for (size_t i = 0; i < record->n_snapshots && record->snapshots[i].at_us <= stop_us; i++) {
+    const struct snapshot *snapshot = &record->snapshots[i];
+    int64_t until_us = i + 1 < record->n_snapshots ? record->snapshots[i + 1].at_us : end_us;
+    if (until_us > stop_us) until_us = stop_us;
+    if (begin_us >= 0 && !is_amiss(snapshot, pool, rule, rules)) {
+      if (snapshot->at_us - begin_us >= for_us)
+        found++, expect(world, rule, world->scenario->cluster.pools[pool].name, &at, begin_us, snapshot->at_us,
+                        total > 0 ? used / total : 0);
+      begin_us = -1;
+    }
+    if (begin_us < 0 && is_amiss(snapshot, pool, rule, rules)) begin_us = snapshot->at_us, used = total = 0;
+    if (begin_us < 0) continue;
+    used += (double)snapshot->allocated_milli[pool] * (double)(until_us - snapshot->at_us);
+    total += (double)snapshot->total_milli[pool] * (double)(until_us - snapshot->at_us);
+  }
+  if (begin_us >= 0 && stop_us - begin_us >= for_us)
+    found++, expect(world, rule, world->scenario->cluster.pools[pool].name, &at, begin_us, stop_us,
+                    total > 0 ? used / total : 0);
+  CU_ASSERT_PTR_NULL(next_alert(world, rule, world->scenario->cluster.pools[pool].name, &at));
+  return found;
+}
+
+/* A time in which a job was late. */
+struct late {
+  int64_t begin_us, end_us;
+  unsigned class_;
+};
+
+static int by_begin(const void *a, const void *b) {
+  const struct late *x = a, *y = b;
+  return (x->begin_us > y->begin_us) - (x->begin_us < y->begin_us);
+}
+
+static bool may_lose(const struct world *world, const struct note *note, unsigned class_) {
+  return world->scenario->cluster.pools[note->pool].market.market == HR_MARKET_SPOT &&
+         world->scenario->classes[class_].checkpoint != HR_CHECKPOINT_CONTINUOUS;
+}
+
+/* Begins a clock, ends it, both, or neither. */
+static void clock_of(const struct world *world, enum hr_alert_rule rule, const struct note *note, unsigned class_,
+                     bool *begins, bool *ends) {
+  enum hr_event_kind kind = note->kind;
+  bool stops = kind == HR_EVENT_INTERRUPT || kind == HR_EVENT_PREEMPT;
+  if (rule == HR_ALERT_WAITING) {
+    *begins = kind == HR_EVENT_SUBMIT || stops;
+    *ends = kind == HR_EVENT_START || kind == HR_EVENT_REJECT;
+  } else {
+    *begins = (kind == HR_EVENT_START || kind == HR_EVENT_SAVED) && may_lose(world, note, class_);
+    *ends = stops || kind == HR_EVENT_END || kind == HR_EVENT_SAVED;
+  }
+}
+
+static size_t find_late(const struct world *world, enum hr_alert_rule rule, struct late *lates) {
+  const struct hr_alert_rules *rules = &world->scenario->alerts;
+  size_t count = 0;
+  for (uint32_t job = 0; job < world->trace->n_jobs; job++) {
+    unsigned class_ = world->trace->class_ ? world->trace->class_[job] : 0;
+    int64_t after_us = rule == HR_ALERT_WAITING ? rules->waiting_us[class_] : rules->unsaved_us, since_us = -1;
+    for (size_t i = 0; i <= world->record.n_notes; i++) {
+      bool begins = false, ends = i == world->record.n_notes;
+      const struct note *note = &world->record.notes[i];
+      if (!ends && note->job != job) continue;
+      if (!ends) clock_of(world, rule, note, class_, &begins, &ends);
+      int64_t at_us = i == world->record.n_notes ? world->replay.result->end_us : note->at_us;
+      if (ends && since_us >= 0 && at_us > since_us + after_us)
+        lates[count++] = (struct late){since_us + after_us, at_us, class_};
+      if (ends) since_us = -1;
+      if (begins) since_us = at_us;
+    }
+  }
+  qsort(lates, count, sizeof *lates, by_begin);
+  return count;
+}
+
+/* Times that overlap are one alert. */
+static size_t jobs_agree(const struct world *world, enum hr_alert_rule rule, unsigned class_) {
+  struct late *lates = malloc((world->record.n_notes + world->trace->n_jobs + 1) * sizeof *lates);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(lates);
+  size_t count = find_late(world, rule, lates), at = 0, found = 0;
+  const char *where = hr_job_class_name((enum hr_job_class)class_);
+  for (size_t i = 0; i < count;) {
+    if (lates[i].class_ != class_) {
+      i++;
+      continue;
+    }
+    int64_t end_us = lates[i].end_us;
+    size_t last = i, first = i, most = 0;
+    for (; i < count && lates[i].begin_us < end_us; i++) {
+      if (lates[i].class_ != class_) continue;
+      if (lates[i].end_us > end_us) end_us = lates[i].end_us;
+      last = i;
+    }
+    for (size_t k = first; k <= last; k++) {
+      size_t now = 0;
+      for (size_t j = first; j <= k; j++)
+        now += lates[j].class_ == class_ && lates[k].class_ == class_ && lates[j].end_us > lates[k].begin_us;
+      if (now > most) most = now;
+    }
+    found++, expect(world, rule, where, &at, lates[first].begin_us, end_us, (double)most);
+  }
+  free(lates);
+  CU_ASSERT_PTR_NULL(next_alert(world, rule, where, &at));
+  return found;
+}
+
+/* Nodes that went in (t - window, t], and those that are there. */
+static double reclaimed_share(const struct world *world, uint32_t pool, size_t snapshot, int64_t t_us) {
+  int64_t within_us = world->scenario->alerts.reclaims_within_us;
+  double reclaimed = 0, gone = 0;
+  for (size_t i = 0; i < world->record.n_notes; i++) {
+    const struct note *note = &world->record.notes[i];
+    if (note->pool != pool || note->at_us > t_us || note->at_us <= t_us - within_us) continue;
+    if (note->kind != HR_EVENT_NODE_DOWN && note->kind != HR_EVENT_RELEASE) continue;
+    gone++;
+    reclaimed += note->kind == HR_EVENT_NODE_DOWN && note->reason == HR_REASON_RECLAIMED;
+  }
+  double nodes = gone + world->record.snapshots[snapshot].nodes[pool];
+  return nodes > 0 ? reclaimed / nodes : 0;
+}
+
+/* The share is looked at where it may change: at snapshots, and as a departure leaves the window. */
+static size_t reclaims_agree(const struct world *world, uint32_t pool) {
+  const struct record *record = &world->record;
+  const struct hr_alert_rules *rules = &world->scenario->alerts;
+  int64_t begin_us = -1, end_us = world->replay.result->end_us;
+  size_t at = 0, found = 0;
+  double worst = 0;
+  const char *name = world->scenario->cluster.pools[pool].name;
+  for (size_t i = 0; i < record->n_snapshots; i++) {
+    int64_t next_us = i + 1 < record->n_snapshots ? record->snapshots[i + 1].at_us : end_us;
+    int64_t t_us = record->snapshots[i].at_us;
+    if (next_us == t_us && i + 1 < record->n_snapshots) continue;
+    for (size_t k = 0; k <= record->n_notes; k++) { /* this instant, then departures that leave before the next */
+      if (k > 0) {
+        const struct note *note = &record->notes[k - 1];
+        bool goes = note->pool == pool && (note->kind == HR_EVENT_NODE_DOWN || note->kind == HR_EVENT_RELEASE);
+        int64_t out_us = note->at_us + rules->reclaims_within_us;
+        if (!goes || out_us <= record->snapshots[i].at_us || out_us > next_us || (out_us == next_us && out_us < end_us))
+          continue;
+        t_us = out_us;
+      }
+      double share = reclaimed_share(world, pool, i, t_us);
+      if (share > rules->reclaims_above && begin_us < 0) begin_us = t_us, worst = 0;
+      if (begin_us >= 0 && share > worst) worst = share;
+      if (share > rules->reclaims_above || begin_us < 0) continue;
+      found++, expect(world, HR_ALERT_RECLAIMS, name, &at, begin_us, t_us, worst);
+      begin_us = -1;
+    }
+  }
+  if (begin_us >= 0) found++, expect(world, HR_ALERT_RECLAIMS, name, &at, begin_us, end_us, worst);
+  CU_ASSERT_PTR_NULL(next_alert(world, HR_ALERT_RECLAIMS, name, &at));
+  return found;
+}
+
+static void agrees(const char *path, const char *const *overrides, size_t n_overrides, size_t found[HR_N_ALERTS]) {
+  struct world world;
+  world_run(&world, path, overrides, n_overrides);
+  const struct hr_alert_rules *rules = &world.scenario->alerts;
+  for (uint32_t i = 0; i < world.scenario->cluster.n_pools; i++) {
+    found[HR_ALERT_UNDERUSED] += use_agrees(&world, i, HR_ALERT_UNDERUSED, rules->underused_for_us);
+    found[HR_ALERT_SATURATED] += use_agrees(&world, i, HR_ALERT_SATURATED, rules->saturated_for_us);
+    if (world.scenario->cluster.pools[i].market.market == HR_MARKET_SPOT)
+      found[HR_ALERT_RECLAIMS] += reclaims_agree(&world, i);
+  }
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) {
+    found[HR_ALERT_WAITING] += jobs_agree(&world, HR_ALERT_WAITING, i);
+    found[HR_ALERT_UNSAVED] += jobs_agree(&world, HR_ALERT_UNSAVED, i);
+  }
+  world_finish(&world);
+}
+
+#define SHIPPED(name) PROJECT_DIR "/scenarios/" name ".json"
+
+static void shipped_scenarios(void) {
+  size_t found[HR_N_ALERTS] = {0};
+  const char *const strict[] = {"alerts.queue_time.above_s=600", "alerts.no_checkpoint.for_s=1200",
+                                "alerts.spot_reclaims.within_s=7200", "alerts.gpus_saturated.above=0.8"};
+  agrees(SHIPPED("demo"), NULL, 0, found);
+  agrees(SHIPPED("agency-before"), NULL, 0, found);
+  agrees(SHIPPED("agency"), NULL, 0, found);
+  agrees(SHIPPED("agency"), strict, 4, found);
+  agrees(SHIPPED("reserved-spot-mix"), NULL, 0, found);
+  agrees(SHIPPED("reserved-spot-mix"), strict, 4, found);
+  for (unsigned i = 0; i < HR_N_ALERTS; i++)
+    if (i != HR_ALERT_BUDGET) CU_ASSERT(found[i] > 0);
+}
+
+/* ---- By hand ---------------------------------------------------------------------------------------- */
+
+static void put_file(const char *name, const char *text) {
+  FILE *file = fopen(files_path(name), "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs(text, file);
+  CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
+}
+
+/* One node of 4 GPUs at $2 an hour. Job 1 holds all of them for ten hours from zero: full for 10 h. Job 2, of one GPU,
+   waits for it from hour 1 to hour 10, runs to hour 30: a quarter of the GPUs. Job 3 comes at hour 40, the last submit:
+   from hour 30 on nothing runs. Tenant a spends $80 by hour 10; a budget of $60 is passed after 7.5 h. */
+static void one_node(void) {
+  put_file("jobs.csv",
+           "job_id,submit_s,gpus,duration_s,tenant,class\n1,0,4,36000,a,training\n2,3600,1,72000,b,interactive\n"
+           "3,144000,1,3600,a,training\n");
+  put_file(
+      "s.json",
+      "{\"trace\":{\"file\":\"jobs.csv\"},\"cluster\":{\"pools\":[{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":1,"
+      "\"gpus_per_node\":4,\"market\":\"reserved\",\"usd_per_gpu_hour\":2}]},\"policy\":{\"name\":\"fifo\"},"
+      "\"costs\":{\"budgets\":[{\"tenant\":\"a\",\"usd_per_month\":60},{\"tenant\":\"b\",\"usd_per_month\":1000}]}}");
+  struct world world;
+  world_run(&world, files_path("s.json"), NULL, 0);
+  const int64_t hour_us = HOUR_S * HR_SECOND_US;
+  size_t at = 0;
+  expect(&world, HR_ALERT_UNDERUSED, "p", &at, 30 * hour_us, 40 * hour_us, 0);
+  expect(&world, HR_ALERT_SATURATED, "p", &at, 0, 10 * hour_us, 1);
+  expect(&world, HR_ALERT_WAITING, "interactive", &at, hour_us + hour_us / 4, 10 * hour_us, 1);
+  const struct hr_alert *budget = next_alert(&world, HR_ALERT_BUDGET, "a", &at);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(budget);
+  CU_ASSERT_EQUAL(budget->begin_us, hour_us * 15 / 2 + 1); /* the first microsecond after it */
+  CU_ASSERT_EQUAL(budget->end_us, 41 * hour_us);
+  CU_ASSERT_DOUBLE_EQUAL(budget->value, 82.0 / 60, 1e-9);
+  CU_ASSERT_EQUAL(world.count, at);
+  world_finish(&world);
+}
+
+static void rules_can_be_changed(void) {
+  const char *const off[] = {"alerts.gpus_underused.on=false", "alerts.gpus_saturated.on=false",
+                             "alerts.queue_time.on=false", "alerts.over_budget.on=false"};
+  const char *const changed[] = {"alerts.gpus_underused.for_s=36001", "alerts.gpus_saturated={\"above\":1}",
+                                 "alerts.queue_time={\"classes\":{\"default\":1,\"interactive\":32400}}",
+                                 "alerts.over_budget.above=1.2"};
+  struct world world;
+  one_node();
+  world_run(&world, files_path("s.json"), off, 4);
+  CU_ASSERT_EQUAL(world.count, 0);
+  world_finish(&world);
+  world_run(&world, files_path("s.json"), changed, 4);
+  CU_ASSERT_FATAL(world.count == 1 && world.list[0].rule == HR_ALERT_BUDGET); /* $72 of $60: after nine hours */
+  CU_ASSERT_EQUAL(world.list[0].begin_us, 9 * HOUR_S * HR_SECOND_US + 1);
+  world_finish(&world);
+}
+
+/* ---- Bad rules -------------------------------------------------------------------------------------- */
+
+static void refused(const char *override, const char *words) {
+  struct hr_scenario *scenario = NULL;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL(hr_scenario_load(SHIPPED("demo"), &override, 1, &scenario, &error), HR_BAD_INPUT);
+  if (!strstr(error.text, words)) printf("\n  \"%s\" does not say \"%s\"\n", error.text, words);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, words));
+  hr_scenario_destroy(scenario);
+}
+
+static void bad_rules_are_refused(void) {
+  refused("alerts.gpus_underused.below=2", "alerts.gpus_underused.below");
+  refused("alerts.gpu_underused={}", "gpus_underused");
+  refused("alerts.queue_time={\"classes\":{\"trainin\":5}}", "training");
+}
+
+TEST_MAIN("plan: alerts", TEST(shipped_scenarios), TEST(one_node), TEST(rules_can_be_changed),
+          TEST(bad_rules_are_refused))
