@@ -2,12 +2,15 @@
 #ifndef HR_CLI_CLI_H
 #define HR_CLI_CLI_H
 
-/* A verb of the program: `headroom VERB`. One file each; main.c holds the list. */
+/* A verb of the program: `headroom VERB`, or an action of one, `headroom VERB ACTION`. One file each; main.c holds the
+   list of verbs, a verb that of its actions. */
 
 #include "cli/options.h"
 
 struct verb {
-  const char *name;
+  const char *name; /* of an action: with its verb's, "trace generate" */
+  const struct verb *const
+      *actions;         /* ended by NULL; then the rest, but for the summary, is theirs. NULL: it has none */
   const char *operands; /* as the usage line shows them */
   size_t least_operands, most_operands;
   const char *summary;
@@ -20,6 +23,8 @@ struct verb {
 
 extern const struct verb verb_run, verb_compare, verb_plan, verb_advise, verb_sweep, verb_merge, verb_fill,
     verb_forecast, verb_validate, verb_list, verb_trace;
+/* Actions. */
+extern const struct verb verb_trace_generate;
 
 /* So many threads, or, 0 being asked for, as many as there are processors. */
 uint32_t count_threads(uint64_t asked);

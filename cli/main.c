@@ -23,9 +23,9 @@ static const struct verb verb_help = {.name = "help",
                                       .options = no_options,
                                       .run = run_help};
 
-static const struct verb *const verbs[] = {&verb_run,      &verb_compare, &verb_plan,  &verb_advise,
-                                           &verb_sweep,    &verb_merge,   &verb_fill,  &verb_forecast,
-                                           &verb_validate, &verb_list,    &verb_trace, &verb_help};
+static const struct verb *const verbs[] = {
+    &verb_run,      &verb_compare,  &verb_plan, &verb_advise, &verb_sweep, &verb_merge, &verb_fill,
+    &verb_forecast, &verb_validate, &verb_list, &verb_trace,  &verb_help,  NULL};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 uint32_t count_threads(uint64_t asked) {
@@ -50,13 +50,43 @@ bool wants_colour(void) {
   return isatty(STDOUT_FILENO) && !(no_colour && no_colour[0]) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
+/* ---- Finding ---------------------------------------------------------------------------------------- */
+
+/* The last word of its name. */
+static const char *word_of(const struct verb *verb) {
+  const char *space = strrchr(verb->name, ' ');
+  return space ? space + 1 : verb->name;
+}
+
+static enum hr_status find_among(const char *label, const char *name, const struct verb *const *list,
+                                 const struct verb **verb, struct hr_error *error) {
+  const char *names[N_VERBS + 1] = {0};
+  for (size_t i = 0; list[i] && i < N_VERBS; i++) {
+    *verb = list[i];
+    if (strcmp(word_of(list[i]), name) == 0) return HR_OK;
+    names[i] = word_of(list[i]);
+  }
+  return unknown_word(label, name, names, error);
+}
+
+static enum hr_status find_verb(const char *name, const struct verb **verb, struct hr_error *error) {
+  return find_among("verb", name, verbs, verb, error);
+}
+
+static enum hr_status find_action(const struct verb *verb, const char *name, const struct verb **action,
+                                  struct hr_error *error) {
+  char label[64];
+  snprintf(label, sizeof label, "action of %s", verb->name);
+  return find_among(label, name, verb->actions, action, error);
+}
+
 /* ---- Help ------------------------------------------------------------------------------------------- */
 
 static void print_overview(FILE *out) {
   fputs("Headroom replays GPU job traces against a modelled cluster.\n\n"
         "Usage: headroom VERB [OPTION]...\n\n",
         out);
-  for (size_t i = 0; i < N_VERBS; i++) fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
+  for (size_t i = 0; verbs[i]; i++) fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
   fputs("\n'headroom help VERB' shows a verb's options; 'headroom --version' the version.\n"
         "Begin with: headroom list scenarios\n",
         out);
@@ -76,7 +106,22 @@ static void print_options(FILE *out, const struct verb *verb) {
   free(defaults);
 }
 
+static void print_actions(FILE *out, const struct verb *verb) {
+  fprintf(out, "Usage: headroom %s ACTION [OPTION]...\n\n", verb->name);
+  print_wrapped(out, verb->summary, 0, 0);
+  fputc('\n', out);
+  for (size_t i = 0; verb->actions[i]; i++) {
+    fprintf(out, "  %-12s", word_of(verb->actions[i]));
+    print_wrapped(out, verb->actions[i]->summary, 14, 14);
+  }
+  fprintf(out, "\n'headroom help %s ACTION' shows an action's options.\n", verb->name);
+}
+
 static void print_help(FILE *out, const struct verb *verb) {
+  if (verb->actions) {
+    print_actions(out, verb);
+    return;
+  }
   fputs("Usage: ", out);
   print_usage(out, verb);
   fputs("\n\n", out);
@@ -84,16 +129,6 @@ static void print_help(FILE *out, const struct verb *verb) {
   if (verb->options->name) fputc('\n', out);
   print_options(out, verb);
   if (verb->details) fprintf(out, "\n%s", verb->details);
-}
-
-static enum hr_status find_verb(const char *name, const struct verb **verb, struct hr_error *error) {
-  const char *names[N_VERBS + 1] = {0};
-  for (size_t i = 0; i < N_VERBS; i++) {
-    *verb = verbs[i];
-    if (strcmp(verbs[i]->name, name) == 0) return HR_OK;
-    names[i] = verbs[i]->name;
-  }
-  return unknown_word("verb", name, names, error);
 }
 
 static enum hr_status run_help(const void *args, const struct words *operands, struct hr_error *error) {
@@ -104,9 +139,12 @@ static enum hr_status run_help(const void *args, const struct words *operands, s
     return HR_OK;
   }
   enum hr_status status = find_verb(operands->at[0], &verb, error);
+  bool is_more = operands->count > 1;
+  if (status == HR_OK && is_more && verb->actions)
+    status = find_action(verb, operands->at[1], &verb, error);
+  else if (status == HR_OK && is_more && !strstr(verb->operands, operands->at[1]))
+    status = hr_fail(error, HR_BAD_INPUT, "help: '%.60s' is no word of '%s'", operands->at[1], verb->name);
   if (status != HR_OK) return status;
-  bool strays = operands->count > 1 && !strstr(verb->operands, operands->at[1]); /* "help trace generate" does not */
-  if (strays) return hr_fail(error, HR_BAD_INPUT, "help: '%.60s' is no word of '%s'", operands->at[1], verb->name);
   print_help(stdout, verb);
   return HR_OK;
 }
@@ -156,6 +194,19 @@ static enum hr_status run_verb(const struct verb *verb, int argc, char **argv, s
   return status;
 }
 
+/* An action's name comes right after its verb's. */
+static enum hr_status run_action(const struct verb *verb, int argc, char **argv, struct hr_error *error) {
+  const struct verb *action;
+  if (argc > 0 && (asks_for(argv[0], "--help", "-h"))) {
+    print_help(stdout, verb);
+    return HR_OK;
+  }
+  if (argc == 0)
+    return hr_fail(error, HR_BAD_INPUT, "%s: an action is missing\nTry 'headroom help %s'.", verb->name, verb->name);
+  enum hr_status status = find_action(verb, argv[0], &action, error);
+  return status == HR_OK ? run_verb(action, argc - 1, argv + 1, error) : status;
+}
+
 static enum hr_status run_program(int argc, char **argv, struct hr_error *error) {
   const struct verb *verb;
   if (asks_for(argv[1], "--help", "-h")) {
@@ -167,7 +218,8 @@ static enum hr_status run_program(int argc, char **argv, struct hr_error *error)
     return HR_OK;
   }
   enum hr_status status = find_verb(argv[1], &verb, error);
-  return status == HR_OK ? run_verb(verb, argc - 2, argv + 2, error) : status;
+  if (status != HR_OK) return status;
+  return verb->actions ? run_action(verb, argc - 2, argv + 2, error) : run_verb(verb, argc - 2, argv + 2, error);
 }
 
 int main(int argc, char **argv) {
