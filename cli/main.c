@@ -58,26 +58,22 @@ static const char *word_of(const struct verb *verb) {
   return space ? space + 1 : verb->name;
 }
 
-static enum hr_status find_among(const char *label, const char *name, const struct verb *const *list,
-                                 const struct verb **verb, struct hr_error *error) {
+/* NULL: there is none of that name, which the error tells. */
+static const struct verb *find_among(const char *label, const char *name, const struct verb *const *list,
+                                     struct hr_error *error) {
   const char *names[N_VERBS + 1] = {0};
   for (size_t i = 0; list[i] && i < N_VERBS; i++) {
-    *verb = list[i];
-    if (strcmp(word_of(list[i]), name) == 0) return HR_OK;
+    if (strcmp(word_of(list[i]), name) == 0) return list[i];
     names[i] = word_of(list[i]);
   }
-  return unknown_word(label, name, names, error);
+  unknown_word(label, name, names, error);
+  return NULL;
 }
 
-static enum hr_status find_verb(const char *name, const struct verb **verb, struct hr_error *error) {
-  return find_among("verb", name, verbs, verb, error);
-}
-
-static enum hr_status find_action(const struct verb *verb, const char *name, const struct verb **action,
-                                  struct hr_error *error) {
+static const struct verb *find_action(const struct verb *verb, const char *name, struct hr_error *error) {
   char label[64];
   snprintf(label, sizeof label, "action of %s", verb->name);
-  return find_among(label, name, verb->actions, action, error);
+  return find_among(label, name, verb->actions, error);
 }
 
 /* ---- Help ------------------------------------------------------------------------------------------- */
@@ -133,18 +129,17 @@ static void print_help(FILE *out, const struct verb *verb) {
 
 static enum hr_status run_help(const void *args, const struct words *operands, struct hr_error *error) {
   (void)args;
-  const struct verb *verb;
   if (operands->count == 0) {
     print_overview(stdout);
     return HR_OK;
   }
-  enum hr_status status = find_verb(operands->at[0], &verb, error);
-  bool is_more = operands->count > 1;
-  if (status == HR_OK && is_more && verb->actions)
-    status = find_action(verb, operands->at[1], &verb, error);
-  else if (status == HR_OK && is_more && !strstr(verb->operands, operands->at[1]))
-    status = hr_fail(error, HR_BAD_INPUT, "help: '%.60s' is no word of '%s'", operands->at[1], verb->name);
-  if (status != HR_OK) return status;
+  const char *more = operands->count > 1 ? operands->at[1] : NULL;
+  const struct verb *verb = find_among("verb", operands->at[0], verbs, error);
+  if (verb && verb->actions && more)
+    verb = find_action(verb, more, error);
+  else if (verb && more && !strstr(verb->operands, more))
+    return hr_fail(error, HR_BAD_INPUT, "help: '%.60s' is no word of '%s'", more, verb->name);
+  if (!verb) return HR_BAD_INPUT;
   print_help(stdout, verb);
   return HR_OK;
 }
@@ -196,19 +191,17 @@ static enum hr_status run_verb(const struct verb *verb, int argc, char **argv, s
 
 /* An action's name comes right after its verb's. */
 static enum hr_status run_action(const struct verb *verb, int argc, char **argv, struct hr_error *error) {
-  const struct verb *action;
   if (argc > 0 && (asks_for(argv[0], "--help", "-h"))) {
     print_help(stdout, verb);
     return HR_OK;
   }
   if (argc == 0)
     return hr_fail(error, HR_BAD_INPUT, "%s: an action is missing\nTry 'headroom help %s'.", verb->name, verb->name);
-  enum hr_status status = find_action(verb, argv[0], &action, error);
-  return status == HR_OK ? run_verb(action, argc - 1, argv + 1, error) : status;
+  const struct verb *action = find_action(verb, argv[0], error);
+  return action ? run_verb(action, argc - 1, argv + 1, error) : HR_BAD_INPUT;
 }
 
 static enum hr_status run_program(int argc, char **argv, struct hr_error *error) {
-  const struct verb *verb;
   if (asks_for(argv[1], "--help", "-h")) {
     print_overview(stdout);
     return HR_OK;
@@ -217,8 +210,8 @@ static enum hr_status run_program(int argc, char **argv, struct hr_error *error)
     printf("headroom %s\n", hr_version());
     return HR_OK;
   }
-  enum hr_status status = find_verb(argv[1], &verb, error);
-  if (status != HR_OK) return status;
+  const struct verb *verb = find_among("verb", argv[1], verbs, error);
+  if (!verb) return HR_BAD_INPUT;
   return verb->actions ? run_action(verb, argc - 2, argv + 2, error) : run_verb(verb, argc - 2, argv + 2, error);
 }
 
