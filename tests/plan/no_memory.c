@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every allocation of a comparison and of its files fails once: each time the caller is told, and nothing is left. */
+/* Every allocation of a comparison and of its files, and of a run that is followed, fails once: each time the caller is
+ * told, and nothing is left. */
 
 #include "../report/files.h"
 #include "harness.h"
@@ -44,6 +45,27 @@ static enum hr_status print_table(void) {
   return status;
 }
 
+static enum hr_status follow(struct hr_replay *replay, struct hr_history *history) {
+  const struct hr_scenario *scenario = setup.config.scenario;
+  const struct hr_replay_config config = {
+      .scenario = scenario, .trace = setup.trace, .seed = scenario->seed, .costs_by_job = true, .alerts = true};
+  struct hr_error error;
+  enum hr_status status = hr_replay_init(replay, &config, &error);
+  if (status == HR_OK) status = hr_replay_add(replay, hr_history_fold(history), &error);
+  if (status == HR_OK) status = hr_replay_run(replay, &error);
+  return status == HR_OK ? hr_history_close(history, replay->result) : status;
+}
+
+/* With its history and its alerts. */
+static enum hr_status replay(void) {
+  struct hr_history *history = hr_history_create(setup.trace);
+  struct hr_replay replay = {0};
+  enum hr_status status = history ? follow(&replay, history) : HR_NO_MEMORY;
+  hr_replay_finish(&replay);
+  hr_history_destroy(history);
+  return status;
+}
+
 /* One thread, as memory is counted for one. */
 static void starve_all(const char *pool, const char *more, const char *second) {
   const char *const names[] = {"fifo", second, NULL};
@@ -52,6 +74,7 @@ static void starve_all(const char *pool, const char *more, const char *second) {
   made = NULL;
   cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
   CU_ASSERT(starve(compare) > 40);
+  CU_ASSERT(starve(replay) > 20);
   CU_ASSERT(starve(write_json) > 100);
   cJSON_InitHooks(NULL);
   CU_ASSERT(starve(write_csv) > 1);
