@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Buckets by hand, and random counts against a plain look at every stretch of time for every bucket. */
+
+#include "report/buckets.h"
+
+#include "harness.h"
+
+enum { MOST_CHANGES = 60 };
+
+static void expect_bucket(const struct hr__bucket *bucket, uint64_t sum, uint64_t least, uint64_t most) {
+  CU_ASSERT(bucket->sum == sum);
+  CU_ASSERT_EQUAL(bucket->least, least);
+  CU_ASSERT_EQUAL(bucket->most, most);
+}
+
+static void by_hand(void) {
+  struct hr__buckets buckets;
+  CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 4), HR_OK);
+  hr__buckets_set(&buckets, 0, 3);
+  hr__buckets_set(&buckets, 5, 9); /* for no time */
+  hr__buckets_set(&buckets, 5, 1);
+  hr__buckets_close(&buckets, 7);
+  CU_ASSERT_EQUAL_FATAL(buckets.n, 4);
+  CU_ASSERT_EQUAL(buckets.width_us, 2);
+  expect_bucket(&buckets.bucket[0], 6, 3, 3);
+  expect_bucket(&buckets.bucket[1], 6, 3, 3);
+  expect_bucket(&buckets.bucket[2], 3 + 1, 1, 9);
+  expect_bucket(&buckets.bucket[3], 1, 1, 1);
+  CU_ASSERT_EQUAL(hr__buckets_span_us(&buckets, 0), 2);
+  CU_ASSERT_EQUAL(hr__buckets_span_us(&buckets, 3), 1);
+  hr__buckets_finish(&buckets);
+}
+
+/* What is set as the run ends, at the end of a bucket, counts in that. */
+static void the_end_has_no_bucket_of_its_own(void) {
+  struct hr__buckets buckets;
+  CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 4), HR_OK);
+  hr__buckets_set(&buckets, 0, 2);
+  hr__buckets_set(&buckets, 3, 7);
+  hr__buckets_close(&buckets, 3);
+  CU_ASSERT_EQUAL_FATAL(buckets.n, 3);
+  expect_bucket(&buckets.bucket[2], 2, 2, 7);
+  hr__buckets_finish(&buckets);
+}
+
+static void no_time_at_all(void) {
+  struct hr__buckets buckets;
+  CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 4), HR_OK);
+  hr__buckets_close(&buckets, 0);
+  CU_ASSERT_EQUAL(buckets.n, 0);
+  hr__buckets_set(&buckets, 0, 5);
+  hr__buckets_close(&buckets, 0);
+  CU_ASSERT_EQUAL_FATAL(buckets.n, 1);
+  expect_bucket(&buckets.bucket[0], 0, 5, 5);
+  CU_ASSERT_EQUAL(hr__buckets_span_us(&buckets, 0), 0);
+  hr__buckets_finish(&buckets);
+}
+
+static void a_thousand_years(void) {
+  struct hr__buckets buckets;
+  CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, 1000), HR_OK);
+  hr__buckets_set(&buckets, 0, 1000000);
+  hr__buckets_close(&buckets, 4 * HR_MAX_INPUT_US);
+  hr__wide sum = 0;
+  for (uint32_t i = 0; i < buckets.n; i++) sum += buckets.bucket[i].sum;
+  CU_ASSERT(sum == (hr__wide)1000000 * (uint64_t)(4 * HR_MAX_INPUT_US));
+  CU_ASSERT(buckets.n > 500 && buckets.n <= 1000);
+  hr__buckets_finish(&buckets);
+}
+
+/* ---- Against the naive way -------------------------------------------------------------------------- */
+
+struct changes {
+  uint32_t count;
+  int64_t at_us[MOST_CHANGES + 1]; /* the last one is the end */
+  uint64_t value[MOST_CHANGES];
+};
+
+static uint32_t drawn(uint64_t *state, uint32_t below) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((*state >> 33) % below);
+}
+
+static void draw_changes(struct changes *changes, uint64_t *state) {
+  static const uint32_t longest_us[] = {1, 3, 10, 1000, 1000000};
+  uint32_t longest = longest_us[drawn(state, 5)];
+  int64_t at_us = 0;
+  changes->count = drawn(state, MOST_CHANGES + 1);
+  for (uint32_t i = 0; i < changes->count; i++) {
+    at_us += drawn(state, 2) * drawn(state, longest + 1);
+    changes->at_us[i] = at_us;
+    changes->value[i] = drawn(state, 100);
+  }
+  changes->at_us[changes->count] = at_us + drawn(state, longest + 1);
+}
+
+/* A stretch counts where it is for a while, and where it begins; at the very end that is the last bucket. */
+static void add_stretch(struct hr__bucket *bucket, int64_t from_us, int64_t to_us, bool last, int64_t begin_us,
+                        int64_t end_us, uint64_t value) {
+  int64_t left = begin_us > from_us ? begin_us : from_us, right = end_us < to_us ? end_us : to_us;
+  bool begins_here = begin_us >= from_us && (begin_us < to_us || (last && begin_us == to_us));
+  if (right <= left && !begins_here) return;
+  if (right > left) bucket->sum += (hr__wide)value * (uint64_t)(right - left);
+  if (value < bucket->least) bucket->least = value;
+  if (value > bucket->most) bucket->most = value;
+}
+
+static void check_bucket(const struct hr__buckets *buckets, uint32_t i, const struct changes *changes) {
+  struct hr__bucket wanted = {.least = UINT64_MAX};
+  int64_t end_us = changes->at_us[changes->count];
+  int64_t from_us = i * buckets->width_us;
+  int64_t to_us = from_us + buckets->width_us < end_us ? from_us + buckets->width_us : end_us;
+  bool last = to_us == end_us;
+  int64_t first_us = changes->at_us[0];
+  if (first_us > 0) add_stretch(&wanted, from_us, to_us, last, 0, first_us, 0);
+  for (uint32_t k = 0; k < changes->count; k++)
+    add_stretch(&wanted, from_us, to_us, last, changes->at_us[k], changes->at_us[k + 1], changes->value[k]);
+  CU_ASSERT(buckets->bucket[i].sum == wanted.sum);
+  CU_ASSERT_EQUAL(buckets->bucket[i].least, wanted.least);
+  CU_ASSERT_EQUAL(buckets->bucket[i].most, wanted.most);
+  CU_ASSERT_EQUAL(hr__buckets_span_us(buckets, i), to_us - from_us);
+}
+
+static void random_counts(void) {
+  uint64_t state = 1;
+  for (int round = 0; round < 2000; round++) {
+    struct changes changes;
+    struct hr__buckets buckets;
+    draw_changes(&changes, &state);
+    uint32_t room = 2 + drawn(&state, 30);
+    CU_ASSERT_EQUAL_FATAL(hr__buckets_init(&buckets, room), HR_OK);
+    for (uint32_t k = 0; k < changes.count; k++) hr__buckets_set(&buckets, changes.at_us[k], changes.value[k]);
+    hr__buckets_close(&buckets, changes.at_us[changes.count]);
+    int64_t end_us = changes.at_us[changes.count];
+    CU_ASSERT(buckets.n <= room && (end_us < room || 2 * buckets.n >= room));
+    CU_ASSERT(buckets.n * buckets.width_us >= end_us);
+    for (uint32_t i = 0; i < buckets.n; i++) check_bucket(&buckets, i, &changes);
+    hr__buckets_finish(&buckets);
+  }
+}
+
+TEST_MAIN("report: buckets", TEST(by_hand), TEST(the_end_has_no_bucket_of_its_own), TEST(no_time_at_all),
+          TEST(a_thousand_years), TEST(random_counts))
