@@ -81,12 +81,17 @@ enum hr_status hr__output_open(struct hr__output_file *file, const char *path, s
   return cannot_write(path, number, error);
 }
 
+void hr__output_write(struct hr__output_file *file, const char *bytes, size_t count) {
+  if (fwrite(bytes, 1, count, file->stream) < count && !file->failure) file->failure = errno;
+}
+
 enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error) {
   const char *name = file->path ? file->path : "standard output";
   errno = 0;
   bool failed = fflush(file->stream) != 0 || ferror(file->stream);
   if (!failed && file->temporary) failed = fsync(fileno(file->stream)) != 0;
-  const char *why = errno ? strerror(errno) : "a write failed; is the disk full?";
+  int number = file->failure ? file->failure : errno;
+  const char *why = number ? strerror(number) : "a write failed; is the disk full?";
   if (file->stream != stdout && fclose(file->stream) != 0 && !failed) {
     failed = true;
     why = strerror(errno);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_REPORT_OUT_H
+#define HR_REPORT_OUT_H
+
+/* A file in the making: text is appended to a large buffer, which is written when full. What fails on the way is told
+   when the file is committed. */
+
+#include "report/text.h"
+#include "sim/output_file.h"
+
+enum { HR__OUT_BYTES = 1 << 18 };
+
+struct hr__out {
+  struct hr__output_file file;
+  size_t used;
+  char *buffer; /* [HR__OUT_BYTES] */
+};
+
+enum hr_status hr__out_open(struct hr__out *out, const char *path, struct hr_error *error);
+/* Writes what is left; the file appears. */
+enum hr_status hr__out_commit(struct hr__out *out, struct hr_error *error);
+/* Gives the file up; does nothing after a commit. */
+void hr__out_abandon(struct hr__out *out);
+
+void hr__out_drain(struct hr__out *out);
+/* Where as many bytes, at most HR__OUT_BYTES, can be put at once; hr__out_to says how far it came. */
+static inline char *hr__out_room(struct hr__out *out, size_t bytes) {
+  if (out->used + bytes > HR__OUT_BYTES) hr__out_drain(out);
+  return out->buffer + out->used;
+}
+
+static inline void hr__out_to(struct hr__out *out, const char *end) {
+  out->used = (size_t)(end - out->buffer);
+}
+
+static inline void hr__out_byte(struct hr__out *out, char byte) {
+  *hr__out_room(out, 1) = byte;
+  out->used++;
+}
+
+static inline void hr__out_u64(struct hr__out *out, uint64_t value) {
+  hr__out_to(out, hr__put_u64(hr__out_room(out, HR__NUMBER_BYTES), value));
+}
+
+static inline void hr__out_i64(struct hr__out *out, int64_t value) {
+  hr__out_to(out, hr__put_i64(hr__out_room(out, HR__NUMBER_BYTES), value));
+}
+
+/* Values counted in millionths and in thousandths. */
+static inline void hr__out_millionths(struct hr__out *out, int64_t value) {
+  hr__out_to(out, hr__put_millionths(hr__out_room(out, HR__NUMBER_BYTES), value));
+}
+
+static inline void hr__out_milli(struct hr__out *out, uint64_t value) {
+  hr__out_to(out, hr__put_thousandths(hr__out_room(out, HR__NUMBER_BYTES), (int64_t)value));
+}
+
+void hr__out_bytes(struct hr__out *out, const char *bytes, size_t count);
+void hr__out_text(struct hr__out *out, const char *text);
+
+#endif
