@@ -34,5 +34,7 @@ double clock_s(void);
 double peak_rss_mib(void);
 /* Whether standard output is a terminal on which colours are wanted. */
 bool wants_colour(void);
+/* HR_STYLE_COLOUR if so, and HR_STYLE_UNICODE where more than ASCII can be shown. */
+unsigned terminal_style(void);
 
 #endif

@@ -5,10 +5,12 @@
 #include "cli/cli.h"
 #include "cli/signals.h"
 #include "headroom/compare.h"
+#include "headroom/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,9 +47,36 @@ double peak_rss_mib(void) {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
 }
 
+static bool is_set(const char *name) {
+  const char *value = getenv(name);
+  return value && value[0];
+}
+
+static bool is_dumb_terminal(void) {
+  const char *terminal = getenv("TERM");
+  return terminal && strcmp(terminal, "dumb") == 0;
+}
+
+/* https://no-color.org and https://bixense.com/clicolors: the first forbids, the second demands. */
 bool wants_colour(void) {
-  const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
-  return isatty(STDOUT_FILENO) && !(no_colour && no_colour[0]) && terminal && strcmp(terminal, "dumb") != 0;
+  if (is_set("NO_COLOR")) return false;
+  if (is_set("CLICOLOR_FORCE") && strcmp(getenv("CLICOLOR_FORCE"), "0") != 0) return true;
+  return isatty(STDOUT_FILENO) && is_set("TERM") && !is_dumb_terminal();
+}
+
+/* The first of these that is set tells the encoding (POSIX, environment variables). */
+static bool speaks_utf8(void) {
+  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (!is_set(names[i])) continue;
+    const char *encoding = strchr(getenv(names[i]), '.');
+    return encoding && (strncasecmp(encoding, ".UTF-8", 6) == 0 || strncasecmp(encoding, ".UTF8", 5) == 0);
+  }
+  return false;
+}
+
+unsigned terminal_style(void) {
+  return (wants_colour() ? HR_STYLE_COLOUR : 0U) | (speaks_utf8() && !is_dumb_terminal() ? HR_STYLE_UNICODE : 0U);
 }
 
 /* ---- Finding ---------------------------------------------------------------------------------------- */

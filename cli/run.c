@@ -5,13 +5,14 @@
 #include "cli/input.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/run_files.h"
 #include "cli/run_many.h"
 
 #include <inttypes.h>
 
 struct run_args {
   struct input_args input;
-  const char *jobs, *timeline, *json, *costs;
+  struct run_file_args files;
   uint64_t threads; /* 0: not given */
   bool check, quiet;
 };
@@ -21,24 +22,29 @@ static const struct option options[] = {
     INPUT_OPTIONS(run_args),
     {.name = "jobs",
      .kind = OPTION_TEXT,
-     .offset = AT(jobs),
+     .offset = AT(files.jobs),
      .value = "FILE",
      .help = "write one CSV row per job: when and where it ran ('-': standard output)"},
     {.name = "timeline",
      .kind = OPTION_TEXT,
-     .offset = AT(timeline),
+     .offset = AT(files.timeline),
      .value = "FILE",
      .help = "write a CSV row whenever the number of waiting or running jobs or of GPUs in use changed"},
     {.name = "costs",
      .kind = OPTION_TEXT,
-     .offset = AT(costs),
+     .offset = AT(files.costs),
      .value = "FILE",
      .help = "write a CSV row per tenant, market and GPU type: GPU hours and dollars, idle and shared ones too"},
     {.name = "json",
      .kind = OPTION_TEXT,
-     .offset = AT(json),
+     .offset = AT(files.json),
      .value = "FILE",
      .help = "write the summary as JSON ('-': standard output, and no table)"},
+    {.name = "perfetto",
+     .kind = OPTION_TEXT,
+     .offset = AT(files.perfetto),
+     .value = "FILE",
+     .help = "write the run as a trace for Perfetto (ui.perfetto.dev): nodes as tracks, jobs as slices"},
     {.name = "replications",
      .kind = OPTION_TEXT,
      .offset = AT(input) + offsetof(struct input_args, replications),
@@ -73,28 +79,21 @@ struct run {
   const struct run_args *args;
   struct input input;
   struct hr_replay replay;
-  struct hr_placements *placements; /* only for --jobs */
-  struct hr_timeline *timeline;     /* only for --timeline */
+  struct run_files files;
+  struct hr_course *course; /* only for the table */
   struct hr_perf perf;
 };
 
 static bool wants_table(const struct run_args *args) {
-  return !args->quiet && !is_stdout(args->json) && !is_stdout(args->jobs) && !is_stdout(args->timeline) &&
-         !is_stdout(args->costs);
+  return !args->quiet && !run_files_to_stdout(&args->files);
 }
 
 /* ---- Replaying -------------------------------------------------------------------------------------- */
 
-static enum hr_status add_placements(struct run *run, struct hr_error *error) {
-  run->placements = hr_placements_create(run->input.trace);
-  if (!run->placements) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return hr_replay_add(&run->replay, hr_placements_fold(run->placements), error);
-}
-
-static enum hr_status add_timeline(struct run *run, struct hr_error *error) {
-  enum hr_status status =
-      hr_timeline_create(run->args->timeline, run->input.trace, run->replay.usage, &run->timeline, error);
-  return status == HR_OK ? hr_replay_add(&run->replay, hr_timeline_fold(run->timeline), error) : status;
+static enum hr_status add_course(struct run *run, struct hr_error *error) {
+  run->course = hr_course_create();
+  if (!run->course) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  return hr_replay_add(&run->replay, hr_course_fold(run->course), error);
 }
 
 static enum hr_status replay(struct run *run, struct hr_error *error) {
@@ -104,14 +103,15 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
                                           .trace = run->input.trace,
                                           .seed = run->input.scenario->seed,
                                           .check = args->check,
-                                          .costs_by_job = args->jobs != NULL,
+                                          .costs_by_job = run_files_tell_job_costs(&args->files),
                                           .alerts = true,
                                           .progress = progress_bar_start(&bar, !args->quiet)};
   enum hr_status status = hr_replay_init(&run->replay, &config, error);
-  if (status == HR_OK && args->jobs) status = add_placements(run, error);
-  if (status == HR_OK && args->timeline) status = add_timeline(run, error);
+  if (status == HR_OK) status = run_files_follow(&run->files, &args->files, &run->replay, error);
+  if (status == HR_OK && wants_table(args)) status = add_course(run, error);
   if (status == HR_OK) status = hr_replay_run(&run->replay, error);
   progress_bar_stop(&bar);
+  if (status == HR_OK && run->course) hr_course_close(run->course, run->replay.result);
   run->perf.sim_s = run->replay.sim_s;
   return status;
 }
@@ -163,19 +163,6 @@ static void print_notes(const struct run *run) {
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) note_rejected(stderr, run, reasons[i]);
 }
 
-static enum hr_status write_files(struct run *run, const struct hr_run_label *label, struct hr_error *error) {
-  const struct run_args *args = run->args;
-  enum hr_status status = HR_OK;
-  if (args->jobs)
-    status = hr_jobs_write(args->jobs, run->input.trace, &run->input.scenario->cluster, run->replay.result,
-                           run->placements, run->replay.ledger, error);
-  if (status == HR_OK && args->timeline) status = hr_timeline_finish(run->timeline, error);
-  if (status == HR_OK && args->costs) status = hr_costs_write(args->costs, run->replay.summary->costs, error);
-  if (status == HR_OK && args->json)
-    status = hr_summary_write_json(args->json, run->replay.summary, label, &run->perf, error);
-  return status;
-}
-
 static enum hr_status tell(struct run *run, struct hr_error *error) {
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_trace *trace = run->input.trace;
@@ -191,14 +178,15 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
                                .skipped = trace->skipped,
                                .n_skipped_reasons = trace->n_skipped_reasons,
                                .alerts = run->replay.alerts,
-                               .clock_us = trace->dated ? 0 : trace->origin_us};
+                               .clock_us = trace->dated ? 0 : trace->origin_us,
+                               .course = run->course};
   run->perf.load_s = run->input.load_s;
   run->perf.peak_rss_mib = peak_rss_mib();
-  enum hr_status status = write_files(run, &label, error);
+  enum hr_status status = run_files_write(&run->files, &run->replay, &label, &run->perf, error);
   if (status != HR_OK) return status;
   print_notes(run);
   if (!wants_table(run->args)) return HR_OK;
-  status = hr_summary_print(stdout, run->replay.summary, &label, &run->perf, wants_colour());
+  status = hr_summary_print(stdout, run->replay.summary, &label, &run->perf, terminal_style());
   return status == HR_OK ? HR_OK
                          : hr_fail(error, status, "the summary cannot be printed: %s", hr_status_meaning(status));
 }
@@ -207,12 +195,13 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
 
 /* Many runs have no one list of jobs. */
 static enum hr_status check_many(const struct run *run, struct hr_error *error) {
-  const struct run_args *args = run->args;
-  const char *of_one = args->jobs       ? "jobs"
-                       : args->timeline ? "timeline"
-                       : args->costs    ? "costs"
-                       : args->check    ? "check"
-                                        : NULL;
+  const struct run_file_args *files = &run->args->files;
+  const char *of_one = files->jobs        ? "jobs"
+                       : files->timeline  ? "timeline"
+                       : files->costs     ? "costs"
+                       : files->perfetto  ? "perfetto"
+                       : run->args->check ? "check"
+                                          : NULL;
   if (!of_one || !wants_many(run->input.scenario)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
                  "--%s tells of one run, and there are to be several replications; leave one of "
@@ -222,7 +211,7 @@ static enum hr_status check_many(const struct run *run, struct hr_error *error) 
 
 static enum hr_status run_or_replicate(struct run *run, struct hr_error *error) {
   const struct run_args *args = run->args;
-  const struct many_args many = {.json = args->json, .threads = args->threads, .quiet = args->quiet};
+  const struct many_args many = {.json = args->files.json, .threads = args->threads, .quiet = args->quiet};
   if (wants_many(run->input.scenario)) return run_many(&run->input, &many, error);
   enum hr_status status = replay(run, error);
   return status == HR_OK ? tell(run, error) : status;
@@ -230,13 +219,17 @@ static enum hr_status run_or_replicate(struct run *run, struct hr_error *error) 
 
 static enum hr_status run_all(struct run *run, const char *path, struct hr_error *error) {
   const struct run_args *args = run->args;
-  const struct output outputs[] = {
-      {"jobs", args->jobs}, {"timeline", args->timeline}, {"costs", args->costs}, {"json", args->json}};
+  const struct run_file_args *files = &args->files;
+  const struct output outputs[] = {{"jobs", files->jobs},
+                                   {"timeline", files->timeline},
+                                   {"costs", files->costs},
+                                   {"json", files->json},
+                                   {"perfetto", files->perfetto}};
   enum hr_status status = input_open(&run->input, path, &args->input, error);
-  if (status == HR_OK && run->args->costs && !hr_scenario_has_prices(run->input.scenario))
+  if (status == HR_OK && files->costs && !hr_scenario_has_prices(run->input.scenario))
     status = hr_fail(error, HR_BAD_INPUT,
-                     "--costs %s: nothing in %s has a price; give a pool a market, or the scenario costs",
-                     run->args->costs, path);
+                     "--costs %s: nothing in %s has a price; give a pool a market, or the scenario costs", files->costs,
+                     path);
   if (status == HR_OK)
     status = input_check_outputs(&run->input, path, outputs, sizeof outputs / sizeof *outputs, error);
   if (status == HR_OK) status = check_many(run, error);
@@ -247,8 +240,8 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
   struct run run = {.args = args};
   enum hr_status status = run_all(&run, operands->at[0], error);
-  hr_timeline_destroy(run.timeline);
-  hr_placements_destroy(run.placements);
+  run_files_finish(&run.files);
+  hr_course_destroy(run.course);
   hr_replay_finish(&run.replay);
   input_finish(&run.input);
   return status;

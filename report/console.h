@@ -13,6 +13,7 @@ enum { HR__LINE_WIDTH = 80, HR__LABEL_WIDTH = 13 };
 struct hr__console {
   FILE *out;
   bool colour;
+  bool unicode;       /* more than ASCII can be shown */
   bool out_of_memory; /* set on the way, asked for at the end */
 };
 

@@ -19,17 +19,21 @@ void hr__out_drain(struct hr__out *out) {
   out->used = 0;
 }
 
-enum hr_status hr__out_commit(struct hr__out *out, struct hr_error *error) {
-  hr__out_drain(out);
-  free(out->buffer);
-  out->buffer = NULL;
-  return hr__output_commit(&out->file, error);
-}
-
 void hr__out_abandon(struct hr__out *out) {
   hr__output_abandon(&out->file);
   free(out->buffer);
   out->buffer = NULL;
+}
+
+enum hr_status hr__out_commit(struct hr__out *out, struct hr_error *error) {
+  if (out->out_of_memory) {
+    hr__out_abandon(out);
+    return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  }
+  hr__out_drain(out);
+  free(out->buffer);
+  out->buffer = NULL;
+  return hr__output_commit(&out->file, error);
 }
 
 void hr__out_bytes(struct hr__out *out, const char *bytes, size_t count) {

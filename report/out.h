@@ -13,7 +13,8 @@ enum { HR__OUT_BYTES = 1 << 18 };
 struct hr__out {
   struct hr__output_file file;
   size_t used;
-  char *buffer; /* [HR__OUT_BYTES] */
+  char *buffer;       /* [HR__OUT_BYTES] */
+  bool out_of_memory; /* something could not be put: the commit fails */
 };
 
 enum hr_status hr__out_open(struct hr__out *out, const char *path, struct hr_error *error);

@@ -7,7 +7,9 @@
 #include "headroom/report.h"
 #include "report/alert_report.h"
 #include "report/console.h"
+#include "report/course.h"
 #include "report/pool_table.h"
+#include "report/sparkline.h"
 #include "report/text.h"
 
 #include <inttypes.h>
@@ -131,18 +133,46 @@ static void put_fragmentation(struct hr__console *table, const struct hr_summary
                 hr__count_text(figures->largest_gang_min, text[3]));
 }
 
-static void put_totals(struct hr__console *table, const struct hr_summary *summary) {
+/* The most GPUs that were there at once, as whole ones. */
+static uint64_t most_gpus(const struct hr_course *course) {
+  uint64_t most_milli = 0;
+  for (uint32_t i = 0; i < course->total_milli.n; i++)
+    if (course->total_milli.bucket[i].most > most_milli) most_milli = course->total_milli.bucket[i].most;
+  return (most_milli + 999) / 1000;
+}
+
+static void put_gpu_course(struct hr__console *table, const struct hr_course *course) {
+  struct hr__sparkline line;
+  uint64_t gpus = most_gpus(course);
+  hr__sparkline_of_means(&line, &course->allocated_milli, gpus * 1000);
+  hr__put_sparkline(table, &line, gpus);
+}
+
+static void put_queue_course(struct hr__console *table, const struct hr_course *course, uint64_t queue_max) {
+  struct hr__sparkline line;
+  char duration[HR__NUMBER_BYTES];
+  hr__sparkline_of_peaks(&line, &course->waiting, queue_max);
+  hr__put_sparkline(table, &line, queue_max);
+  hr__duration_text((double)course->waiting.until_us / 1e6 / line.n, duration);
+  hr__put_label(table, "");
+  fprintf(table->out, "%severy bar is %s: GPUs on average, jobs waiting at most%s\n", hr__dim(table), duration,
+          hr__plain(table));
+}
+
+static void put_totals(struct hr__console *table, const struct hr_summary *summary, const struct hr_course *course) {
   char text[3][HR__NUMBER_BYTES];
-  bool window = summary->submit_window_s > 0;
+  bool window = summary->submit_window_s > 0, drawn = course && course->waiting.until_us > 0;
   put_busy(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
   put_busy(table, window ? "" : "GPUs", summary->makespan_s > 0, summary->utilization_makespan, "makespan",
            summary->makespan_s);
+  if (drawn) put_gpu_course(table, course);
   put_fragmentation(table, summary);
   hr__put_field(table, "GPU hours", "%s",
                 hr__fixed_text(summary->gpu_hours, summary->gpu_hours < 1000 ? 2 : 0, text[0]));
   hr__put_field(table, "queue", "%s jobs on average, %s at most; %s job%s backfilled",
                 hr__fixed_text(summary->queue_mean, 1, text[0]), hr__count_text(summary->queue_max, text[1]),
                 hr__count_text(summary->jobs_backfilled, text[2]), summary->jobs_backfilled == 1 ? "" : "s");
+  if (drawn) put_queue_course(table, course, summary->queue_max);
 }
 
 static const char *seconds_text(double value, char *buffer) {
@@ -317,12 +347,12 @@ static void put_foot(struct hr__console *table, const struct hr_summary *summary
 }
 
 enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
-                                const struct hr_perf *perf, bool colour) {
-  struct hr__console table = {.out = out, .colour = colour};
+                                const struct hr_perf *perf, unsigned style) {
+  struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
   put_head(&table, summary, label);
   fputc('\n', out);
   put_jobs(&table, summary, label);
-  put_totals(&table, summary);
+  put_totals(&table, summary, label->course);
   put_distributions(&table, summary);
   put_groups(&table, "GPUs asked for", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
   put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);

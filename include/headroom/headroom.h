@@ -11,6 +11,7 @@
 #include "headroom/cluster.h"
 #include "headroom/compare.h"
 #include "headroom/costs.h"
+#include "headroom/exports.h"
 #include "headroom/fill.h"
 #include "headroom/forecast.h"
 #include "headroom/fragmentation.h"

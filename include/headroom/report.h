@@ -59,6 +59,14 @@ HR_API struct hr_fold hr_timeline_fold(struct hr_timeline *timeline);
 HR_API enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error);
 HR_API void hr_timeline_destroy(struct hr_timeline *timeline);
 
+/* How many GPUs were allocated and how many jobs waited over the time of the run, for a line each of the table; takes
+   little memory, however long the run is. For one run; NULL when out of memory. To be closed when it is over. */
+struct hr_course;
+HR_API struct hr_course *hr_course_create(void);
+HR_API void hr_course_destroy(struct hr_course *course);
+HR_API struct hr_fold hr_course_fold(struct hr_course *course);
+HR_API void hr_course_close(struct hr_course *course, const struct hr_result *result);
+
 /* ---- Summary ---------------------------------------------------------------------------------------- */
 
 struct hr_distribution {
@@ -172,6 +180,7 @@ struct hr_run_label {
   size_t n_skipped_reasons;
   const struct hr_alerts *alerts; /* NULL: they were not looked for */
   int64_t clock_us;               /* added to times since the first submit to show them in files */
+  const struct hr_course *course; /* for the table; NULL: it does not draw it */
 };
 
 /* `basis`: what costs are made of; NULL: none are told. HR_BAD_INPUT when they pass what dollars may come to. */
@@ -193,9 +202,12 @@ HR_API enum hr_status hr_pair_notes(const struct hr_trace *trace, const struct h
 HR_API enum hr_status hr_speed_notes(const struct hr_trace *trace, const struct hr_speeds *speeds,
                                      struct hr_notes *notes, struct hr_error *error);
 
-/* The table for a person, at most 80 columns wide. `colour`: use terminal colours. */
+/* What a terminal can show. */
+enum { HR_STYLE_COLOUR = 1, HR_STYLE_UNICODE = 2 };
+
+/* The table for a person, at most 80 columns wide. `style`: of the above, what to make use of. */
 HR_API enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
-                                       const struct hr_perf *perf, bool colour);
+                                       const struct hr_perf *perf, unsigned style);
 /* The summary as JSON (docs/summary.schema.json). `path` "-" is standard output. */
 HR_API enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *summary,
                                             const struct hr_run_label *label, const struct hr_perf *perf,

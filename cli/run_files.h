@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_CLI_RUN_FILES_H
+#define HR_CLI_RUN_FILES_H
+
+/* The files that `headroom run` writes, each as its option asks: what must follow the run for them, and the writing. */
+
+#include "headroom/exports.h"
+#include "headroom/replay.h"
+
+struct run_file_args {
+  const char *jobs, *timeline, *json, *costs, *md, *perfetto; /* NULL: not asked for; "-": standard output */
+};
+
+/* All zero at first. */
+struct run_files {
+  const struct run_file_args *args;
+  struct hr_placements *placements; /* only for --jobs */
+  struct hr_timeline *timeline;     /* only for --timeline */
+  struct hr_history *history;       /* these two only for --perfetto */
+  struct hr_counts *counts;
+};
+
+bool run_files_to_stdout(const struct run_file_args *args);
+/* Whether each job's cost is told by one of them. */
+bool run_files_tell_job_costs(const struct run_file_args *args);
+/* Adds to a replay what must follow it. */
+enum hr_status run_files_follow(struct run_files *files, const struct run_file_args *args, struct hr_replay *replay,
+                                struct hr_error *error);
+enum hr_status run_files_write(struct run_files *files, const struct hr_replay *replay,
+                               const struct hr_run_label *label, const struct hr_perf *perf, struct hr_error *error);
+void run_files_finish(struct run_files *files);
+
+#endif
