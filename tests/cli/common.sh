@@ -12,7 +12,7 @@ project=$(realpath "$here/../..")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-unset HEADROOM_DATA NO_COLOR
+unset HEADROOM_DATA NO_COLOR CLICOLOR_FORCE LC_ALL LC_CTYPE LANG
 
 fail() {
   printf 'FAILED: %s\n' "$*" >&2

@@ -45,7 +45,7 @@ case_tiny_files() {
 }
 
 case_demo_table() {
-  run_in_project scenarios/demo.json | without_speed >demo.txt
+  LC_ALL=C.UTF-8 run_in_project scenarios/demo.json | without_speed >demo.txt
   same_as_golden demo.txt
 }
 

@@ -287,6 +287,35 @@ case_no_colour_in_files() {
   is_empty stderr
 }
 
+# Bars of the terminal's own where it has them, of letters elsewhere.
+case_bars() {
+  local environment
+  for environment in LC_ALL=C.UTF-8 LC_CTYPE=en_US.utf8 LANG=de_DE.UTF-8@euro; do
+    env "$environment" TERM=xterm "$headroom" run "$demo" >stdout
+    LC_ALL=C.UTF-8 matches stdout '^ {13}[▁▂▃▄▅▆▇█]{60} 64$'
+  done
+  for environment in LC_ALL=C LANG= LC_ALL=de_DE.ISO-8859-1; do
+    env LANG=C.UTF-8 "$environment" TERM=xterm "$headroom" run "$demo" >stdout
+    matches stdout '^ {13}[_.:=+*#-]{60} 64$'
+    if LC_ALL=C grep -q '[^ -~]' stdout; then fail "$environment: more than ASCII"; fi
+  done
+  LC_ALL=C.UTF-8 TERM=dumb try 0 run "$demo"
+  if LC_ALL=C grep -q '[^ -~]' stdout; then fail "TERM=dumb: more than ASCII"; fi
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+}
+
+# https://no-color.org, https://bixense.com/clicolors
+case_colour_on_demand() {
+  CLICOLOR_FORCE=1 try 0 run "$demo"
+  says stdout $'\033[1m'
+  for environment in CLICOLOR_FORCE=0 CLICOLOR_FORCE=; do
+    env "$environment" TERM=xterm "$headroom" run "$demo" >stdout
+    if grep -q $'\033' stdout; then fail "$environment: terminal colours in a file"; fi
+  done
+  NO_COLOR=1 CLICOLOR_FORCE=1 try 0 run "$demo"
+  if grep -q $'\033' stdout; then fail "NO_COLOR does not go before"; fi
+}
+
 case_same_run_same_bytes() {
   mkdir a b
   try 0 run "$demo" --quiet --jobs a/jobs.csv --timeline a/timeline.csv

@@ -9,7 +9,8 @@ set -eu
 
 source_dir=$1
 PATH=$2:$PATH
-export PATH
+LC_ALL=C.UTF-8
+export PATH LC_ALL
 page=$3
 area=$(mktemp -d)
 trap 'rm -rf "$area"' EXIT

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_REPORT_EXPORTED_H
+#define HR_TESTS_REPORT_EXPORTED_H
+
+/* A scenario that ships, replayed with all that exports are made of. */
+
+#include "headroom/headroom.h"
+
+struct exported {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_history *history;
+  struct hr_counts *counts;
+  struct hr_replay replay;
+  struct hr_run_label label;
+  struct hr_export run;
+};
+
+void exported_make(struct exported *exported, const char *scenario, const char *const *overrides, size_t n_overrides);
+void exported_finish(struct exported *exported);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The first free line, against a look at every line. */
+
+#include "report/lanes.h"
+
+#include "harness.h"
+
+enum { MOST = 400 };
+
+static uint32_t drawn(uint64_t *state, uint32_t below) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((*state >> 33) % below);
+}
+
+static void the_first_free_one(void) {
+  uint64_t state = 7;
+  for (int round = 0; round < 300; round++) {
+    struct hr__lanes lanes = {0};
+    int64_t free_us[MOST] = {0}, at_us = 0;
+    uint32_t n = 0, longest = 1 + drawn(&state, 300);
+    for (int i = 0; i < MOST; i++) {
+      uint32_t first = 0;
+      at_us += drawn(&state, 3);
+      while (first < n && free_us[first] > at_us) first++;
+      if (first == n) n++;
+      free_us[first] = at_us + drawn(&state, longest);
+      CU_ASSERT_EQUAL_FATAL(hr__lanes_take(&lanes, at_us, free_us[first]), first);
+      CU_ASSERT_EQUAL(lanes.n, n);
+    }
+    hr__lanes_finish(&lanes);
+  }
+}
+
+TEST_MAIN("report: lanes", TEST(the_first_free_one))

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The trace for Perfetto, read back: it is JSON with the fields that the format asks for, slices of a thread do not
+   overlap, and slices, counters and instants tell the same run as the summary. */
+
+#include "exported.h"
+#include "files.h"
+#include "harness.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+static struct exported exported;
+static cJSON *root;
+
+static double number(const cJSON *object, const char *key) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+  CU_ASSERT_FATAL(cJSON_IsNumber(item));
+  return item->valuedouble;
+}
+
+static const char *text(const cJSON *object, const char *key) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+  CU_ASSERT_FATAL(cJSON_IsString(item));
+  return item->valuestring;
+}
+
+static const cJSON *arguments(const cJSON *event) {
+  return cJSON_GetObjectItemCaseSensitive(event, "args");
+}
+
+static bool is_phase(const cJSON *event, const char *phase) {
+  return strcmp(text(event, "ph"), phase) == 0;
+}
+
+static const cJSON *events(void) {
+  return cJSON_GetObjectItemCaseSensitive(root, "traceEvents");
+}
+
+static void write_and_read(const char *scenario, const char *const *overrides, size_t n_overrides) {
+  struct hr_error error = {0};
+  exported_make(&exported, scenario, overrides, n_overrides);
+  CU_ASSERT_EQUAL_FATAL(hr_perfetto_write(files_path("trace.json"), &exported.run, &error), HR_OK);
+  char *content = files_read(files_path("trace.json"));
+  root = cJSON_Parse(content);
+  CU_ASSERT_FATAL(cJSON_IsArray(events()));
+  free(content);
+}
+
+static void finish(void) {
+  cJSON_Delete(root);
+  exported_finish(&exported);
+}
+
+/* ---- The format ------------------------------------------------------------------------------------- */
+
+static void every_event_has_its_fields(void) {
+  const cJSON *event;
+  cJSON_ArrayForEach(event, events()) {
+    CU_ASSERT(strlen(text(event, "name")) > 0);
+    CU_ASSERT(number(event, "pid") >= 1 && number(event, "tid") >= 1);
+    CU_ASSERT(strlen(text(event, "ph")) == 1 && strchr("MCXi", text(event, "ph")[0]) != NULL);
+    if (!is_phase(event, "M")) CU_ASSERT(number(event, "ts") >= 0);
+    if (is_phase(event, "X")) CU_ASSERT(number(event, "dur") >= 0);
+    if (is_phase(event, "i")) CU_ASSERT(strcmp(text(event, "s"), "t") == 0 || strcmp(text(event, "s"), "p") == 0);
+  }
+}
+
+struct slice {
+  int pid, tid;
+  double begin_us, end_us;
+};
+
+static int by_track(const void *left, const void *right) {
+  const struct slice *a = left, *b = right;
+  if (a->tid != b->tid) return a->tid < b->tid ? -1 : 1;
+  if (a->begin_us != b->begin_us) return a->begin_us < b->begin_us ? -1 : 1;
+  return (a->end_us > b->end_us) - (a->end_us < b->end_us);
+}
+
+/* A thread is in one process, and its slices are one after the other. */
+static void slices_do_not_overlap(void) {
+  const cJSON *event;
+  size_t count = 0;
+  struct slice *slices = calloc((size_t)cJSON_GetArraySize(events()) + 1, sizeof *slices);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(slices);
+  cJSON_ArrayForEach(event, events()) {
+    if (!is_phase(event, "X")) continue;
+    double begin_us = number(event, "ts");
+    slices[count++] =
+        (struct slice){(int)number(event, "pid"), (int)number(event, "tid"), begin_us, begin_us + number(event, "dur")};
+  }
+  qsort(slices, count, sizeof *slices, by_track);
+  for (size_t i = 1; i < count; i++) {
+    if (slices[i].tid != slices[i - 1].tid) continue;
+    CU_ASSERT_EQUAL(slices[i].pid, slices[i - 1].pid);
+    CU_ASSERT(slices[i].begin_us >= slices[i - 1].end_us);
+  }
+  free(slices);
+}
+
+/* Every track that something is on has a name, which no other track of its process has. */
+static void tracks_are_named(void) {
+  const cJSON *event, *other;
+  size_t n_tracks = 0;
+  cJSON *names = cJSON_CreateObject(), *tracks = cJSON_CreateObject();
+  char key[200];
+  cJSON_ArrayForEach(other, events()) {
+    if (strcmp(text(other, "name"), "thread_name") != 0) continue;
+    snprintf(key, sizeof key, "%d %s", (int)number(other, "pid"), text(arguments(other), "name"));
+    CU_ASSERT_FALSE(cJSON_HasObjectItem(names, key));
+    cJSON_AddTrueToObject(names, key);
+    snprintf(key, sizeof key, "%d %d", (int)number(other, "pid"), (int)number(other, "tid"));
+    CU_ASSERT_FALSE(cJSON_HasObjectItem(tracks, key));
+    cJSON_AddTrueToObject(tracks, key);
+    n_tracks++;
+  }
+  CU_ASSERT(n_tracks >= 2);
+  cJSON_ArrayForEach(event, events()) {
+    bool on_track = is_phase(event, "X") || (is_phase(event, "i") && strcmp(text(event, "s"), "t") == 0);
+    if (!on_track) continue;
+    snprintf(key, sizeof key, "%d %d", (int)number(event, "pid"), (int)number(event, "tid"));
+    CU_ASSERT_TRUE(cJSON_HasObjectItem(tracks, key));
+  }
+  cJSON_Delete(names);
+  cJSON_Delete(tracks);
+}
+
+/* ---- The run ---------------------------------------------------------------------------------------- */
+
+static void near(double a, double b) {
+  CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-6 * (1 + fabs(b)));
+}
+
+static void slices_tell_the_run(void) {
+  const cJSON *event;
+  double gpu_hours = 0, lost_hours = 0;
+  uint64_t completed = 0;
+  cJSON_ArrayForEach(event, events()) {
+    if (!is_phase(event, "X")) continue;
+    const cJSON *args = arguments(event);
+    double gpus = number(args, "gpus"), lost_s = 0;
+    const cJSON *lost = cJSON_GetObjectItemCaseSensitive(args, "lost_s");
+    if (lost) lost_s = lost->valuedouble;
+    CU_ASSERT_EQUAL(lost_s > 0, strcmp(text(event, "cat"), "job,lost") == 0);
+    gpu_hours += gpus * number(event, "dur") / 3.6e9;
+    lost_hours += gpus * lost_s / 3600;
+    /* A gang on several nodes is counted once. */
+    completed += gpus == number(args, "job_gpus") && strcmp(text(args, "ended"), "completed") == 0;
+    CU_ASSERT(number(args, "wait_s") >= 0 && number(args, "attempt") >= 1);
+  }
+  near(gpu_hours, exported.replay.summary->gpu_hours);
+  near(lost_hours, exported.replay.summary->goodput.lost_gpu_hours);
+  CU_ASSERT(completed > 0 && completed <= exported.replay.summary->jobs_completed);
+}
+
+/* Integrals of the counters are what the summary has. */
+static void counters_tell_the_run(void) {
+  const cJSON *event;
+  double jobs_us = 0, gpus_us = 0, jobs_at_us = 0, gpus_at_us = 0, jobs = 0, gpus = 0, most_jobs = 0;
+  cJSON_ArrayForEach(event, events()) {
+    if (!is_phase(event, "C")) continue;
+    double at_us = number(event, "ts");
+    if (strcmp(text(event, "name"), "jobs") == 0) {
+      CU_ASSERT(jobs_at_us == 0 || at_us > jobs_at_us);
+      jobs_us += jobs * (at_us - jobs_at_us);
+      jobs = number(arguments(event), "waiting");
+      jobs_at_us = at_us;
+      if (jobs > most_jobs) most_jobs = jobs;
+    } else {
+      gpus_us += gpus * (at_us - gpus_at_us);
+      gpus = number(arguments(event), "allocated");
+      gpus_at_us = at_us;
+    }
+  }
+  near(gpus_us / 3.6e9, exported.replay.summary->gpu_hours);
+  near(jobs_us / 1e6, exported.replay.summary->queue_mean * exported.replay.summary->makespan_s);
+  CU_ASSERT_EQUAL(most_jobs, (double)exported.replay.summary->queue_max);
+}
+
+static void instants_tell_the_run(void) {
+  const cJSON *event;
+  uint64_t rejections = 0, reclaims = 0, told_reclaims = 0;
+  cJSON_ArrayForEach(event, events()) {
+    if (!is_phase(event, "i")) continue;
+    rejections += strncmp(text(event, "name"), "rejected: ", 10) == 0;
+    reclaims += strcmp(text(event, "name"), "node-down: reclaimed") == 0;
+  }
+  for (uint32_t i = 0; i < exported.replay.result->n_pools; i++)
+    told_reclaims += exported.replay.result->pools[i].reclaims;
+  CU_ASSERT_EQUAL(rejections, exported.replay.summary->jobs_rejected);
+  CU_ASSERT_EQUAL(reclaims, told_reclaims);
+}
+
+static void tells(const char *scenario, const char *const *overrides, size_t n_overrides) {
+  write_and_read(scenario, overrides, n_overrides);
+  every_event_has_its_fields();
+  slices_do_not_overlap();
+  tracks_are_named();
+  slices_tell_the_run();
+  counters_tell_the_run();
+  instants_tell_the_run();
+  finish();
+}
+
+static void whole_gpus(void) {
+  tells("demo", NULL, 0);
+}
+
+static void jobs_that_are_too_large(void) {
+  const char *const small[] = {"cluster.pools.0.nodes=2"};
+  tells("demo", small, 1);
+}
+
+static void spot_nodes(void) {
+  tells("reserved-spot-mix", NULL, 0);
+}
+
+static void shared_gpus(void) {
+  tells("shared-inference", NULL, 0);
+}
+
+static void preemption(void) {
+  const char *const las[] = {"policy={\"name\":\"las\"}"};
+  tells("demo", las, 1);
+}
+
+static void what_cannot_be_written_is_said(void) {
+  struct hr_error error = {0};
+  exported_make(&exported, "demo", NULL, 0);
+  CU_ASSERT_EQUAL(hr_perfetto_write("/dev/full", &exported.run, &error), HR_IO_ERROR);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/dev/full: cannot be written: No space left on device"));
+  CU_ASSERT_NOT_EQUAL(hr_perfetto_write(files_path("no-such-folder/t.json"), &exported.run, &error), HR_OK);
+  exported_finish(&exported);
+}
+
+TEST_MAIN("report: perfetto", TEST(whole_gpus), TEST(jobs_that_are_too_large), TEST(spot_nodes), TEST(shared_gpus),
+          TEST(preemption), TEST(what_cannot_be_written_is_said))
