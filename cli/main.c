@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The program: finds the verb, reads its options, runs it, and says what went wrong. A closed pipe ends the program
-   by SIGPIPE, without a word, as other filters do. */
+   by SIGPIPE, without a word, as other filters do; but a run that is asked for files says that it could not write. */
 
 #include "cli/cli.h"
 #include "cli/signals.h"

@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/run_files.h"
 #include "cli/run_many.h"
+#include "cli/signals.h"
 
 #include <inttypes.h>
 
@@ -40,6 +41,11 @@ static const struct option options[] = {
      .offset = AT(files.json),
      .value = "FILE",
      .help = "write the summary as JSON ('-': standard output, and no table)"},
+    {.name = "md",
+     .kind = OPTION_TEXT,
+     .offset = AT(files.md),
+     .value = "FILE",
+     .help = "write the summary as a page of Markdown ('-': standard output, and no table)"},
     {.name = "perfetto",
      .kind = OPTION_TEXT,
      .offset = AT(files.perfetto),
@@ -80,7 +86,7 @@ struct run {
   struct input input;
   struct hr_replay replay;
   struct run_files files;
-  struct hr_course *course; /* only for the table */
+  struct hr_course *course; /* only for the table and for --md */
   struct hr_perf perf;
 };
 
@@ -108,7 +114,7 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
                                           .progress = progress_bar_start(&bar, !args->quiet)};
   enum hr_status status = hr_replay_init(&run->replay, &config, error);
   if (status == HR_OK) status = run_files_follow(&run->files, &args->files, &run->replay, error);
-  if (status == HR_OK && wants_table(args)) status = add_course(run, error);
+  if (status == HR_OK && (wants_table(args) || args->files.md)) status = add_course(run, error);
   if (status == HR_OK) status = hr_replay_run(&run->replay, error);
   progress_bar_stop(&bar);
   if (status == HR_OK && run->course) hr_course_close(run->course, run->replay.result);
@@ -200,6 +206,7 @@ static enum hr_status check_many(const struct run *run, struct hr_error *error) 
                        : files->timeline  ? "timeline"
                        : files->costs     ? "costs"
                        : files->perfetto  ? "perfetto"
+                       : files->md        ? "md"
                        : run->args->check ? "check"
                                           : NULL;
   if (!of_one || !wants_many(run->input.scenario)) return HR_OK;
@@ -220,11 +227,10 @@ static enum hr_status run_or_replicate(struct run *run, struct hr_error *error) 
 static enum hr_status run_all(struct run *run, const char *path, struct hr_error *error) {
   const struct run_args *args = run->args;
   const struct run_file_args *files = &args->files;
-  const struct output outputs[] = {{"jobs", files->jobs},
-                                   {"timeline", files->timeline},
-                                   {"costs", files->costs},
-                                   {"json", files->json},
-                                   {"perfetto", files->perfetto}};
+  if (run_files_wanted(files)) signals_tell_closed_pipes();
+  const struct output outputs[] = {{"jobs", files->jobs},   {"timeline", files->timeline},
+                                   {"costs", files->costs}, {"json", files->json},
+                                   {"md", files->md},       {"perfetto", files->perfetto}};
   enum hr_status status = input_open(&run->input, path, &args->input, error);
   if (status == HR_OK && files->costs && !hr_scenario_has_prices(run->input.scenario))
     status = hr_fail(error, HR_BAD_INPUT,

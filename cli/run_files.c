@@ -3,6 +3,10 @@
 
 #include "cli/outputs.h"
 
+bool run_files_wanted(const struct run_file_args *args) {
+  return args->json || args->jobs || args->timeline || args->costs || args->md || args->perfetto;
+}
+
 bool run_files_to_stdout(const struct run_file_args *args) {
   return is_stdout(args->json) || is_stdout(args->jobs) || is_stdout(args->timeline) || is_stdout(args->costs) ||
          is_stdout(args->md) || is_stdout(args->perfetto);
@@ -74,6 +78,7 @@ enum hr_status run_files_write(struct run_files *files, const struct hr_replay *
   if (status == HR_OK && args->costs) status = hr_costs_write(args->costs, summary->costs, error);
   if (status == HR_OK && files->history) status = write_exports(files, replay, label, error);
   if (status == HR_OK && args->json) status = hr_summary_write_json(args->json, summary, label, perf, error);
+  if (status == HR_OK && args->md) status = hr_summary_write_markdown(args->md, summary, label, error);
   return status;
 }
 

@@ -20,6 +20,8 @@ struct run_files {
   struct hr_counts *counts;
 };
 
+/* Whether any is asked for. */
+bool run_files_wanted(const struct run_file_args *args);
 bool run_files_to_stdout(const struct run_file_args *args);
 /* Whether each job's cost is told by one of them. */
 bool run_files_tell_job_costs(const struct run_file_args *args);

@@ -18,3 +18,8 @@ void signals_discard_unfinished(void) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(numbers[i], &action, NULL);
 }
+
+void signals_tell_closed_pipes(void) {
+  const struct sigaction action = {.sa_handler = SIG_IGN};
+  sigaction(SIGPIPE, &action, NULL);
+}

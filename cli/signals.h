@@ -6,4 +6,7 @@
    the same, and one that is ignored stays ignored. */
 void signals_discard_unfinished(void);
 
+/* From now on a closed pipe does not end the program: who writes to it is told, and says so. */
+void signals_tell_closed_pipes(void);
+
 #endif

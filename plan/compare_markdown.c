@@ -2,14 +2,14 @@
 /* A comparison as Markdown: figures are rows, policies columns; then a table each for classes and tenants. */
 
 #include "plan/figures.h"
-#include "report/console.h"
+#include "report/markdown.h"
+#include "report/policy_words.h"
 #include "report/text.h"
 #include "sim/output_file.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_GROUPS = 20 };
 
@@ -18,14 +18,8 @@ struct page {
   const struct hr_comparison *comparison;
 };
 
-/* A text of the input, in which nothing is markup. */
 static void put_text(struct page *page, const char *text) {
-  char *clean = hr__presentable(&page->console, text);
-  for (const char *at = clean; at && *at; at++) {
-    if (strchr("\\`*_|<>[]#~", *at)) fputc('\\', page->console.out);
-    fputc(*at, page->console.out);
-  }
-  free(clean);
+  hr__markdown_text(&page->console, text);
 }
 
 /* "1 h 2 min (-4 h)"; bold where the difference is significant and not merely exact. */

@@ -7,6 +7,7 @@
 
 #include "plan/figures.h"
 #include "report/console.h"
+#include "report/policy_words.h"
 #include "report/text.h"
 
 #include <inttypes.h>

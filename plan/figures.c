@@ -49,23 +49,3 @@ const char *hr__margin_text(enum hr__unit unit, const struct hr_estimate *estima
   if (isnan(estimate->low)) return strcpy(buffer, "-");
   return with_sign(unit, "\u00b1", (estimate->high - estimate->low) / 2, buffer);
 }
-
-char *hr__policy_words(const struct hr_policy_choice *choice) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&text, &size);
-  if (!out) return NULL;
-  const char *separator = ": ";
-  fputs(choice->ops->name, out);
-  for (size_t i = 0; i < choice->n_params; i++) {
-    char buffer[HR__NUMBER_BYTES];
-    const struct hr_param *param = &choice->ops->params[i];
-    const char *value = hr_policy_choice_text(choice, i, buffer);
-    if (param->aside && strcmp(value, param->fallback) == 0) continue;
-    fprintf(out, "%s%s %s", separator, param->key, value);
-    separator = ", ";
-  }
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
-}

@@ -15,8 +15,4 @@ const char *hr__difference_text(enum hr__unit unit, double difference, char *buf
 /* Half of an interval's width, behind a plus-minus sign. */
 const char *hr__margin_text(enum hr__unit unit, const struct hr_estimate *estimate, char *buffer);
 
-/* The policy with its parameters, "queue: order sjf, ...", those aside only where they are not at their default. The
-   caller frees it; NULL when out of memory. */
-char *hr__policy_words(const struct hr_policy_choice *choice);
-
 #endif

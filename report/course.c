@@ -40,3 +40,10 @@ void hr_course_close(struct hr_course *course, const struct hr_result *result) {
   hr__buckets_close(&course->total_milli, result->end_us);
   hr__buckets_close(&course->waiting, result->end_us);
 }
+
+uint64_t hr__course_gpus(const struct hr_course *course) {
+  uint64_t most_milli = 0;
+  for (uint32_t i = 0; i < course->total_milli.n; i++)
+    if (course->total_milli.bucket[i].most > most_milli) most_milli = course->total_milli.bucket[i].most;
+  return (most_milli + 999) / 1000;
+}

@@ -11,4 +11,7 @@ struct hr_course {
   struct hr__buckets allocated_milli, total_milli, waiting;
 };
 
+/* The most GPUs that were there at once, as whole ones. */
+uint64_t hr__course_gpus(const struct hr_course *course);
+
 #endif

@@ -8,6 +8,7 @@
 #include "report/alert_report.h"
 #include "report/console.h"
 #include "report/course.h"
+#include "report/policy_words.h"
 #include "report/pool_table.h"
 #include "report/sparkline.h"
 #include "report/text.h"
@@ -64,24 +65,12 @@ static void put_cluster(struct hr__console *table, const struct hr_summary *summ
 }
 
 static void put_policy(struct hr__console *table, const struct hr_policy_choice *choice) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *params = open_memstream(&text, &size);
-  if (!params) {
+  char *words = hr__policy_words(choice);
+  if (words)
+    hr__put_field(table, "policy", "%s", words);
+  else
     table->out_of_memory = true;
-    return;
-  }
-  const char *separator = ": ";
-  for (size_t i = 0; i < choice->n_params; i++) {
-    char buffer[HR__NUMBER_BYTES];
-    const struct hr_param *param = &choice->ops->params[i];
-    const char *value = hr_policy_choice_text(choice, i, buffer);
-    if (param->aside && strcmp(value, param->fallback) == 0) continue;
-    fprintf(params, "%s%s %s", separator, param->key, value);
-    separator = ", ";
-  }
-  if (fclose(params) == 0) hr__put_field(table, "policy", "%s%s", choice->ops->name, text);
-  free(text);
+  free(words);
 }
 
 static void put_head(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label) {
@@ -133,17 +122,9 @@ static void put_fragmentation(struct hr__console *table, const struct hr_summary
                 hr__count_text(figures->largest_gang_min, text[3]));
 }
 
-/* The most GPUs that were there at once, as whole ones. */
-static uint64_t most_gpus(const struct hr_course *course) {
-  uint64_t most_milli = 0;
-  for (uint32_t i = 0; i < course->total_milli.n; i++)
-    if (course->total_milli.bucket[i].most > most_milli) most_milli = course->total_milli.bucket[i].most;
-  return (most_milli + 999) / 1000;
-}
-
 static void put_gpu_course(struct hr__console *table, const struct hr_course *course) {
   struct hr__sparkline line;
-  uint64_t gpus = most_gpus(course);
+  uint64_t gpus = hr__course_gpus(course);
   hr__sparkline_of_means(&line, &course->allocated_milli, gpus * 1000);
   hr__put_sparkline(table, &line, gpus);
 }

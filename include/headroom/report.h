@@ -213,6 +213,10 @@ HR_API enum hr_status hr_summary_write_json(const char *path, const struct hr_su
                                             const struct hr_run_label *label, const struct hr_perf *perf,
                                             struct hr_error *error);
 
+/* The summary as a page of Markdown, without what the wall clock says. `path` "-" is standard output. */
+HR_API enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summary *summary,
+                                                const struct hr_run_label *label, struct hr_error *error);
+
 /* One row per trace row in the file's order. `path` "-" is standard output. `ledger`, which knows each job's cost, may
    be NULL; where it is given or jobs could be interrupted, rows have columns for that, and one more where jobs could
    find too little GPU memory. */

@@ -37,7 +37,9 @@ case_tiny_table() {
 
 case_tiny_files() {
   run_in_project tests/cli/golden/tiny.json --quiet --jobs "$work/tiny_jobs.csv" --timeline "$work/tiny_timeline.csv" \
-    --json "$work/summary"
+    --json "$work/summary" --perfetto "$work/trace"
+  sed 's/"headroom":"[0-9.]*"/"headroom":"VERSION"/' trace >tiny_perfetto.json
+  same_as_golden tiny_perfetto.json
   without_perf <summary >tiny_summary.json
   same_as_golden tiny_jobs.csv
   same_as_golden tiny_timeline.csv
@@ -50,7 +52,9 @@ case_demo_table() {
 }
 
 case_demo_files() {
-  run_in_project scenarios/demo.json --quiet --jobs "$work/jobs.csv" --json "$work/summary"
+  run_in_project scenarios/demo.json --quiet --jobs "$work/jobs.csv" --json "$work/summary" --md "$work/summary.md"
+  sed 's/Headroom [0-9.]*/Headroom VERSION/' summary.md >demo.md
+  same_as_golden demo.md
   without_perf <summary >demo_summary.json
   # All of the jobs by their sum, and enough of them to see what changed.
   { cksum <jobs.csv; head -n 100 jobs.csv; } >demo_jobs.txt

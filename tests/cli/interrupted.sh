@@ -55,16 +55,51 @@ case_old_files_stay() {
   [ "$(cat out/jobs.csv)" = old ] || fail "the old file is another"
 }
 
-# A closed pipe ends a run while its timeline is not whole.
+# A pipe that is closed while a run writes to it.
 case_closed_pipe() {
   small_scenario
+  sed -i 's/"nodes": 2/"nodes": 2, "market": "reserved", "usd_per_gpu_hour": 2/' s.json
   mkdir out
   "$headroom" trace generate --count 20000 --nodes 4 -o long.csv
+  for option in jobs timeline perfetto; do
+    { "$headroom" run s.json --trace long.csv --"$option" - 2>stderr || echo $? >code; } | head -n 1 >stdout
+    [ "$(cat code)" = 4 ] || fail "--$option: exit code $(cat code)"
+    says stderr 'headroom: standard output: cannot be written: Broken pipe'
+  done
+  # Small ones are lost only where nobody reads at all.
+  for option in json costs md; do
+    { sleep 0.3; "$headroom" run s.json --trace long.csv --"$option" - 2>stderr || echo $? >code; } | true
+    [ "$(cat code)" = 4 ] || fail "--$option: exit code $(cat code)"
+    says stderr 'headroom: standard output: cannot be written: Broken pipe'
+  done
   { "$headroom" run s.json --trace long.csv --timeline out/timeline.csv --jobs - 2>stderr || echo $? >code; } |
     head -n 1 >stdout
-  [ "$(cat code)" = 141 ] || fail "exit code $(cat code)"
-  is_empty stderr
+  [ "$(cat code)" = 4 ] || fail "exit code $(cat code)"
   [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+}
+
+# A disk that is full for one of the files: that one is named, and none is left half-written.
+case_full_disk() {
+  local all='jobs timeline perfetto json costs md' option other
+  small_scenario
+  sed -i 's/"nodes": 2/"nodes": 2, "market": "reserved", "usd_per_gpu_hour": 2/' s.json
+  "$headroom" trace generate --count 2000 --nodes 2 -o jobs.csv
+  mkdir whole
+  # shellcheck disable=SC2046 # words
+  try 0 run s.json --trace jobs.csv --quiet $(for option in $all; do echo "--$option whole/$option"; done)
+  for option in $all; do
+    mkdir out
+    # shellcheck disable=SC2046 # words
+    try 4 run s.json --trace jobs.csv --"$option" /dev/full \
+      $(for other in $all; do [ "$other" = "$option" ] || echo "--$other out/$other"; done)
+    says stderr 'headroom: /dev/full: cannot be written: No space left on device'
+    is_empty stdout
+    for other in $all; do
+      [ ! -e "out/$other" ] || [ "$other" = json ] || cmp "out/$other" "whole/$other" >&2 || fail "$other is not whole"
+    done
+    [ -z "$(find out -name '*.*')" ] || fail "left behind: $(ls -A out)"
+    rm -r out
+  done
 }
 
 # As under nohup.
