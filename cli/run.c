@@ -51,6 +51,22 @@ static const struct option options[] = {
      .offset = AT(files.perfetto),
      .value = "FILE",
      .help = "write the run as a trace for Perfetto (ui.perfetto.dev): nodes as tracks, jobs as slices"},
+    {.name = "openmetrics",
+     .kind = OPTION_TEXT,
+     .offset = AT(files.openmetrics.file),
+     .value = "FILE",
+     .help =
+         "write metrics for Prometheus and Grafana (OpenMetrics text): DCGM's of GPUs, Kueue's and Slurm's of jobs"},
+    {.name = "openmetrics-step",
+     .kind = OPTION_TEXT,
+     .offset = AT(files.openmetrics.step),
+     .value = "TIME",
+     .help = "the time between samples, e.g. 30s, 5min, 2h; 5min unless given, or more where the run is long"},
+    {.name = "openmetrics-by",
+     .kind = OPTION_TEXT,
+     .offset = AT(files.openmetrics.by),
+     .value = "PLACE",
+     .help = "a series of GPU metrics for each node (the default), gpu or pool"},
     {.name = "replications",
      .kind = OPTION_TEXT,
      .offset = AT(input) + offsetof(struct input_args, replications),
@@ -113,7 +129,7 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
                                           .alerts = true,
                                           .progress = progress_bar_start(&bar, !args->quiet)};
   enum hr_status status = hr_replay_init(&run->replay, &config, error);
-  if (status == HR_OK) status = run_files_follow(&run->files, &args->files, &run->replay, error);
+  if (status == HR_OK) status = run_files_follow(&run->files, &run->replay, error);
   if (status == HR_OK && (wants_table(args) || args->files.md)) status = add_course(run, error);
   if (status == HR_OK) status = hr_replay_run(&run->replay, error);
   progress_bar_stop(&bar);
@@ -167,6 +183,7 @@ static void print_notes(const struct run *run) {
   input_print_notes(stderr, &run->input);
   for (size_t i = 0; i < run->replay.notes.count; i++) fprintf(stderr, "note: %s\n", run->replay.notes.text[i]);
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) note_rejected(stderr, run, reasons[i]);
+  run_files_print_notes(stderr, &run->files);
 }
 
 static enum hr_status tell(struct run *run, struct hr_error *error) {
@@ -202,13 +219,14 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
 /* Many runs have no one list of jobs. */
 static enum hr_status check_many(const struct run *run, struct hr_error *error) {
   const struct run_file_args *files = &run->args->files;
-  const char *of_one = files->jobs        ? "jobs"
-                       : files->timeline  ? "timeline"
-                       : files->costs     ? "costs"
-                       : files->perfetto  ? "perfetto"
-                       : files->md        ? "md"
-                       : run->args->check ? "check"
-                                          : NULL;
+  const char *of_one = files->jobs               ? "jobs"
+                       : files->timeline         ? "timeline"
+                       : files->costs            ? "costs"
+                       : files->perfetto         ? "perfetto"
+                       : files->md               ? "md"
+                       : files->openmetrics.file ? "openmetrics"
+                       : run->args->check        ? "check"
+                                                 : NULL;
   if (!of_one || !wants_many(run->input.scenario)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
                  "--%s tells of one run, and there are to be several replications; leave one of "
@@ -228,9 +246,13 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
   const struct run_args *args = run->args;
   const struct run_file_args *files = &args->files;
   if (run_files_wanted(files)) signals_tell_closed_pipes();
-  const struct output outputs[] = {{"jobs", files->jobs},   {"timeline", files->timeline},
-                                   {"costs", files->costs}, {"json", files->json},
-                                   {"md", files->md},       {"perfetto", files->perfetto}};
+  const struct output outputs[] = {{"jobs", files->jobs},
+                                   {"timeline", files->timeline},
+                                   {"costs", files->costs},
+                                   {"json", files->json},
+                                   {"md", files->md},
+                                   {"perfetto", files->perfetto},
+                                   {"openmetrics", files->openmetrics.file}};
   enum hr_status status = input_open(&run->input, path, &args->input, error);
   if (status == HR_OK && files->costs && !hr_scenario_has_prices(run->input.scenario))
     status = hr_fail(error, HR_BAD_INPUT,
@@ -239,6 +261,7 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
   if (status == HR_OK)
     status = input_check_outputs(&run->input, path, outputs, sizeof outputs / sizeof *outputs, error);
   if (status == HR_OK) status = check_many(run, error);
+  if (status == HR_OK) status = run_files_init(&run->files, files, &run->input, error);
   if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
   return status == HR_OK ? run_or_replicate(run, error) : status;
 }

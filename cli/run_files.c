@@ -4,12 +4,13 @@
 #include "cli/outputs.h"
 
 bool run_files_wanted(const struct run_file_args *args) {
-  return args->json || args->jobs || args->timeline || args->costs || args->md || args->perfetto;
+  return args->json || args->jobs || args->timeline || args->costs || args->md || args->perfetto ||
+         args->openmetrics.file;
 }
 
 bool run_files_to_stdout(const struct run_file_args *args) {
   return is_stdout(args->json) || is_stdout(args->jobs) || is_stdout(args->timeline) || is_stdout(args->costs) ||
-         is_stdout(args->md) || is_stdout(args->perfetto);
+         is_stdout(args->md) || is_stdout(args->perfetto) || is_stdout(args->openmetrics.file);
 }
 
 bool run_files_tell_job_costs(const struct run_file_args *args) {
@@ -38,13 +39,18 @@ static enum hr_status follow_all(struct run_files *files, struct hr_replay *repl
   return status == HR_OK ? hr_replay_add(replay, hr_counts_fold(files->counts), error) : status;
 }
 
-enum hr_status run_files_follow(struct run_files *files, const struct run_file_args *args, struct hr_replay *replay,
-                                struct hr_error *error) {
-  enum hr_status status = HR_OK;
+enum hr_status run_files_init(struct run_files *files, const struct run_file_args *args, const struct input *input,
+                              struct hr_error *error) {
   files->args = args;
+  return metrics_init(&files->metrics, &args->openmetrics, input, error);
+}
+
+enum hr_status run_files_follow(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
+  const struct run_file_args *args = files->args;
+  enum hr_status status = HR_OK;
   if (args->jobs) status = follow_placements(files, replay, error);
   if (status == HR_OK && args->timeline) status = follow_timeline(files, replay, error);
-  if (status == HR_OK && args->perfetto) status = follow_all(files, replay, error);
+  if (status == HR_OK && (args->perfetto || args->openmetrics.file)) status = follow_all(files, replay, error);
   return status;
 }
 
@@ -63,6 +69,8 @@ static enum hr_status write_exports(struct run_files *files, const struct hr_rep
   enum hr_status status = hr_history_close(files->history, replay->result);
   if (status != HR_OK) return hr_fail(error, status, "out of memory for what happened to each job");
   if (args->perfetto) status = hr_perfetto_write(args->perfetto, &run, error);
+  if (status == HR_OK && args->openmetrics.file)
+    status = hr_openmetrics_write(args->openmetrics.file, &run, &files->metrics.config, &files->metrics.size, error);
   return status;
 }
 
@@ -82,7 +90,12 @@ enum hr_status run_files_write(struct run_files *files, const struct hr_replay *
   return status;
 }
 
+void run_files_print_notes(FILE *out, const struct run_files *files) {
+  metrics_print_note(out, &files->metrics, &files->args->openmetrics);
+}
+
 void run_files_finish(struct run_files *files) {
+  metrics_finish(&files->metrics);
   hr_timeline_destroy(files->timeline);
   hr_placements_destroy(files->placements);
   hr_history_destroy(files->history);

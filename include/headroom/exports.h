@@ -56,6 +56,33 @@ struct hr_export {
    output. */
 HR_API enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, struct hr_error *error);
 
+/* ---- Metrics ---------------------------------------------------------------------------------------- */
+
+/* What a series of GPU metrics is of. */
+enum hr_metrics_place { HR_METRICS_BY_NODE, HR_METRICS_BY_GPU, HR_METRICS_BY_POOL };
+
+/* What one GPU draws idle and at its limit; less than 0: not known. */
+struct hr_gpu_watts {
+  double idle_w, tdp_w;
+};
+
+struct hr_openmetrics_config {
+  int64_t step_us; /* between samples; 0: 5 minutes, or as much more as keeps them below about 500,000 in all */
+  enum hr_metrics_place place;
+  const struct hr_gpu_watts *watts; /* [pools]; NULL: of none it is known */
+};
+
+struct hr_openmetrics_size {
+  int64_t step_us;
+  uint64_t steps, samples; /* points in time; lines of samples */
+};
+
+/* Metrics with simulated time stamps as OpenMetrics text, under the names of dcgm-exporter, Kueue and a Slurm exporter.
+   `path` "-" is standard output; `size` (may be NULL) tells what was written. */
+HR_API enum hr_status hr_openmetrics_write(const char *path, const struct hr_export *run,
+                                           const struct hr_openmetrics_config *config, struct hr_openmetrics_size *size,
+                                           struct hr_error *error);
+
 #ifdef __cplusplus
 }
 #endif

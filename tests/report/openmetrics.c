@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Metrics read back: the text is as OpenMetrics wants it, and what it says of jobs, GPUs and nodes, which comes from
+   the history of each, is what the run's counts and its summary say of all. */
+
+#include "exported.h"
+#include "files.h"
+#include "harness.h"
+#include "report/node_times.h"
+
+#include <math.h>
+#include <string.h>
+
+struct sample {
+  const char *name, *labels; /* within the text */
+  double value, at_s;
+};
+
+static struct exported exported;
+static char *text;
+static struct sample *samples;
+static size_t n_samples;
+
+/* ---- Reading ---------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *name, const char *end) {
+  return strlen(name) >= strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0;
+}
+
+/* A sample's name is its family's, and what its type asks for behind it. */
+static void check_name(const char *name, const char *family, const char *type) {
+  size_t length = strlen(family);
+  CU_ASSERT_FATAL(strncmp(name, family, length) == 0);
+  const char *suffix = name + length;
+  if (strcmp(type, "gauge") == 0) CU_ASSERT_STRING_EQUAL(suffix, "");
+  if (strcmp(type, "counter") == 0) CU_ASSERT_STRING_EQUAL(suffix, "_total");
+  if (strcmp(type, "histogram") == 0)
+    CU_ASSERT(strcmp(suffix, "_bucket") == 0 || strcmp(suffix, "_count") == 0 || strcmp(suffix, "_sum") == 0);
+}
+
+static void read_sample(char *line, const char *family, const char *type) {
+  struct sample *sample = &samples[n_samples++];
+  char *brace = strchr(line, '{'), *end = strrchr(line, ' ');
+  CU_ASSERT_PTR_NOT_NULL_FATAL(end);
+  *end = '\0';
+  char *value = strrchr(line, ' ');
+  CU_ASSERT_PTR_NOT_NULL_FATAL(value);
+  *value = '\0';
+  if (brace) {
+    CU_ASSERT_EQUAL(value[-1], '}');
+    value[-1] = '\0';
+    *brace = '\0';
+  }
+  *sample = (struct sample){line, brace ? brace + 1 : "", strtod(value + 1, &value), strtod(end + 1, &end)};
+  CU_ASSERT(*value == '\0' && *end == '\0');
+  check_name(sample->name, family, type);
+}
+
+/* Every family is told once, its type and what it is before its samples. */
+static void read_lines(void) {
+  static char seen[64][100];
+  size_t n_seen = 0;
+  char family[100] = "", type[20] = "";
+  bool helped = false, over = false;
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    char name[100], word[20];
+    CU_ASSERT_FALSE(over);
+    over = strcmp(line, "# EOF") == 0;
+    if (sscanf(line, "# TYPE %99s %19s", name, word) == 2) {
+      for (size_t i = 0; i < n_seen; i++) CU_ASSERT_STRING_NOT_EQUAL(seen[i], name);
+      CU_ASSERT_FATAL(n_seen < 64);
+      strcpy(seen[n_seen++], name);
+      strcpy(family, name);
+      strcpy(type, word);
+      helped = false;
+    } else if (sscanf(line, "# UNIT %99s %19s", name, word) == 2) {
+      CU_ASSERT(strcmp(name, family) == 0 && ends_with(family, word));
+    } else if (sscanf(line, "# HELP %99s", name) == 1) {
+      CU_ASSERT_STRING_EQUAL(name, family);
+      helped = true;
+    } else if (!over) {
+      CU_ASSERT_TRUE(helped);
+      read_sample(line, family, type);
+    }
+  }
+  CU_ASSERT_TRUE(over);
+}
+
+static void write_and_read(int64_t step_us, enum hr_metrics_place place) {
+  static const struct hr_gpu_watts watts[8] = {{50, 400}, {50, 400}, {50, 400}, {-1, -1}, {50, 400}, {50, 400}};
+  const struct hr_openmetrics_config config = {
+      .step_us = step_us, .place = place, .watts = exported.run.cluster->n_pools <= 8 ? watts : NULL};
+  struct hr_openmetrics_size size;
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_openmetrics_write(files_path("metrics.txt"), &exported.run, &config, &size, &error), HR_OK);
+  text = files_read(files_path("metrics.txt"));
+  CU_ASSERT_TRUE(ends_with(text, "\n# EOF\n"));
+  n_samples = 0;
+  samples = calloc(size.samples + 1, sizeof *samples);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(samples);
+  read_lines();
+  CU_ASSERT_EQUAL(n_samples, size.samples);
+}
+
+static void forget(void) {
+  free(samples);
+  free(text);
+}
+
+/* ---- Series ----------------------------------------------------------------------------------------- */
+
+static bool is_series(const struct sample *sample, const struct sample *other) {
+  return strcmp(sample->name, other->name) == 0 && strcmp(sample->labels, other->labels) == 0;
+}
+
+/* In order of time, and what is counted never falls. Histograms have their buckets side by side. */
+static void series_are_in_order(void) {
+  for (size_t i = 1; i < n_samples; i++) {
+    const struct sample *before = &samples[i - 1], *now = &samples[i];
+    CU_ASSERT(now->value >= 0);
+    if (ends_with(now->name, "_bucket") && ends_with(before->name, "_bucket") && now->at_s == before->at_s)
+      CU_ASSERT(now->value >= before->value);
+    if (!is_series(before, now)) continue;
+    CU_ASSERT(now->at_s > before->at_s);
+    if (ends_with(now->name, "_total")) CU_ASSERT(now->value >= before->value);
+  }
+}
+
+/* The sum over all series of a name at a time; of those whose labels have `part`, unless it is NULL. */
+static double sum_at(const char *name, const char *part, double at_s) {
+  double sum = 0;
+  for (size_t i = 0; i < n_samples; i++)
+    if (samples[i].at_s == at_s && strcmp(samples[i].name, name) == 0 && (!part || strstr(samples[i].labels, part)))
+      sum += samples[i].value;
+  return sum;
+}
+
+static double last_time(void) {
+  double at_s = 0;
+  for (size_t i = 0; i < n_samples; i++)
+    if (samples[i].at_s > at_s) at_s = samples[i].at_s;
+  return at_s;
+}
+
+static void near(double a, double b) {
+  if (fabs(a - b) > 1e-4 * (1 + fabs(b))) printf("\n%.9g is not %.9g\n", a, b);
+  CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-4 * (1 + fabs(b)));
+}
+
+/* What each tenant's jobs go through sums to what the cluster's counts are. */
+static void tenants_sum_to_the_counts(void) {
+  for (size_t i = 0; i < n_samples; i++) {
+    if (strcmp(samples[i].name, "slurm_queue_pending") != 0) continue;
+    double at_s = samples[i].at_s;
+    near(sum_at("kueue_pending_workloads", NULL, at_s), samples[i].value);
+    near(sum_at("kueue_admitted_active_workloads", NULL, at_s), sum_at("slurm_queue_running", NULL, at_s));
+    near(sum_at("kueue_cluster_queue_resource_usage", NULL, at_s), sum_at("slurm_gpus_alloc", NULL, at_s));
+    near(sum_at("slurm_gpus_alloc", NULL, at_s) + sum_at("slurm_gpus_idle", NULL, at_s),
+         sum_at("slurm_gpus_total", NULL, at_s));
+    near(sum_at("kueue_admission_wait_time_seconds_count", NULL, at_s),
+         sum_at("kueue_admitted_workloads_total", NULL, at_s));
+  }
+}
+
+static void the_last_samples_are_the_result(void) {
+  const struct hr_result *result = exported.replay.result;
+  const struct hr_summary *summary = exported.replay.summary;
+  double at_s = last_time();
+  uint64_t starts = 0, reclaims = 0;
+  for (uint32_t i = 0; i < result->n_jobs; i++)
+    starts += result->fate ? result->fate[i].attempts : result->start_us[i] != HR_NEVER_US;
+  for (uint32_t i = 0; i < result->n_pools; i++) reclaims += result->pools[i].reclaims;
+  near(sum_at("kueue_admitted_workloads_total", NULL, at_s), (double)starts);
+  near(sum_at("kueue_finished_workloads_total", NULL, at_s), (double)summary->jobs_completed);
+  near(sum_at("headroom_rejected_workloads_total", NULL, at_s), (double)summary->jobs_rejected);
+  near(sum_at("kueue_evicted_workloads_total", "Preempted", at_s), (double)exported.replay.preemptions);
+  near(sum_at("headroom_node_reclaims_total", NULL, at_s), (double)reclaims);
+  near(sum_at("kueue_admission_wait_time_seconds_bucket", "+Inf", at_s), (double)starts);
+  if (starts == summary->wait_s.count)
+    near(sum_at("kueue_admission_wait_time_seconds_sum", NULL, at_s), summary->wait_s.mean * (double)starts);
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------------------- */
+
+static void shares_are_shares(void) {
+  for (size_t i = 0; i < n_samples; i++) {
+    if (strcmp(samples[i].name, "DCGM_FI_DEV_GPU_UTIL") == 0) CU_ASSERT(samples[i].value <= 100);
+    if (strcmp(samples[i].name, "headroom_gpu_allocated_ratio") == 0) CU_ASSERT(samples[i].value <= 1);
+    if (strcmp(samples[i].name, "DCGM_FI_PROF_SM_ACTIVE") == 0) CU_ASSERT(samples[i].value <= 1);
+  }
+}
+
+/* Of nodes that are always there, the shares of all steps come to the GPU time of the run; `gpus`: of each series. */
+static void shares_sum_to_gpu_hours(const char *name, double whole, double gpus, double step_s, double wanted_hours) {
+  double hours = 0, end_s = (double)(hr_history_end_us(exported.history) + exported.trace->origin_us) / 1e6;
+  for (size_t i = 0; i < n_samples; i++) {
+    if (strcmp(samples[i].name, name) != 0) continue;
+    double over_s = samples[i].at_s > end_s ? samples[i].at_s - end_s : 0;
+    hours += samples[i].value / whole * gpus * (step_s - over_s) / 3600;
+  }
+  near(hours, wanted_hours);
+}
+
+static void gpus_tell_the_run(double step_s, double gpus_of_series) {
+  double held_hours = exported.replay.summary->gpu_hours;
+  const struct hr_goodput *goodput = &exported.replay.summary->goodput;
+  double busy_hours = held_hours;
+  if (exported.replay.summary->stoppable) busy_hours = goodput->useful_gpu_hours + goodput->lost_gpu_hours;
+  shares_sum_to_gpu_hours("headroom_gpu_allocated_ratio", 1, gpus_of_series, step_s, held_hours);
+  shares_sum_to_gpu_hours("DCGM_FI_DEV_GPU_UTIL", 100, gpus_of_series, step_s, busy_hours);
+}
+
+/* 50 W idle, 400 W at their limit. */
+static void power_follows_use(double gpus) {
+  for (size_t i = 0, k = 0; i < n_samples; i++) {
+    if (strcmp(samples[i].name, "DCGM_FI_DEV_POWER_USAGE") != 0) continue;
+    while (strcmp(samples[k].name, "DCGM_FI_DEV_GPU_UTIL") != 0) k++;
+    CU_ASSERT(samples[k].at_s == samples[i].at_s && strcmp(samples[k].labels, samples[i].labels) == 0);
+    near(samples[i].value, gpus * (50 + 3.5 * samples[k].value));
+    k++;
+  }
+}
+
+/* ---- Cases ------------------------------------------------------------------------------------------ */
+
+static void check_all(int64_t step_us, enum hr_metrics_place place) {
+  write_and_read(step_us, place);
+  series_are_in_order();
+  tenants_sum_to_the_counts();
+  the_last_samples_are_the_result();
+  shares_are_shares();
+}
+
+static void whole_gpus(void) {
+  static const double gpus[] = {[HR_METRICS_BY_NODE] = 8, [HR_METRICS_BY_GPU] = 1, [HR_METRICS_BY_POOL] = 64};
+  exported_make(&exported, "demo", NULL, 0);
+  for (int place = HR_METRICS_BY_NODE; place <= HR_METRICS_BY_POOL; place++) {
+    check_all(7 * 3600 * HR_SECOND_US + 1234567, (enum hr_metrics_place)place);
+    gpus_tell_the_run(7 * 3600 + 1.234567, gpus[place]);
+    power_follows_use(gpus[place]);
+    forget();
+  }
+  exported_finish(&exported);
+}
+
+static void preemption_and_rejections(void) {
+  const char *const overrides[] = {"policy={\"name\":\"las\"}", "cluster.pools.0.nodes=3"};
+  exported_make(&exported, "demo", overrides, 2);
+  CU_ASSERT(exported.replay.preemptions > 0 && exported.replay.summary->jobs_rejected > 0);
+  check_all(12 * 3600 * HR_SECOND_US, HR_METRICS_BY_NODE);
+  gpus_tell_the_run(12 * 3600, 8);
+  forget();
+  exported_finish(&exported);
+}
+
+static void a_horizon_cuts(void) {
+  const char *const horizon[] = {"horizon_s=200000"};
+  exported_make(&exported, "demo", horizon, 1);
+  check_all(3600 * HR_SECOND_US, HR_METRICS_BY_POOL);
+  gpus_tell_the_run(3600, 64);
+  forget();
+  exported_finish(&exported);
+}
+
+static void spot_nodes(void) {
+  exported_make(&exported, "reserved-spot-mix", NULL, 0);
+  check_all(24 * 3600 * HR_SECOND_US, HR_METRICS_BY_NODE);
+  forget();
+  exported_finish(&exported);
+}
+
+static void shared_gpus(void) {
+  exported_make(&exported, "shared-inference", NULL, 0);
+  for (int place = HR_METRICS_BY_NODE; place <= HR_METRICS_BY_POOL; place++) {
+    check_all(3600 * HR_SECOND_US, (enum hr_metrics_place)place);
+    forget();
+  }
+  exported_finish(&exported);
+}
+
+/* Nodes were up for as long as the run's own count of GPUs has it. */
+static void nodes_are_up(void) {
+  static const char *const scenarios[] = {"demo", "reserved-spot-mix", "spot-v100", "agency"};
+  for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
+    exported_make(&exported, scenarios[s], NULL, 0);
+    struct hr__node_times times;
+    CU_ASSERT_EQUAL_FATAL(hr__node_times_init(&times, &exported.run), HR_OK);
+    const struct hr_count_change *changes;
+    size_t n_changes = hr_counts_changes(exported.counts, &changes);
+    int64_t end_us = hr_history_end_us(exported.history);
+    double up = 0, counted = 0;
+    uint32_t node = 0;
+    for (uint32_t i = 0; i < exported.run.cluster->n_pools; i++)
+      for (uint32_t end = node + exported.run.cluster->pools[i].nodes; node < end; node++)
+        for (uint32_t k = times.first[node]; k < times.first[node + 1]; k++)
+          up += (double)(times.times[k].to_us - times.times[k].from_us) * 1000 *
+                exported.run.cluster->pools[i].gpus_per_node;
+    for (size_t i = 0; i < n_changes; i++)
+      counted += (double)changes[i].total_milli *
+                 (double)((i + 1 < n_changes ? changes[i + 1].at_us : end_us) - changes[i].at_us);
+    near(up, counted);
+    hr__node_times_finish(&times);
+    exported_finish(&exported);
+  }
+}
+
+/* Five minutes where the samples are few, longer where they are many. */
+static void the_step_is_chosen(void) {
+  const struct hr_openmetrics_config by_node = {.place = HR_METRICS_BY_NODE}, by_gpu = {.place = HR_METRICS_BY_GPU};
+  struct hr_openmetrics_size size;
+  exported_make(&exported, "demo", NULL, 0);
+  CU_ASSERT_EQUAL(hr_openmetrics_write(files_path("metrics.txt"), &exported.run, &by_node, &size, NULL), HR_OK);
+  CU_ASSERT_EQUAL(size.step_us, 300 * HR_SECOND_US);
+  CU_ASSERT(size.samples > 100000 && size.samples <= 500000);
+  CU_ASSERT_EQUAL(hr_openmetrics_write(files_path("metrics.txt"), &exported.run, &by_gpu, &size, NULL), HR_OK);
+  CU_ASSERT_EQUAL(size.step_us, 600 * HR_SECOND_US);
+  CU_ASSERT(size.samples > 100000 && size.samples <= 500000);
+  exported_finish(&exported);
+}
+
+static void what_cannot_be_written_is_said(void) {
+  const struct hr_openmetrics_config config = {0}, tiny = {.step_us = 1};
+  struct hr_error error = {0};
+  exported_make(&exported, "demo", NULL, 0);
+  CU_ASSERT_EQUAL(hr_openmetrics_write("/dev/full", &exported.run, &config, NULL, &error), HR_IO_ERROR);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/dev/full: cannot be written: No space left on device"));
+  CU_ASSERT_EQUAL(hr_openmetrics_write(files_path("m.txt"), &exported.run, &tiny, NULL, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "a longer step is wanted"));
+  exported_finish(&exported);
+}
+
+TEST_MAIN("report: openmetrics", TEST(whole_gpus), TEST(preemption_and_rejections), TEST(a_horizon_cuts),
+          TEST(spot_nodes), TEST(shared_gpus), TEST(nodes_are_up), TEST(the_step_is_chosen),
+          TEST(what_cannot_be_written_is_said))
