@@ -47,29 +47,30 @@ double peak_rss_mib(void) {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
 }
 
-static bool is_set(const char *name) {
+/* "" where it is not set. */
+static const char *environment(const char *name) {
   const char *value = getenv(name);
-  return value && value[0];
+  return value ? value : "";
 }
 
 static bool is_dumb_terminal(void) {
-  const char *terminal = getenv("TERM");
-  return terminal && strcmp(terminal, "dumb") == 0;
+  return strcmp(environment("TERM"), "dumb") == 0;
 }
 
 /* https://no-color.org and https://bixense.com/clicolors: the first forbids, the second demands. */
 bool wants_colour(void) {
-  if (is_set("NO_COLOR")) return false;
-  if (is_set("CLICOLOR_FORCE") && strcmp(getenv("CLICOLOR_FORCE"), "0") != 0) return true;
-  return isatty(STDOUT_FILENO) && is_set("TERM") && !is_dumb_terminal();
+  const char *force = environment("CLICOLOR_FORCE");
+  if (environment("NO_COLOR")[0]) return false;
+  if (force[0] && strcmp(force, "0") != 0) return true;
+  return isatty(STDOUT_FILENO) && environment("TERM")[0] && !is_dumb_terminal();
 }
 
 /* The first of these that is set tells the encoding (POSIX, environment variables). */
 static bool speaks_utf8(void) {
   static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    if (!is_set(names[i])) continue;
-    const char *encoding = strchr(getenv(names[i]), '.');
+    const char *locale = environment(names[i]), *encoding = strchr(locale, '.');
+    if (!locale[0]) continue;
     return encoding && (strncasecmp(encoding, ".UTF-8", 6) == 0 || strncasecmp(encoding, ".UTF8", 5) == 0);
   }
   return false;

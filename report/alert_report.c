@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "report/alert_report.h"
 
+#include "report/markdown.h"
 #include "report/text.h"
 
 #include <inttypes.h>
@@ -23,8 +24,7 @@ static const char *whose(const struct hr_alert *alert) {
   return alert->where[0] ? alert->where : "no class";
 }
 
-/* One sentence, without a stop. */
-static void put_words(FILE *out, const struct hr_alert *alert) {
+void hr__put_alert_words(FILE *out, const struct hr_alert *alert) {
   char lasted[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES], count[2][HR__NUMBER_BYTES];
   hr__duration_text(seconds(length_us(alert)), lasted);
   hr__fixed_text(100 * alert->value, 1, percent);
@@ -115,13 +115,38 @@ void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts)
             hr__plain(console));
 }
 
+/* ---- Markdown --------------------------------------------------------------------------------------- */
+
+static void markdown_row(struct hr__console *page, const struct group *group) {
+  char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
+  const struct hr_alert *longest = group->longest;
+  put_value(longest, value);
+  fprintf(page->out, "| %s: ", hr_alert_name(longest->rule));
+  hr__markdown_text(page, longest->where[0] ? longest->where : "-");
+  fprintf(page->out, " | %s | %s | %s | %s | %s |\n", hr__count_text(group->count, text[0]),
+          hr__duration_text(seconds(group->sum_us), text[1]), hr__duration_text(seconds(length_us(longest)), text[2]),
+          hr__duration_text(seconds(longest->begin_us), text[3]), value);
+}
+
+void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alerts) {
+  const struct hr_alert *list;
+  size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;
+  if (count == 0) return;
+  hr__markdown_head(page, "Alert", " times | in all | longest | from | then ");
+  for (size_t i = 0; i < count;) {
+    struct group group = group_at(list + i, count - i);
+    markdown_row(page, &group);
+    i += group.count;
+  }
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
 static void json_words(struct hr__json *json, cJSON *object, const struct hr_alert *alert) {
   char *text = NULL;
   size_t size = 0;
   FILE *words = open_memstream(&text, &size);
-  if (words) put_words(words, alert);
+  if (words) hr__put_alert_words(words, alert);
   if (words && fclose(words) == 0)
     hr__json_text(json, object, "text", text);
   else

@@ -10,6 +10,10 @@
 
 /* By rule and place: how often, for how long, and when it was longest. */
 void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts);
+/* The same as a table of a page of Markdown. */
+void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alerts);
+/* One sentence on one of them, without a stop. */
+void hr__put_alert_words(FILE *out, const struct hr_alert *alert);
 /* `alerts`: each of them. `clock_us` is added to times to show them. */
 void hr__json_alerts(struct hr__json *json, cJSON *root, const struct hr_alerts *alerts, int64_t clock_us);
 

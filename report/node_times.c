@@ -38,19 +38,26 @@ static void follow(struct hr__node_times *times, const struct hr_export *run, ui
   for (uint32_t i = 0; i < n_nodes; i++) end_time(times, i, up_since_us, hr_history_end_us(run->history));
 }
 
+/* Where each node's times begin, from how many each has. */
+static uint32_t place_times(struct hr__node_times *times, uint32_t n_nodes) {
+  for (uint32_t i = 0; i < n_nodes; i++) times->first[i + 1] += times->first[i];
+  uint32_t count = times->first[n_nodes];
+  for (uint32_t i = n_nodes; i > 0; i--) times->first[i] = times->first[i - 1];
+  times->first[0] = 0;
+  return count;
+}
+
 enum hr_status hr__node_times_init(struct hr__node_times *times, const struct hr_export *run) {
   uint32_t n_nodes = 0;
   for (uint32_t i = 0; i < run->cluster->n_pools; i++) n_nodes += run->cluster->pools[i].nodes;
   *times = (struct hr__node_times){.first = calloc((size_t)n_nodes + 2, sizeof *times->first)};
   int64_t *up_since_us = calloc((size_t)n_nodes + 1, sizeof *up_since_us);
-  if (times->first && up_since_us) {
-    follow(times, run, n_nodes, up_since_us);
-    for (uint32_t i = 0; i < n_nodes; i++) times->first[i + 1] += times->first[i];
-    uint32_t count = times->first[n_nodes];
-    for (uint32_t i = n_nodes; i > 0; i--) times->first[i] = times->first[i - 1];
-    times->first[0] = 0;
-    times->times = calloc((size_t)count + 1, sizeof *times->times);
+  if (!times->first || !up_since_us) {
+    free(up_since_us);
+    return HR_NO_MEMORY;
   }
+  follow(times, run, n_nodes, up_since_us);
+  times->times = calloc((size_t)place_times(times, n_nodes) + 1, sizeof *times->times);
   if (times->times) follow(times, run, n_nodes, up_since_us);
   free(up_since_us);
   return times->times ? HR_OK : HR_NO_MEMORY;

@@ -5,99 +5,49 @@
  * nesting, so each job that is on a node at the same time as others has a thread of its own there.
  */
 
+#include "report/perfetto.h"
 #include "report/apportion.h"
-#include "report/json_out.h"
-#include "report/perfetto_tracks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { CLUSTER_PROCESS = 1, FIRST_POOL_PROCESS = 2 };
-
-struct perfetto {
-  struct hr__out out;
-  const struct hr_export *run;
-  struct hr__tracks tracks;
-  int64_t clock_us;  /* added to a time to show it */
-  uint32_t first_id; /* of threads */
-  bool any;          /* an event stands before the next one */
-};
-
-#define PUT(perfetto, text) hr__out_bytes(&(perfetto)->out, text, sizeof text - 1)
-
-static void begin_event(struct perfetto *perfetto, const char *phase) {
-  hr__out_text(&perfetto->out, perfetto->any ? ",\n{\"ph\":\"" : "{\"ph\":\"");
-  hr__out_text(&perfetto->out, phase);
-  perfetto->any = true;
-}
-
-static void put_place(struct perfetto *perfetto, uint32_t process, uint32_t thread) {
-  PUT(perfetto, "\",\"pid\":");
-  hr__out_u64(&perfetto->out, process);
-  PUT(perfetto, ",\"tid\":");
-  hr__out_u64(&perfetto->out, thread);
-}
-
-static void put_time(struct perfetto *perfetto, int64_t at_us) {
-  PUT(perfetto, ",\"ts\":");
-  hr__out_i64(&perfetto->out, at_us + perfetto->clock_us);
-}
-
-static uint32_t pool_process(uint32_t pool) {
-  return FIRST_POOL_PROCESS + pool;
-}
-
-/* The thread of an owner's lane. */
-static uint32_t thread_of(const struct perfetto *perfetto, uint32_t owner, uint32_t lane) {
-  return perfetto->first_id + perfetto->tracks.first_track[owner] + lane;
-}
-
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
-static void put_name(struct perfetto *perfetto, const char *what, uint32_t process, uint32_t thread, const char *name) {
-  begin_event(perfetto, "M");
-  put_place(perfetto, process, thread);
-  PUT(perfetto, ",\"name\":\"");
+static void put_rank(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
+                     uint32_t rank) {
+  hr__perfetto_begin(perfetto, "M");
+  hr__perfetto_place(perfetto, process, thread);
+  HR__PUT(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, what);
-  PUT(perfetto, "\",\"args\":{\"name\":");
-  hr__out_json_text(&perfetto->out, name);
-  PUT(perfetto, "}}");
-}
-
-static void put_rank(struct perfetto *perfetto, const char *what, uint32_t process, uint32_t thread, uint32_t rank) {
-  begin_event(perfetto, "M");
-  put_place(perfetto, process, thread);
-  PUT(perfetto, ",\"name\":\"");
-  hr__out_text(&perfetto->out, what);
-  PUT(perfetto, "\",\"args\":{\"sort_index\":");
+  HR__PUT(perfetto, "\",\"args\":{\"sort_index\":");
   hr__out_u64(&perfetto->out, rank);
-  PUT(perfetto, "}}");
+  HR__PUT(perfetto, "}}");
 }
 
-static void put_processes(struct perfetto *perfetto) {
+static void put_processes(struct hr__perfetto *perfetto) {
   const struct hr_cluster_spec *cluster = perfetto->run->cluster;
-  put_name(perfetto, "process_name", CLUSTER_PROCESS, CLUSTER_PROCESS, "cluster");
-  put_rank(perfetto, "process_sort_index", CLUSTER_PROCESS, CLUSTER_PROCESS, 0);
+  hr__perfetto_name(perfetto, "process_name", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, "cluster");
+  put_rank(perfetto, "process_sort_index", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, 0);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     char name[200];
     snprintf(name, sizeof name, "%.100s (%" PRIu32 " x %" PRIu32 " %.50s)", pool->name ? pool->name : "pool",
              pool->nodes, pool->gpus_per_node, pool->gpu ? pool->gpu : "GPUs");
-    put_name(perfetto, "process_name", pool_process(i), pool_process(i), name);
-    put_rank(perfetto, "process_sort_index", pool_process(i), pool_process(i), i + 1);
+    hr__perfetto_name(perfetto, "process_name", hr__perfetto_pool_process(i), hr__perfetto_pool_process(i), name);
+    put_rank(perfetto, "process_sort_index", hr__perfetto_pool_process(i), hr__perfetto_pool_process(i), i + 1);
   }
 }
 
-static void put_threads(struct perfetto *perfetto) {
+static void put_threads(struct hr__perfetto *perfetto) {
   const struct hr__tracks *tracks = &perfetto->tracks;
   for (uint32_t owner = 0; owner < tracks->n_owners; owner++)
     for (uint32_t track = tracks->first_track[owner]; track < tracks->first_track[owner + 1]; track++) {
-      uint32_t process = pool_process(tracks->pool_of[owner]), lane = track - tracks->first_track[owner];
+      uint32_t process = hr__perfetto_pool_process(tracks->pool_of[owner]), lane = track - tracks->first_track[owner];
       char name[60];
       int used = owner < tracks->n_nodes ? snprintf(name, sizeof name, "node %" PRIu32, owner)
                                          : snprintf(name, sizeof name, "on any node");
       if (lane) snprintf(name + used, sizeof name - (size_t)used, " \xc2\xb7%" PRIu32, lane + 1);
-      put_name(perfetto, "thread_name", process, perfetto->first_id + track, name);
+      hr__perfetto_name(perfetto, "thread_name", process, perfetto->first_id + track, name);
       put_rank(perfetto, "thread_sort_index", process, perfetto->first_id + track, track);
     }
 }
@@ -105,25 +55,25 @@ static void put_threads(struct perfetto *perfetto) {
 /* ---- Counters --------------------------------------------------------------------------------------- */
 
 /* One event with two values: viewers make a counter of each, "jobs waiting" and so on. */
-static void put_counters_at(struct perfetto *perfetto, const char *name, const char *first, uint64_t first_milli,
+static void put_counters_at(struct hr__perfetto *perfetto, const char *name, const char *first, uint64_t first_milli,
                             const char *second, uint64_t second_milli, int64_t at_us) {
-  begin_event(perfetto, "C");
-  put_place(perfetto, CLUSTER_PROCESS, CLUSTER_PROCESS);
-  put_time(perfetto, at_us);
-  PUT(perfetto, ",\"name\":\"");
+  hr__perfetto_begin(perfetto, "C");
+  hr__perfetto_place(perfetto, HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER);
+  hr__perfetto_time(perfetto, at_us);
+  HR__PUT(perfetto, ",\"name\":\"");
   hr__out_text(&perfetto->out, name);
-  PUT(perfetto, "\",\"args\":{\"");
+  HR__PUT(perfetto, "\",\"args\":{\"");
   hr__out_text(&perfetto->out, first);
-  PUT(perfetto, "\":");
+  HR__PUT(perfetto, "\":");
   hr__out_milli(&perfetto->out, first_milli);
-  PUT(perfetto, ",\"");
+  HR__PUT(perfetto, ",\"");
   hr__out_text(&perfetto->out, second);
-  PUT(perfetto, "\":");
+  HR__PUT(perfetto, "\":");
   hr__out_milli(&perfetto->out, second_milli);
-  PUT(perfetto, "}}");
+  HR__PUT(perfetto, "}}");
 }
 
-static void put_counters(struct perfetto *perfetto) {
+static void put_counters(struct hr__perfetto *perfetto) {
   const struct hr_count_change *changes, *before = NULL;
   size_t count = hr_counts_changes(perfetto->run->counts, &changes);
   for (const struct hr_count_change *now = changes; now < changes + count; before = now++) {
@@ -141,20 +91,20 @@ static const char *name_of(const uint32_t *column, const struct hr_names *names,
   return column && column[job.id] != HR_NONE ? names->text[column[job.id]] : NULL;
 }
 
-static void put_text_argument(struct perfetto *perfetto, const char *key, const char *text) {
+static void put_text_argument(struct hr__perfetto *perfetto, const char *key, const char *text) {
   if (!text || !text[0]) return;
   hr__out_text(&perfetto->out, key);
   hr__out_json_text(&perfetto->out, text);
 }
 
-static void put_seconds_argument(struct perfetto *perfetto, const char *key, int64_t us) {
+static void put_seconds_argument(struct hr__perfetto *perfetto, const char *key, int64_t us) {
   if (us == 0) return;
   hr__out_text(&perfetto->out, key);
   hr__out_millionths(&perfetto->out, us);
 }
 
 /* Since it was submitted, or lost its last place. */
-static int64_t wait_us_of(const struct perfetto *perfetto, const struct hr_attempt *attempts,
+static int64_t wait_us_of(const struct hr__perfetto *perfetto, const struct hr_attempt *attempts,
                           const struct hr_attempt *attempt) {
   bool first = attempt->previous == HR_NONE;
   return attempt->begin_us -
@@ -167,7 +117,7 @@ static const char *end_words(const struct hr_attempt *attempt) {
 }
 
 /* What is the same of a stay on every node. */
-static void put_attempt_arguments(struct perfetto *perfetto, const struct hr_attempt *attempts,
+static void put_attempt_arguments(struct hr__perfetto *perfetto, const struct hr_attempt *attempts,
                                   const struct hr_attempt *attempt) {
   const struct hr_trace *trace = perfetto->run->trace;
   hr_job job = attempt->job;
@@ -175,11 +125,11 @@ static void put_attempt_arguments(struct perfetto *perfetto, const struct hr_att
   put_text_argument(perfetto, ",\"user\":", name_of(trace->user, &trace->users, job));
   put_text_argument(perfetto,
                     ",\"class\":", trace->class_ ? hr_job_class_name((enum hr_job_class)trace->class_[job.id]) : NULL);
-  PUT(perfetto, ",\"job_gpus\":");
+  HR__PUT(perfetto, ",\"job_gpus\":");
   hr__out_milli(&perfetto->out, attempt->gpu_milli);
-  PUT(perfetto, ",\"attempt\":");
+  HR__PUT(perfetto, ",\"attempt\":");
   hr__out_u64(&perfetto->out, attempt->number + 1);
-  PUT(perfetto, ",\"wait_s\":");
+  HR__PUT(perfetto, ",\"wait_s\":");
   hr__out_millionths(&perfetto->out, wait_us_of(perfetto, attempts, attempt));
   put_text_argument(perfetto, ",\"started\":", hr_reason_name((enum hr_reason)attempt->start_reason));
   put_text_argument(perfetto, ",\"ended\":", end_words(attempt));
@@ -188,32 +138,33 @@ static void put_attempt_arguments(struct perfetto *perfetto, const struct hr_att
   put_seconds_argument(perfetto, ",\"saving_s\":", attempt->saving_us);
   put_seconds_argument(perfetto, ",\"restarting_s\":", attempt->restarting_us);
   if (!perfetto->run->ledger) return;
-  PUT(perfetto, ",\"job_cost_usd\":");
+  HR__PUT(perfetto, ",\"job_cost_usd\":");
   hr_amount cost = hr__divided(hr_ledger_job(perfetto->run->ledger, job), HR_LEDGER_UNITS_PER_UUSD);
   hr__out_millionths(&perfetto->out, (int64_t)cost);
 }
 
-static void put_slice(struct perfetto *perfetto, const struct hr_attempt *attempts, const struct hr_attempt *attempt,
-                      const struct hr__stay *stay) {
+static void put_slice(struct hr__perfetto *perfetto, const struct hr_attempt *attempts,
+                      const struct hr_attempt *attempt, const struct hr__stay *stay) {
   char buffer[HR_JOB_ID_BUFFER];
   const char *id = hr_trace_job_id(perfetto->run->trace, attempt->job, buffer);
-  begin_event(perfetto, "X");
-  put_place(perfetto, pool_process(attempt->pool.id), thread_of(perfetto, stay->owner, stay->lane));
-  put_time(perfetto, attempt->begin_us);
-  PUT(perfetto, ",\"dur\":");
+  hr__perfetto_begin(perfetto, "X");
+  hr__perfetto_place(perfetto, hr__perfetto_pool_process(attempt->pool.id),
+                     hr__perfetto_thread(perfetto, stay->owner, stay->lane));
+  hr__perfetto_time(perfetto, attempt->begin_us);
+  HR__PUT(perfetto, ",\"dur\":");
   hr__out_i64(&perfetto->out, attempt->end_us - attempt->begin_us);
   if (attempt->lost_us)
-    PUT(perfetto, ",\"cat\":\"job,lost\",\"cname\":\"terrible\",\"name\":");
+    HR__PUT(perfetto, ",\"cat\":\"job,lost\",\"cname\":\"terrible\",\"name\":");
   else
-    PUT(perfetto, ",\"cat\":\"job\",\"name\":");
+    HR__PUT(perfetto, ",\"cat\":\"job\",\"name\":");
   hr__out_json_text(&perfetto->out, id);
-  PUT(perfetto, ",\"args\":{\"gpus\":");
+  HR__PUT(perfetto, ",\"args\":{\"gpus\":");
   hr__out_milli(&perfetto->out, stay->gpu_milli);
   put_attempt_arguments(perfetto, attempts, attempt);
-  PUT(perfetto, "}}");
+  HR__PUT(perfetto, "}}");
 }
 
-static void put_slices(struct perfetto *perfetto) {
+static void put_slices(struct hr__perfetto *perfetto) {
   const struct hr__tracks *tracks = &perfetto->tracks;
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(perfetto->run->history, &attempts);
@@ -225,19 +176,19 @@ static void put_slices(struct perfetto *perfetto) {
 /* ---- Instants --------------------------------------------------------------------------------------- */
 
 /* Of a thread ("t") or a whole process ("p"); its name is what happened, and to what, or why. */
-static void put_instant(struct perfetto *perfetto, const char *scope, uint32_t process, uint32_t thread, int64_t at_us,
-                        const char *name) {
-  begin_event(perfetto, "i");
-  put_place(perfetto, process, thread);
-  put_time(perfetto, at_us);
-  PUT(perfetto, ",\"s\":\"");
+static void put_instant(struct hr__perfetto *perfetto, const char *scope, uint32_t process, uint32_t thread,
+                        int64_t at_us, const char *name) {
+  hr__perfetto_begin(perfetto, "i");
+  hr__perfetto_place(perfetto, process, thread);
+  hr__perfetto_time(perfetto, at_us);
+  HR__PUT(perfetto, ",\"s\":\"");
   hr__out_text(&perfetto->out, scope);
-  PUT(perfetto, "\",\"name\":");
+  HR__PUT(perfetto, "\",\"name\":");
   hr__out_json_text(&perfetto->out, name);
-  PUT(perfetto, "}");
+  HR__PUT(perfetto, "}");
 }
 
-static void put_node_changes(struct perfetto *perfetto) {
+static void put_node_changes(struct hr__perfetto *perfetto) {
   const struct hr_node_change *changes;
   size_t count = hr_history_changes(perfetto->run->history, &changes);
   for (size_t i = 0; i < count; i++) {
@@ -247,17 +198,17 @@ static void put_node_changes(struct perfetto *perfetto) {
     char name[100];
     snprintf(name, sizeof name, "%s%s%s", what, why[0] ? ": " : "", why);
     if (change->node.id != HR_NONE) {
-      uint32_t thread = thread_of(perfetto, change->node.id, 0);
-      put_instant(perfetto, "t", pool_process(change->pool.id), thread, change->at_us, name);
+      uint32_t thread = hr__perfetto_thread(perfetto, change->node.id, 0);
+      put_instant(perfetto, "t", hr__perfetto_pool_process(change->pool.id), thread, change->at_us, name);
     } else {
-      uint32_t process = pool_process(change->pool.id);
+      uint32_t process = hr__perfetto_pool_process(change->pool.id);
       snprintf(name, sizeof name, "%s: %" PRIu32 " nodes", what, change->offer);
       put_instant(perfetto, "p", process, process, change->at_us, name);
     }
   }
 }
 
-static void put_rejections(struct perfetto *perfetto) {
+static void put_rejections(struct hr__perfetto *perfetto) {
   const struct hr_rejection *rejections;
   size_t count = hr_counts_rejections(perfetto->run->counts, &rejections);
   for (size_t i = 0; i < count; i++) {
@@ -265,28 +216,28 @@ static void put_rejections(struct perfetto *perfetto) {
     snprintf(name, sizeof name, "rejected: %.100s (%s)",
              hr_trace_job_id(perfetto->run->trace, rejections[i].job, buffer),
              hr_reason_name((enum hr_reason)rejections[i].reason));
-    put_instant(perfetto, "p", CLUSTER_PROCESS, CLUSTER_PROCESS, rejections[i].at_us, name);
+    put_instant(perfetto, "p", HR__PERFETTO_CLUSTER, HR__PERFETTO_CLUSTER, rejections[i].at_us, name);
   }
 }
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
-static void put_head(struct perfetto *perfetto) {
+static void put_head(struct hr__perfetto *perfetto) {
   char digest[HR__NUMBER_BYTES];
-  PUT(perfetto, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"headroom\":");
+  HR__PUT(perfetto, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"headroom\":");
   hr__out_json_text(&perfetto->out, hr_version());
-  PUT(perfetto, ",\"scenario\":");
+  HR__PUT(perfetto, ",\"scenario\":");
   hr__out_json_text(&perfetto->out, perfetto->run->label->scenario ? perfetto->run->label->scenario : "");
-  PUT(perfetto, ",\"digest\":");
+  HR__PUT(perfetto, ",\"digest\":");
   snprintf(digest, sizeof digest, "%016" PRIx64, perfetto->run->result->digest);
   hr__out_json_text(&perfetto->out, digest);
-  PUT(perfetto, "},\"traceEvents\":[\n");
+  HR__PUT(perfetto, "},\"traceEvents\":[\n");
 }
 
 enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, struct hr_error *error) {
-  struct perfetto perfetto = {.run = run,
-                              .clock_us = run->trace->dated ? 0 : run->trace->origin_us,
-                              .first_id = FIRST_POOL_PROCESS + run->cluster->n_pools};
+  struct hr__perfetto perfetto = {.run = run,
+                                  .clock_us = run->trace->dated ? 0 : run->trace->origin_us,
+                                  .first_id = HR__PERFETTO_FIRST_POOL + run->cluster->n_pools};
   enum hr_status status = hr_counts_complete(run->counts) ? hr__tracks_init(&perfetto.tracks, run) : HR_NO_MEMORY;
   if (status != HR_OK) hr_fail(error, status, "%s: out of memory", path);
   if (status == HR_OK) status = hr__out_open(&perfetto.out, path, error);
@@ -298,7 +249,8 @@ enum hr_status hr_perfetto_write(const char *path, const struct hr_export *run, 
     put_slices(&perfetto);
     put_node_changes(&perfetto);
     put_rejections(&perfetto);
-    PUT(&perfetto, "\n]}\n");
+    hr__perfetto_alerts(&perfetto);
+    HR__PUT(&perfetto, "\n]}\n");
     status = hr__out_commit(&perfetto.out, error);
   }
   hr__tracks_finish(&perfetto.tracks);

@@ -2,7 +2,7 @@
 #ifndef HR_REPORT_POLICY_WORDS_H
 #define HR_REPORT_POLICY_WORDS_H
 
-#include "headroom/policies.h"
+#include "headroom/report.h"
 
 /* The policy with its parameters, "queue: order sjf, ...", those aside only where they are not at their default. The
    caller frees it; NULL when out of memory. */

@@ -2,6 +2,7 @@
 /* The summary as a page of Markdown: what the table says, in the same words where there are words, and the notes. */
 
 #include "headroom/report.h"
+#include "report/alert_report.h"
 #include "report/course.h"
 #include "report/markdown.h"
 #include "report/policy_words.h"
@@ -205,6 +206,7 @@ enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summa
     put_cost_lines(&page, "Market", &summary->costs->by_market, summary->costs->total_uusd);
     put_cost_lines(&page, "Cost by tenant", &summary->costs->by_tenant, summary->costs->total_uusd);
   }
+  hr__markdown_alerts(&page.console, label->alerts);
   put_notes(&page);
   if (!page.console.out_of_memory) return hr__output_commit(&file, error);
   hr__output_abandon(&file);

@@ -5,8 +5,11 @@
 #include <stdio.h>
 
 static void follow(struct exported *exported, struct hr_error *error) {
-  const struct hr_replay_config config = {
-      .scenario = exported->scenario, .trace = exported->trace, .seed = exported->scenario->seed, .costs_by_job = true};
+  const struct hr_replay_config config = {.scenario = exported->scenario,
+                                          .trace = exported->trace,
+                                          .seed = exported->scenario->seed,
+                                          .costs_by_job = true,
+                                          .alerts = true};
   exported->history = hr_history_create(exported->trace);
   exported->counts = hr_counts_create();
   CU_ASSERT_FATAL(exported->history && exported->counts);
@@ -32,7 +35,8 @@ void exported_make(struct exported *exported, const char *scenario, const char *
                                           .format = exported->trace->format,
                                           .cluster = &exported->scenario->cluster,
                                           .policy = &exported->scenario->policy,
-                                          .seed = exported->scenario->seed};
+                                          .seed = exported->scenario->seed,
+                                          .alerts = exported->replay.alerts};
   exported->run = (struct hr_export){.trace = exported->trace,
                                      .cluster = &exported->scenario->cluster,
                                      .result = exported->replay.result,

@@ -137,7 +137,7 @@ static void slices_tell_the_run(void) {
   double gpu_hours = 0, lost_hours = 0;
   uint64_t completed = 0;
   cJSON_ArrayForEach(event, events()) {
-    if (!is_phase(event, "X")) continue;
+    if (!is_phase(event, "X") || strcmp(text(event, "cat"), "alert") == 0) continue;
     const cJSON *args = arguments(event);
     double gpus = number(args, "gpus"), lost_s = 0;
     const cJSON *lost = cJSON_GetObjectItemCaseSensitive(args, "lost_s");
@@ -192,6 +192,22 @@ static void instants_tell_the_run(void) {
   CU_ASSERT_EQUAL(reclaims, told_reclaims);
 }
 
+static void alerts_are_slices(void) {
+  const struct hr_alert *list;
+  size_t count = hr_alerts_list(exported.replay.alerts, &list), told = 0;
+  double sum_us = 0, told_us = 0;
+  const cJSON *event;
+  for (size_t i = 0; i < count; i++) sum_us += (double)(list[i].end_us - list[i].begin_us);
+  cJSON_ArrayForEach(event, events()) {
+    if (!is_phase(event, "X") || strcmp(text(event, "cat"), "alert") != 0) continue;
+    CU_ASSERT(strlen(text(arguments(event), "text")) > 20);
+    told++;
+    told_us += number(event, "dur");
+  }
+  CU_ASSERT_EQUAL(told, count);
+  near(told_us, sum_us);
+}
+
 static void tells(const char *scenario, const char *const *overrides, size_t n_overrides) {
   write_and_read(scenario, overrides, n_overrides);
   every_event_has_its_fields();
@@ -200,6 +216,7 @@ static void tells(const char *scenario, const char *const *overrides, size_t n_o
   slices_tell_the_run();
   counters_tell_the_run();
   instants_tell_the_run();
+  alerts_are_slices();
   finish();
 }
 
