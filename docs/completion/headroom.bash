@@ -57,8 +57,9 @@ _headroom() {
     --policy) found=$(compgen -W "$(_headroom_names "$program" policies)" -- "$word") ;;
     --gpu) found=$(compgen -W "$(_headroom_column "$program" gpus)" -- "$word") ;;
     --provider) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;
+    --openmetrics-by) found=$(compgen -W "node gpu pool" -- "$word") ;;
     --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;
-    --trace | --jobs | --timeline | --costs | --json | --csv | --md | --db | --output | -o) found=$(compgen -f -- "$word") ;;
+    --trace | --jobs | --timeline | --costs | --json | --perfetto | --openmetrics | --csv | --md | --db | --output | -o) found=$(compgen -f -- "$word") ;;
     *)
       case $word in
       -*) found=$(compgen -W "$(_headroom_options "$program" "$verb")" -- "$word") ;;

@@ -61,7 +61,7 @@ case_closed_pipe() {
   sed -i 's/"nodes": 2/"nodes": 2, "market": "reserved", "usd_per_gpu_hour": 2/' s.json
   mkdir out
   "$headroom" trace generate --count 20000 --nodes 4 -o long.csv
-  for option in jobs timeline perfetto; do
+  for option in jobs timeline perfetto openmetrics; do
     { "$headroom" run s.json --trace long.csv --"$option" - 2>stderr || echo $? >code; } | head -n 1 >stdout
     [ "$(cat code)" = 4 ] || fail "--$option: exit code $(cat code)"
     says stderr 'headroom: standard output: cannot be written: Broken pipe'
@@ -80,7 +80,7 @@ case_closed_pipe() {
 
 # A disk that is full for one of the files: that one is named, and none is left half-written.
 case_full_disk() {
-  local all='jobs timeline perfetto json costs md' option other
+  local all='jobs timeline perfetto openmetrics json costs md' option other
   small_scenario
   sed -i 's/"nodes": 2/"nodes": 2, "market": "reserved", "usd_per_gpu_hour": 2/' s.json
   "$headroom" trace generate --count 2000 --nodes 2 -o jobs.csv

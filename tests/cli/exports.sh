@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A run in the formats of other tools: what the options ask for, and that the tools take it.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+demo=$project/scenarios/demo.json
+
+case_metrics_options() {
+  try 2 run "$demo" --openmetrics-step 5min
+  says stderr '--openmetrics-step is of --openmetrics FILE, which is not given'
+  try 2 run "$demo" --openmetrics-by gpu
+  says stderr '--openmetrics-by is of --openmetrics FILE, which is not given'
+  for step in 5 min -5min 0s 5weeks 1e99d nan; do
+    try 2 run "$demo" --openmetrics m.txt --openmetrics-step "$step"
+    says stderr "--openmetrics-step $step: a time such as 30s, 5min, 2h or 1d is wanted"
+  done
+  try 2 run "$demo" --openmetrics m.txt --openmetrics-by nodes
+  says stderr "unknown --openmetrics-by 'nodes'; did you mean 'node'?"
+  try 2 run "$demo" --openmetrics m.txt --json m.txt
+  says stderr 'two files are wanted'
+  try 2 run "$demo" --openmetrics m.txt --replications 3
+  says stderr '--openmetrics tells of one run'
+  [ ! -e m.txt ] || fail "a file was written"
+}
+
+case_metrics_step_is_told() {
+  try 0 run "$demo" --openmetrics m.txt
+  says stderr 'note: --openmetrics: a sample every 5 min, 2146 points in time, '
+  samples=$(grep -oE '[0-9]+ samples' stderr)
+  [ "$samples" = "$(grep -cv '^#' m.txt) samples" ] || fail "it wrote $(grep -cv '^#' m.txt) samples, not $samples"
+  try 0 run "$demo" --openmetrics m.txt --openmetrics-step 90min
+  is_empty stderr
+  # The trace's first job comes at 571.303 s on its own clock.
+  says m.txt 'slurm_gpus_total 64 571.303'
+  says m.txt 'slurm_gpus_total 64 5971.303'
+}
+
+case_metrics_by() {
+  try 0 run "$demo" --quiet --openmetrics m.txt --openmetrics-step 1d --openmetrics-by gpu
+  says m.txt 'DCGM_FI_DEV_GPU_UTIL{gpu="7",UUID="GPU-00000003-0000-0000-0000-000000000007",device="nvidia7",modelName="A100-80",Hostname="node-3",instance="node-3:9400",pool="a100"}'
+  try 0 run "$demo" --quiet --openmetrics m.txt --openmetrics-step 1d --openmetrics-by pool
+  says m.txt 'DCGM_FI_DEV_GPU_UTIL{gpu="all",UUID="a100",device="all",modelName="A100-80",Hostname="a100",instance="a100:9400",pool="a100"}'
+}
+
+# Files at once are the same as files one by one.
+case_together_as_alone() {
+  mkdir a b
+  try 0 run "$demo" --quiet --perfetto a/p --openmetrics a/o --md a/m --jobs a/j --timeline a/t
+  for option in perfetto:p openmetrics:o md:m jobs:j timeline:t; do
+    try 0 run "$demo" --quiet --"${option%:*}" "b/${option#*:}"
+  done
+  diff -r a b >/dev/null || fail "together they are not what they are alone"
+  try 0 run "$demo" --check --perfetto -
+  cmp -s stdout a/p || fail "--check or standard output changes the trace"
+}
+
+# promtool is Debian's package `prometheus`.
+case_promtool() {
+  command -v promtool >/dev/null || {
+    echo '*** SKIPPED: promtool (Debian package prometheus) is not there ***' >&2
+    exit 77
+  }
+  for scenario in demo reserved-spot-mix shared-inference; do
+    try 0 run "$project/scenarios/$scenario.json" --quiet --openmetrics m.txt --openmetrics-step 36h
+    promtool tsdb create-blocks-from openmetrics m.txt "$scenario" >stdout 2>stderr || fail "promtool refuses $scenario"
+    [ "$(awk 'NR > 1 { sum += $5 } END { print sum }' stdout)" -eq "$(grep -cv '^#' m.txt)" ] ||
+      fail "$scenario: not every sample is there"
+  done
+}
+
+run_case
