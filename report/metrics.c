@@ -65,17 +65,23 @@ static void put_label_text(struct hr__metrics *metrics, const char *text) {
   for (; *text; text++) put_label_byte(metrics, *text);
 }
 
+static bool is_ascii(const char *text) {
+  while (*text && (unsigned char)*text < 0x80) text++;
+  return !*text;
+}
+
 /* A label is to end with its quote: what is left for values is what the names of labels leave. */
 static void put_label_value(struct hr__metrics *metrics, const char *value) {
   enum { MOST = 400 };
-  char *copy = hr__utf8_copy(value);
-  if (!copy) metrics->out.out_of_memory = true;
-  size_t length = copy ? strlen(copy) : 0;
+  char *copy = is_ascii(value) ? NULL : hr__utf8_copy(value);
+  const char *text = copy ? copy : is_ascii(value) ? value : "";
+  if (text != value && !copy) metrics->out.out_of_memory = true;
+  size_t length = strlen(text);
   if (length > MOST)
-    for (length = MOST; length > 0 && ((unsigned char)copy[length] & 0xc0) == 0x80;) length--;
+    for (length = MOST; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;) length--;
   for (size_t i = 0; i < length; i++) {
-    if (copy[i] == '"' || copy[i] == '\\' || copy[i] == '\n') put_label_byte(metrics, '\\');
-    put_label_byte(metrics, (char)(copy[i] == '\n' ? 'n' : copy[i]));
+    if (text[i] == '"' || text[i] == '\\' || text[i] == '\n') put_label_byte(metrics, '\\');
+    put_label_byte(metrics, (char)(text[i] == '\n' ? 'n' : text[i]));
   }
   free(copy);
 }

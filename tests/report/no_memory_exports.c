@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every allocation of the exports fails once: each time the caller is told, nothing leaks, and no file is left. */
+
+#include "exported.h"
+#include "files.h"
+#include "harness.h"
+#include "scarce_memory.h"
+
+#include <string.h>
+
+static struct exported exported;
+
+/* Passes the status on; a failure must leave no file, and its sentence. */
+static enum hr_status left_clean(enum hr_status status, const struct hr_error *error) {
+  CU_ASSERT(status == HR_OK || (files_only(NULL) && strstr(error->text, "out of memory")));
+  return status;
+}
+
+static enum hr_status write_perfetto(void) {
+  struct hr_error error = {0};
+  remove(files_path("file"));
+  return left_clean(hr_perfetto_write(files_path("file"), &exported.run, &error), &error);
+}
+
+static enum hr_status write_metrics(void) {
+  const struct hr_openmetrics_config config = {.step_us = 24 * 3600 * HR_SECOND_US, .place = HR_METRICS_BY_GPU};
+  struct hr_error error = {0};
+  remove(files_path("file"));
+  return left_clean(hr_openmetrics_write(files_path("file"), &exported.run, &config, NULL, &error), &error);
+}
+
+static enum hr_status write_markdown(void) {
+  struct hr_error error = {0};
+  remove(files_path("file"));
+  return left_clean(hr_summary_write_markdown(files_path("file"), exported.replay.summary, &exported.label, &error),
+                    &error);
+}
+
+static void writing(void) {
+  const char *const few[] = {"cluster.pools.0.nodes=3"};
+  CU_ASSERT_TRUE(files_only(NULL)); /* the folder is made before memory runs out */
+  exported_make(&exported, "demo", few, 1);
+  CU_ASSERT(starve(write_perfetto) > 10);
+  CU_ASSERT(starve(write_metrics) > 15);
+  CU_ASSERT(starve(write_markdown) > 5);
+  remove(files_path("file"));
+  exported_finish(&exported);
+}
+
+/* What cannot be kept while the run goes on is told when it is over. */
+static enum hr_status follow(void) {
+  struct hr_counts *counts = hr_counts_create();
+  struct hr_course *course = hr_course_create();
+  enum hr_status status = counts && course ? HR_OK : HR_NO_MEMORY;
+  struct hr_view view = {.size = sizeof view};
+  for (; status == HR_OK && view.now_us < 200; view.now_us++) {
+    const struct hr_event event = {.at_us = view.now_us, .kind = HR_EVENT_REJECT};
+    struct hr_fold fold = hr_counts_fold(counts);
+    view.n_waiting++;
+    fold.on_event(fold.self, &view, &event);
+    fold.on_instant(fold.self, &view);
+  }
+  if (status == HR_OK && !hr_counts_complete(counts)) status = HR_NO_MEMORY;
+  hr_counts_destroy(counts);
+  hr_course_destroy(course);
+  return status;
+}
+
+static void following(void) {
+  CU_ASSERT(starve(follow) >= 8);
+}
+
+TEST_MAIN("report: exports without memory", TEST(writing), TEST(following))
