@@ -20,6 +20,16 @@ static void follow(struct exported *exported, struct hr_error *error) {
   CU_ASSERT_EQUAL_FATAL(hr_history_close(exported->history, exported->replay.result), HR_OK);
 }
 
+/* Gangs of tasks, several of which may be on one node, with GPUs of their own. */
+const char *exported_gangs(const char *path) {
+  FILE *file = fopen(path, "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs("job_id,submit_s,duration_s,gpus,tasks\n", file);
+  for (int i = 0; i < 60; i++) fprintf(file, "%d,%d,%d,%d,%d\n", i, 40 * i, 100 + 37 * i, 2 * (1 + i % 4), 1 + i % 4);
+  fclose(file);
+  return path;
+}
+
 void exported_make(struct exported *exported, const char *scenario, const char *const *overrides, size_t n_overrides) {
   char path[512];
   struct hr_error error = {0};

@@ -17,6 +17,8 @@ struct exported {
 };
 
 void exported_make(struct exported *exported, const char *scenario, const char *const *overrides, size_t n_overrides);
+/* Writes a trace of gangs in which each task has two GPUs; returns the path. */
+const char *exported_gangs(const char *path);
 void exported_finish(struct exported *exported);
 
 #endif

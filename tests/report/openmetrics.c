@@ -252,6 +252,18 @@ static void preemption_and_rejections(void) {
   exported_finish(&exported);
 }
 
+/* Jobs without a class restart for ten minutes, in which they hold GPUs that are not busy. */
+static void restarts_are_not_busy(void) {
+  const char *const overrides[] = {"policy={\"name\":\"las\"}", "classes={\"default\":{\"restart_s\":600}}"};
+  exported_make(&exported, "demo", overrides, 2);
+  const struct hr_goodput *goodput = &exported.replay.summary->goodput;
+  CU_ASSERT(goodput->restart_gpu_hours > 50);
+  check_all(12 * 3600 * HR_SECOND_US, HR_METRICS_BY_GPU);
+  gpus_tell_the_run(12 * 3600, 1);
+  forget();
+  exported_finish(&exported);
+}
+
 static void a_horizon_cuts(void) {
   const char *const horizon[] = {"horizon_s=200000"};
   exported_make(&exported, "demo", horizon, 1);
@@ -317,6 +329,18 @@ static void the_step_is_chosen(void) {
   exported_finish(&exported);
 }
 
+/* Slices of several GPUs that are told apart, each by its number. */
+static void gangs(void) {
+  char trace[600];
+  snprintf(trace, sizeof trace, "trace={\"file\":\"%s\"}", exported_gangs(files_path("gangs.csv")));
+  const char *const overrides[] = {trace, "cluster.pools.0.sharing=\"fraction\""};
+  exported_make(&exported, "demo", overrides, 2);
+  check_all(60 * HR_SECOND_US, HR_METRICS_BY_GPU);
+  gpus_tell_the_run(60, 1);
+  forget();
+  exported_finish(&exported);
+}
+
 static void what_cannot_be_written_is_said(void) {
   const struct hr_openmetrics_config config = {0}, tiny = {.step_us = 1};
   struct hr_error error = {0};
@@ -328,6 +352,6 @@ static void what_cannot_be_written_is_said(void) {
   exported_finish(&exported);
 }
 
-TEST_MAIN("report: openmetrics", TEST(whole_gpus), TEST(preemption_and_rejections), TEST(a_horizon_cuts),
-          TEST(spot_nodes), TEST(shared_gpus), TEST(nodes_are_up), TEST(the_step_is_chosen),
-          TEST(what_cannot_be_written_is_said))
+TEST_MAIN("report: openmetrics", TEST(whole_gpus), TEST(preemption_and_rejections), TEST(restarts_are_not_busy),
+          TEST(a_horizon_cuts), TEST(spot_nodes), TEST(shared_gpus), TEST(nodes_are_up), TEST(the_step_is_chosen),
+          TEST(gangs), TEST(what_cannot_be_written_is_said))

@@ -242,6 +242,14 @@ static void preemption(void) {
   tells("demo", las, 1);
 }
 
+/* Tasks on one node are one slice. */
+static void gangs(void) {
+  char trace[600];
+  snprintf(trace, sizeof trace, "trace={\"file\":\"%s\"}", exported_gangs(files_path("gangs.csv")));
+  const char *const overrides[] = {trace, "cluster.pools.0.sharing=\"fraction\""};
+  tells("demo", overrides, 2);
+}
+
 static void what_cannot_be_written_is_said(void) {
   struct hr_error error = {0};
   exported_make(&exported, "demo", NULL, 0);
@@ -252,4 +260,4 @@ static void what_cannot_be_written_is_said(void) {
 }
 
 TEST_MAIN("report: perfetto", TEST(whole_gpus), TEST(jobs_that_are_too_large), TEST(spot_nodes), TEST(shared_gpus),
-          TEST(preemption), TEST(what_cannot_be_written_is_said))
+          TEST(preemption), TEST(gangs), TEST(what_cannot_be_written_is_said))
