@@ -17,13 +17,17 @@
 #define SHORT_RUN_US (10 * HR_SECOND_US) /* below which a run time does not blow slowdown up */
 
 enum { N_SIZES = 9 };
-static const char *const size_name[N_SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
+static const char *const size_names[N_SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
 
-static uint32_t size_of(uint32_t gpus) {
+uint32_t hr__size_of(uint32_t gpus) {
   if (gpus <= 1) return gpus;
   if (gpus <= 4) return 2;
   uint32_t doublings = 32u - (uint32_t)__builtin_clz(gpus - 1);
   return doublings < N_SIZES - 1 ? doublings : N_SIZES - 1;
+}
+
+const char *hr__size_name(uint32_t size) {
+  return size < N_SIZES ? size_names[size] : NULL;
 }
 
 /* Where a group's next values go. */
@@ -42,14 +46,14 @@ struct grouper {
 
 /* Jobs without a tenant make one more group after the tenants. */
 static inline uint32_t group_of(const struct grouper *grouper, uint32_t job) {
-  if (grouper->grouping == HR__BY_SIZE) return size_of(grouper->trace->gpus[job]);
+  if (grouper->grouping == HR__BY_SIZE) return hr__size_of(grouper->trace->gpus[job]);
   if (grouper->grouping == HR__BY_CLASS) return grouper->trace->class_[job];
   uint32_t tenant = grouper->trace->tenant[job];
   return tenant == HR_NONE ? grouper->n_groups - 1 : tenant;
 }
 
 static const char *name_of(const struct grouper *grouper, uint32_t group) {
-  if (grouper->grouping == HR__BY_SIZE) return size_name[group];
+  if (grouper->grouping == HR__BY_SIZE) return hr__size_name(group);
   if (grouper->grouping == HR__BY_CLASS) return hr_job_class_name((enum hr_job_class)group);
   return group < grouper->trace->tenants.count ? grouper->trace->tenants.text[group] : "";
 }

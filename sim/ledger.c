@@ -206,15 +206,9 @@ static void end_segment(struct hr_ledger *ledger, const struct hr_event *event) 
   charge_use(ledger, event->job, segment.pool, gpu_milli, segment.from_us, event->at_us);
 }
 
-static int64_t billed_us(const struct hr_billing *billing, int64_t length_us) {
-  int64_t unit_us = billing->granularity_us;
-  if (unit_us > 0) length_us = (length_us + unit_us - 1) / unit_us * unit_us;
-  return length_us > billing->minimum_us ? length_us : billing->minimum_us;
-}
-
 /* What rounding and the minimum add is billed at the price that stands when the node goes. */
 static void bill_session(struct book *book, int64_t since_us, int64_t to_us) {
-  int64_t length_us = billed_us(&book->spec->market.billing, to_us - since_us);
+  int64_t length_us = hr__billed_us(&book->spec->market.billing, to_us - since_us);
   hr_amount extra_us = length_us - (to_us - since_us);
   hr_amount price_sum = hr__price_sum_between(&book->prices, since_us, to_us);
   if (extra_us > 0) price_sum += extra_us * hr_market_price_at(&book->spec->market, to_us);

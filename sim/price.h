@@ -28,4 +28,11 @@ static inline hr_amount hr__price_sum_between(const struct hr__price_sums *sums,
   return hr__price_sum_stepped(sums, to_us) - hr__price_sum_stepped(sums, from_us);
 }
 
+/* The time that a node is billed for that was there so long. */
+static inline int64_t hr__billed_us(const struct hr_billing *billing, int64_t length_us) {
+  int64_t unit_us = billing->granularity_us;
+  if (unit_us > 0) length_us = (length_us + unit_us - 1) / unit_us * unit_us;
+  return length_us > billing->minimum_us ? length_us : billing->minimum_us;
+}
+
 #endif
