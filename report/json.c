@@ -348,12 +348,24 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_remarks(json, root, label);
 }
 
+static cJSON *make_tree(struct hr__json *json, const struct hr_summary *summary, const struct hr_run_label *label,
+                        const struct hr_perf *perf) {
+  cJSON *root = cJSON_CreateObject();
+  hr__json_summary(json, root, summary, label);
+  hr__json_perf(json, root, summary, perf);
+  return root;
+}
+
+char *hr_summary_json(const struct hr_summary *summary, const struct hr_run_label *label, const struct hr_perf *perf) {
+  struct hr__json json = {false};
+  cJSON *root = make_tree(&json, summary, label, perf);
+  return hr__json_print(&json, root);
+}
+
 enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *summary,
                                      const struct hr_run_label *label, const struct hr_perf *perf,
                                      struct hr_error *error) {
   struct hr__json json = {false};
-  cJSON *root = cJSON_CreateObject();
-  hr__json_summary(&json, root, summary, label);
-  hr__json_perf(&json, root, summary, perf);
+  cJSON *root = make_tree(&json, summary, label, perf);
   return hr__json_write(&json, root, path, error);
 }

@@ -11,6 +11,7 @@
 #include "sim/output_file.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- One value each --------------------------------------------------------------------------------- */
 
@@ -116,6 +117,13 @@ static void write_laid_out(FILE *out, const char *text) {
       fputc(' ', out);
   }
   fputc('\n', out);
+}
+
+char *hr__json_print(const struct hr__json *json, cJSON *tree) {
+  char *text = json->failed ? NULL : cJSON_PrintUnformatted(tree), *copy = text ? strdup(text) : NULL;
+  cJSON_Delete(tree);
+  cJSON_free(text);
+  return copy;
 }
 
 enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const char *path, struct hr_error *error) {

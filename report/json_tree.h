@@ -41,6 +41,8 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
 /* That key. */
 void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *summary, const struct hr_perf *perf);
 
+/* The tree, which is freed, as text without space, which the caller frees; NULL when out of memory. */
+char *hr__json_print(const struct hr__json *json, cJSON *tree);
 /* Writes the tree, which is freed. `path` "-" is standard output. */
 enum hr_status hr__json_write(const struct hr__json *json, cJSON *tree, const char *path, struct hr_error *error);
 

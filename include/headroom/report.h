@@ -212,6 +212,11 @@ HR_API enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summa
 HR_API enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *summary,
                                             const struct hr_run_label *label, const struct hr_perf *perf,
                                             struct hr_error *error);
+/* Likewise as text, which the caller frees; NULL when out of memory. */
+HR_API char *hr_summary_json(const struct hr_summary *summary, const struct hr_run_label *label,
+                             const struct hr_perf *perf);
+/* The text of such a file, which the caller frees, looked at: HR_BAD_INPUT where it is another file. */
+HR_API enum hr_status hr_summary_read_json(const char *path, char **json, struct hr_error *error);
 
 /* The summary as a page of Markdown, without what the wall clock says. `path` "-" is standard output. */
 HR_API enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summary *summary,
