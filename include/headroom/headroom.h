@@ -20,6 +20,7 @@
 #include "headroom/market.h"
 #include "headroom/mig.h"
 #include "headroom/packing.h"
+#include "headroom/page.h"
 #include "headroom/plan.h"
 #include "headroom/policies.h"
 #include "headroom/policy.h"

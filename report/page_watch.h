@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_REPORT_PAGE_WATCH_H
+#define HR_REPORT_PAGE_WATCH_H
+
+/* What the watch has gathered; read by the page. */
+
+#include "headroom/page.h"
+#include "report/buckets.h"
+
+enum hr__page_count {
+  HR__PAGE_WAITING,
+  HR__PAGE_WAITING_MILLI,
+  HR__PAGE_RUNNING,
+  HR__PAGE_ALLOCATED_MILLI,
+  HR__PAGE_TOTAL_MILLI,
+  HR__PAGE_FRAGMENTED_MILLI,
+  HR__PAGE_STRANDED_MILLI,
+  HR__PAGE_COUNTS
+};
+
+struct hr_page_watch {
+  const struct hr_trace *trace;
+  const struct hr_usage *usage; /* NULL: fragments are not known */
+  uint64_t waiting_milli;
+  bool knows_fragments;
+  struct hr__buckets counts[HR__PAGE_COUNTS];
+};
+
+/* Nothing happens any more; does nothing the second time. */
+void hr__page_watch_close(struct hr_page_watch *watch, int64_t end_us);
+
+#endif
