@@ -5,6 +5,7 @@
 /* A verb of the program: `headroom VERB`, or an action of one, `headroom VERB ACTION`. One file each; main.c holds the
    list of verbs, a verb that of its actions. */
 
+#include "cli/command.h"
 #include "cli/options.h"
 
 struct verb {
@@ -18,10 +19,11 @@ struct verb {
   const struct option *options;
   size_t args_bytes;                /* of the struct that the options' offsets point into */
   void (*set_defaults)(void *args); /* NULL: all zero */
+  void (*set_command)(void *args, const struct command *command); /* for who tells it; may be NULL */
   enum hr_status (*run)(const void *args, const struct words *operands, struct hr_error *error);
 };
 
-extern const struct verb verb_run, verb_compare, verb_plan, verb_advise, verb_sweep, verb_merge, verb_fill,
+extern const struct verb verb_run, verb_report, verb_compare, verb_plan, verb_advise, verb_sweep, verb_merge, verb_fill,
     verb_forecast, verb_validate, verb_list, verb_trace;
 /* Actions. */
 extern const struct verb verb_trace_generate;

@@ -26,8 +26,8 @@ static const struct verb verb_help = {.name = "help",
                                       .run = run_help};
 
 static const struct verb *const verbs[] = {
-    &verb_run,      &verb_compare,  &verb_plan, &verb_advise, &verb_sweep, &verb_merge, &verb_fill,
-    &verb_forecast, &verb_validate, &verb_list, &verb_trace,  &verb_help,  NULL};
+    &verb_run,  &verb_report,   &verb_compare,  &verb_plan, &verb_advise, &verb_sweep, &verb_merge,
+    &verb_fill, &verb_forecast, &verb_validate, &verb_list, &verb_trace,  &verb_help,  NULL};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 uint32_t count_threads(uint64_t asked) {
@@ -202,7 +202,11 @@ static enum hr_status parse(const struct verb *verb, int argc, char **argv, void
   return HR_OK;
 }
 
-static enum hr_status run_verb(const struct verb *verb, int argc, char **argv, struct hr_error *error) {
+/* The first words, `before` the verb's own, are not looked at again. */
+static enum hr_status run_verb(const struct verb *verb, const struct command *command, int before,
+                               struct hr_error *error) {
+  int argc = command->count - before;
+  char **argv = command->words + before;
   if (asks_for_help(argc, argv)) {
     print_help(stdout, verb);
     return HR_OK;
@@ -211,6 +215,7 @@ static enum hr_status run_verb(const struct verb *verb, int argc, char **argv, s
   void *args = calloc(1, verb->args_bytes + 1);
   if (!args) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   if (verb->set_defaults) verb->set_defaults(args);
+  if (verb->set_command) verb->set_command(args, command);
   enum hr_status status = parse(verb, argc, argv, args, &operands, error);
   if (status == HR_OK) status = verb->run(args, &operands, error);
   options_finish(verb->options, args);
@@ -220,15 +225,17 @@ static enum hr_status run_verb(const struct verb *verb, int argc, char **argv, s
 }
 
 /* An action's name comes right after its verb's. */
-static enum hr_status run_action(const struct verb *verb, int argc, char **argv, struct hr_error *error) {
-  if (argc > 0 && (asks_for(argv[0], "--help", "-h"))) {
+static enum hr_status run_action(const struct verb *verb, const struct command *command, struct hr_error *error) {
+  enum { BEFORE = 2 };
+  const char *name = command->count > BEFORE ? command->words[BEFORE] : NULL;
+  if (name && asks_for(name, "--help", "-h")) {
     print_help(stdout, verb);
     return HR_OK;
   }
-  if (argc == 0)
+  if (!name)
     return hr_fail(error, HR_BAD_INPUT, "%s: an action is missing\nTry 'headroom help %s'.", verb->name, verb->name);
-  const struct verb *action = find_action(verb, argv[0], error);
-  return action ? run_verb(action, argc - 1, argv + 1, error) : HR_BAD_INPUT;
+  const struct verb *action = find_action(verb, name, error);
+  return action ? run_verb(action, command, BEFORE + 1, error) : HR_BAD_INPUT;
 }
 
 static enum hr_status run_program(int argc, char **argv, struct hr_error *error) {
@@ -242,7 +249,8 @@ static enum hr_status run_program(int argc, char **argv, struct hr_error *error)
   }
   const struct verb *verb = find_among("verb", argv[1], verbs, error);
   if (!verb) return HR_BAD_INPUT;
-  return verb->actions ? run_action(verb, argc - 2, argv + 2, error) : run_verb(verb, argc - 2, argv + 2, error);
+  const struct command command = {argc, argv};
+  return verb->actions ? run_action(verb, &command, error) : run_verb(verb, &command, 2, error);
 }
 
 int main(int argc, char **argv) {

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom run`: read, check the outputs, replay, fold, and only then write. */
 
+#include "cli/run.h"
+
 #include "cli/cli.h"
-#include "cli/input.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
-#include "cli/run_files.h"
 #include "cli/run_many.h"
 #include "cli/signals.h"
 
 #include <inttypes.h>
-
-struct run_args {
-  struct input_args input;
-  struct run_file_args files;
-  uint64_t threads; /* 0: not given */
-  bool check, quiet;
-};
 
 #define AT(field) offsetof(struct run_args, field)
 static const struct option options[] = {
@@ -67,6 +60,8 @@ static const struct option options[] = {
      .offset = AT(files.openmetrics.by),
      .value = "PLACE",
      .help = "a series of GPU metrics for each node (the default), gpu or pool"},
+    REPORT_OPTION(AT(files.page)),
+    BASELINE_OPTION(AT(files.page)),
     {.name = "replications",
      .kind = OPTION_TEXT,
      .offset = AT(input) + offsetof(struct input_args, replications),
@@ -107,7 +102,7 @@ struct run {
 };
 
 static bool wants_table(const struct run_args *args) {
-  return !args->quiet && !run_files_to_stdout(&args->files);
+  return !args->quiet && !args->no_table && !run_files_to_stdout(&args->files);
 }
 
 /* ---- Replaying -------------------------------------------------------------------------------------- */
@@ -225,6 +220,7 @@ static enum hr_status check_many(const struct run *run, struct hr_error *error) 
                        : files->perfetto         ? "perfetto"
                        : files->md               ? "md"
                        : files->openmetrics.file ? "openmetrics"
+                       : files->page.report      ? "report"
                        : run->args->check        ? "check"
                                                  : NULL;
   if (!of_one || !wants_many(run->input.scenario)) return HR_OK;
@@ -252,7 +248,8 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
                                    {"json", files->json},
                                    {"md", files->md},
                                    {"perfetto", files->perfetto},
-                                   {"openmetrics", files->openmetrics.file}};
+                                   {"openmetrics", files->openmetrics.file},
+                                   {"report", files->page.report}};
   enum hr_status status = input_open(&run->input, path, &args->input, error);
   if (status == HR_OK && files->costs && !hr_scenario_has_prices(run->input.scenario))
     status = hr_fail(error, HR_BAD_INPUT,
@@ -266,14 +263,22 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
   return status == HR_OK ? run_or_replicate(run, error) : status;
 }
 
-static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+enum hr_status run_scenario(const struct run_args *args, const char *path, struct hr_error *error) {
   struct run run = {.args = args};
-  enum hr_status status = run_all(&run, operands->at[0], error);
+  enum hr_status status = run_all(&run, path, error);
   run_files_finish(&run.files);
   hr_course_destroy(run.course);
   hr_replay_finish(&run.replay);
   input_finish(&run.input);
   return status;
+}
+
+static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
+  return run_scenario(args, operands->at[0], error);
+}
+
+static void set_command(void *args, const struct command *command) {
+  ((struct run_args *)args)->files.page.command = *command;
 }
 
 const struct verb verb_run = {.name = "run",
@@ -284,4 +289,5 @@ const struct verb verb_run = {.name = "run",
                               .details = details,
                               .options = options,
                               .args_bytes = sizeof(struct run_args),
+                              .set_command = set_command,
                               .run = run_verb};

@@ -5,16 +5,17 @@
 
 bool run_files_wanted(const struct run_file_args *args) {
   return args->json || args->jobs || args->timeline || args->costs || args->md || args->perfetto ||
-         args->openmetrics.file;
+         args->openmetrics.file || args->page.report;
 }
 
 bool run_files_to_stdout(const struct run_file_args *args) {
   return is_stdout(args->json) || is_stdout(args->jobs) || is_stdout(args->timeline) || is_stdout(args->costs) ||
-         is_stdout(args->md) || is_stdout(args->perfetto) || is_stdout(args->openmetrics.file);
+         is_stdout(args->md) || is_stdout(args->perfetto) || is_stdout(args->openmetrics.file) ||
+         is_stdout(args->page.report);
 }
 
 bool run_files_tell_job_costs(const struct run_file_args *args) {
-  return args->jobs || args->perfetto;
+  return args->jobs || args->perfetto || args->page.report;
 }
 
 /* ---- Following -------------------------------------------------------------------------------------- */
@@ -42,7 +43,8 @@ static enum hr_status follow_all(struct run_files *files, struct hr_replay *repl
 enum hr_status run_files_init(struct run_files *files, const struct run_file_args *args, const struct input *input,
                               struct hr_error *error) {
   files->args = args;
-  return metrics_init(&files->metrics, &args->openmetrics, input, error);
+  enum hr_status status = metrics_init(&files->metrics, &args->openmetrics, input, error);
+  return status == HR_OK ? page_prepare(&files->page, &args->page, error) : status;
 }
 
 enum hr_status run_files_follow(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
@@ -51,6 +53,7 @@ enum hr_status run_files_follow(struct run_files *files, struct hr_replay *repla
   if (args->jobs) status = follow_placements(files, replay, error);
   if (status == HR_OK && args->timeline) status = follow_timeline(files, replay, error);
   if (status == HR_OK && (args->perfetto || args->openmetrics.file)) status = follow_all(files, replay, error);
+  if (status == HR_OK && args->page.report) status = page_follow(&files->page, replay, files->history, error);
   return status;
 }
 
@@ -87,6 +90,8 @@ enum hr_status run_files_write(struct run_files *files, const struct hr_replay *
   if (status == HR_OK && files->history) status = write_exports(files, replay, label, error);
   if (status == HR_OK && args->json) status = hr_summary_write_json(args->json, summary, label, perf, error);
   if (status == HR_OK && args->md) status = hr_summary_write_markdown(args->md, summary, label, error);
+  const struct page_subject subject = {.kind = "run"};
+  if (status == HR_OK && args->page.report) status = page_write(&files->page, &subject, replay, perf, error);
   return status;
 }
 
@@ -96,6 +101,7 @@ void run_files_print_notes(FILE *out, const struct run_files *files) {
 
 void run_files_finish(struct run_files *files) {
   metrics_finish(&files->metrics);
+  page_finish(&files->page);
   hr_timeline_destroy(files->timeline);
   hr_placements_destroy(files->placements);
   hr_history_destroy(files->history);

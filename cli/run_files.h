@@ -5,12 +5,12 @@
 /* The files that `headroom run` writes, each as its option asks: what must follow the run for them, and the writing. */
 
 #include "cli/metrics.h"
-#include "headroom/exports.h"
-#include "headroom/replay.h"
+#include "cli/page.h"
 
 struct run_file_args {
   const char *jobs, *timeline, *json, *costs, *md, *perfetto; /* NULL: not asked for; "-": standard output */
   struct metrics_args openmetrics;
+  struct page_args page;
 };
 
 /* All zero at first. */
@@ -21,6 +21,7 @@ struct run_files {
   struct hr_history *history;       /* these two only for --perfetto and --openmetrics */
   struct hr_counts *counts;
   struct metrics metrics;
+  struct page page;
 };
 
 /* Whether any is asked for. */
@@ -28,7 +29,7 @@ bool run_files_wanted(const struct run_file_args *args);
 bool run_files_to_stdout(const struct run_file_args *args);
 /* Whether each job's cost is told by one of them. */
 bool run_files_tell_job_costs(const struct run_file_args *args);
-/* Once the scenario is known: whether the options make sense. */
+/* Once the scenario is known: whether the options make sense, and a page can be made. */
 enum hr_status run_files_init(struct run_files *files, const struct run_file_args *args, const struct input *input,
                               struct hr_error *error);
 /* Adds to a replay what must follow it. */
