@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/outputs.h"
+#include "cli/page.h"
 #include "cli/progress.h"
 
 #include <inttypes.h>
@@ -16,6 +17,7 @@ enum { DEFAULT_REPLICATIONS = 10 };
 struct compare_args {
   struct input_args input;
   const char *policies, *json, *csv, *markdown;
+  struct page_args page;
   uint64_t replications, threads; /* 0: not given */
   bool quiet;
 };
@@ -50,6 +52,7 @@ static const struct option options[] = {
      .offset = AT(markdown),
      .value = "FILE",
      .help = "write the tables as Markdown ('-' likewise)"},
+    REPORT_OPTION(AT(page)),
     QUIET_OPTION(compare_args),
     INPUT_OPTIONS(compare_args),
     {0}};
@@ -81,6 +84,7 @@ struct compare {
   uint32_t n_items;
   struct hr_contender *contenders;
   struct hr_comparison *comparison;
+  struct page page;
   struct hr_perf perf;
 };
 
@@ -199,7 +203,20 @@ static enum hr_status replay(struct compare *compare, struct hr_error *error) {
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
 
-static enum hr_status write_files(const struct compare *compare, struct hr_error *error) {
+/* The page shows the first policy's run in depth: it is run once more, and followed. */
+static enum hr_status write_page(struct compare *compare, struct hr_error *error) {
+  const struct hr_scenario *scenario = compare->items[0].scenario;
+  const struct hr_replay_config config = {.scenario = scenario, .trace = compare->input.trace, .seed = scenario->seed};
+  char *text = hr_comparison_json(compare->comparison, &compare->perf);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory for the page");
+  const struct page_subject subject = {
+      .kind = "compare", .compare = text, .notes = hr_comparison_notes(compare->comparison)};
+  enum hr_status status = page_run_and_write(&compare->page, &subject, &config, error);
+  free(text);
+  return status;
+}
+
+static enum hr_status write_files(struct compare *compare, struct hr_error *error) {
   const struct compare_args *args = compare->args;
   enum hr_status status = HR_OK;
   if (args->csv) status = hr_comparison_write_csv(args->csv, compare->comparison, error);
@@ -207,17 +224,19 @@ static enum hr_status write_files(const struct compare *compare, struct hr_error
     status = hr_comparison_write_markdown(args->markdown, compare->comparison, error);
   if (status == HR_OK && args->json)
     status = hr_comparison_write_json(args->json, compare->comparison, &compare->perf, error);
+  if (status == HR_OK && args->page.report) status = write_page(compare, error);
   return status;
 }
 
-static enum hr_status tell(const struct compare *compare, struct hr_error *error) {
+static enum hr_status tell(struct compare *compare, struct hr_error *error) {
   const struct compare_args *args = compare->args;
   const struct hr_notes *notes = hr_comparison_notes(compare->comparison);
   enum hr_status status = write_files(compare, error);
   if (status != HR_OK || args->quiet) return status;
   input_print_notes(stderr, &compare->input);
   for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
-  if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown)) return HR_OK;
+  if (is_stdout(args->json) || is_stdout(args->csv) || is_stdout(args->markdown) || is_stdout(args->page.report))
+    return HR_OK;
   status = hr_comparison_print(stdout, compare->comparison, &compare->perf, wants_colour());
   return status == HR_OK ? HR_OK : hr_fail(error, status, "the table cannot be printed: %s", hr_status_meaning(status));
 }
@@ -226,7 +245,8 @@ static enum hr_status tell(const struct compare *compare, struct hr_error *error
 
 static enum hr_status check_outputs(const struct compare *compare, const char *scenario_path, struct hr_error *error) {
   const struct compare_args *args = compare->args;
-  const struct output outputs[] = {{"csv", args->csv}, {"md", args->markdown}, {"json", args->json}};
+  const struct output outputs[] = {
+      {"csv", args->csv}, {"md", args->markdown}, {"json", args->json}, {"report", args->page.report}};
   size_t count = sizeof outputs / sizeof *outputs;
   enum hr_status status = input_check_outputs(&compare->input, scenario_path, outputs, count, error);
   for (uint32_t i = 0; i < compare->n_items && status == HR_OK; i++) {
@@ -241,6 +261,7 @@ static enum hr_status run_all(struct compare *compare, const char *path, struct 
   if (status == HR_OK) status = input_open(&compare->input, path, &compare->args->input, error);
   if (status == HR_OK) status = load_items(compare, error);
   if (status == HR_OK) status = check_outputs(compare, path, error);
+  if (status == HR_OK) status = page_prepare(&compare->page, &compare->args->page, error);
   if (status == HR_OK) status = input_read_trace(&compare->input, &compare->args->input, error);
   if (status == HR_OK) status = replay(compare, error);
   return status == HR_OK ? tell(compare, error) : status;
@@ -249,6 +270,7 @@ static enum hr_status run_all(struct compare *compare, const char *path, struct 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
   struct compare compare = {.args = args};
   enum hr_status status = run_all(&compare, operands->at[0], error);
+  page_finish(&compare.page);
   hr_comparison_destroy(compare.comparison);
   for (uint32_t i = 0; i < compare.n_items; i++) {
     hr_scenario_destroy(compare.items[i].scenario);
@@ -261,6 +283,10 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
   return status;
 }
 
+static void set_command(void *args, const struct command *command) {
+  ((struct compare_args *)args)->page.command = *command;
+}
+
 const struct verb verb_compare = {.name = "compare",
                                   .operands = "SCENARIO",
                                   .least_operands = 1,
@@ -269,4 +295,5 @@ const struct verb verb_compare = {.name = "compare",
                                   .details = details,
                                   .options = options,
                                   .args_bytes = sizeof(struct compare_args),
+                                  .set_command = set_command,
                                   .run = run_verb};

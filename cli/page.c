@@ -70,11 +70,11 @@ static struct hr_run_label label_of(const struct hr_replay_config *config, const
                                .n_skipped_reasons = config->trace->n_skipped_reasons};
 }
 
-static enum hr_status write_replay(struct page *page, struct hr_page *document, const struct hr_replay *replay,
+static enum hr_status write_replay(struct page *page, const struct hr_page *subject, const struct hr_replay *replay,
                                    const struct hr_perf *perf, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_notes *notes[] = {&scenario->notes, &replay->config.trace->notes, &replay->notes,
-                                    document->notes ? document->notes[0] : NULL};
+                                    subject->n_notes ? subject->notes[0] : NULL};
   const struct hr_run_label label = label_of(&replay->config, notes, 3);
   const struct hr_page_run run = {.trace = replay->config.trace,
                                   .cluster = &scenario->cluster,
@@ -89,12 +89,13 @@ static enum hr_status write_replay(struct page *page, struct hr_page *document, 
   enum hr_status status = page->history ? hr_history_close(page->history, replay->result) : HR_OK;
   if (status == HR_OK) status = note_assumptions(&assumptions, scenario);
   if (status == HR_OK) {
-    document->run = &run;
-    document->title = scenario->name;
-    document->notes = notes;
-    document->n_notes = document->notes[3] ? 4 : 3;
-    document->assumptions = &assumptions;
-    status = hr_page_write(page->args->report, document, error);
+    struct hr_page document = *subject;
+    document.run = &run;
+    if (!document.title) document.title = scenario->name;
+    document.notes = notes;
+    document.n_notes = 3 + subject->n_notes;
+    document.assumptions = &assumptions;
+    status = hr_page_write(page->args->report, &document, error);
   } else {
     hr_fail(error, status, "out of memory for the page");
   }
@@ -107,7 +108,7 @@ enum hr_status page_write(struct page *page, const struct page_subject *subject,
   char *command = command_text(&page->args->command);
   const struct hr_notes *notes[] = {subject->notes};
   struct hr_page document = {.kind = subject->kind,
-                             .title = subject->kind,
+                             .title = subject->title,
                              .command = command,
                              .compare = subject->compare,
                              .plan = subject->plan,

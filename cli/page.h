@@ -37,6 +37,7 @@ struct page {
 /* What a page is of, beside the run that it shows. */
 struct page_subject {
   const char *kind;                   /* "run", "compare", "plan", "sweep" */
+  const char *title;                  /* NULL: the scenario's name */
   const char *compare, *plan, *sweep; /* JSON; NULL: it is of none */
   const struct hr_notes *notes;       /* on those; NULL: none */
 };

@@ -4,11 +4,15 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/months.h"
+#include "cli/page.h"
 #include "cli/progress.h"
+
+#include <stdlib.h>
 
 struct plan_args {
   struct input_args input;
   const char *json, *forecast;
+  struct page_args page;
   double growth;    /* 0: not given */
   uint64_t threads; /* likewise */
   bool exhaustive, brief, quiet;
@@ -42,6 +46,7 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .offset = AT(brief),
      .help = "the choice and its baseline alone: no price of tighter goals, no changed worlds"},
+    REPORT_OPTION(AT(page)),
     THREADS_OPTION(plan_args),
     QUIET_OPTION(plan_args),
     INPUT_OPTIONS(plan_args),
@@ -62,6 +67,7 @@ struct plan {
   const struct plan_args *args;
   struct input input;
   struct hr_plan *plan;
+  struct page page;
   struct hr_perf perf;
 };
 
@@ -90,15 +96,31 @@ static enum hr_status make(struct plan *plan, struct hr_error *error) {
   return status;
 }
 
-static enum hr_status tell(const struct plan *plan, struct hr_error *error) {
+/* The page shows a run of the choice in depth: it is run once more, and followed. */
+static enum hr_status write_page(struct plan *plan, struct hr_error *error) {
+  struct hr_plan_case choice;
+  enum hr_status status = hr_plan_choice_case(plan->plan, &choice, error);
+  if (status != HR_OK) return status;
+  const struct hr_replay_config config = {.scenario = choice.scenario, .trace = choice.trace, .seed = choice.seed};
+  char *text = hr_plan_json(plan->plan, &plan->perf);
+  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory for the page");
+  const struct page_subject subject = {.kind = "plan", .plan = text, .notes = hr_plan_notes(plan->plan)};
+  status = page_run_and_write(&plan->page, &subject, &config, error);
+  free(text);
+  return status;
+}
+
+static enum hr_status tell(struct plan *plan, struct hr_error *error) {
   const struct plan_args *args = plan->args;
   const struct hr_notes *notes = hr_plan_notes(plan->plan);
   enum hr_status status = HR_OK;
   if (args->json) status = hr_plan_write_json(args->json, plan->plan, &plan->perf, error);
+  if (status == HR_OK && args->page.report) status = write_page(plan, error);
   if (status == HR_OK && !args->quiet) {
     input_print_notes(stderr, &plan->input);
     for (size_t i = 0; i < notes->count; i++) fprintf(stderr, "note: %s\n", notes->text[i]);
-    if (!is_stdout(args->json)) status = hr_plan_print(stdout, plan->plan, &plan->perf, wants_colour());
+    if (!is_stdout(args->json) && !is_stdout(args->page.report))
+      status = hr_plan_print(stdout, plan->plan, &plan->perf, wants_colour());
     if (status != HR_OK) hr_fail(error, status, "the plan cannot be printed: %s", hr_status_meaning(status));
   }
   if (status != HR_OK || hr_plan_feasible(plan->plan)) return status;
@@ -106,9 +128,11 @@ static enum hr_status tell(const struct plan *plan, struct hr_error *error) {
 }
 
 static enum hr_status run_all(struct plan *plan, const char *path, struct hr_error *error) {
-  const struct output outputs[] = {{"json", plan->args->json}};
+  const struct output outputs[] = {{"json", plan->args->json}, {"report", plan->args->page.report}};
   enum hr_status status = input_open(&plan->input, path, &plan->args->input, error);
-  if (status == HR_OK) status = input_check_outputs(&plan->input, path, outputs, 1, error);
+  if (status == HR_OK)
+    status = input_check_outputs(&plan->input, path, outputs, sizeof outputs / sizeof *outputs, error);
+  if (status == HR_OK) status = page_prepare(&plan->page, &plan->args->page, error);
   if (status == HR_OK) status = input_read_trace(&plan->input, &plan->args->input, error);
   if (status == HR_OK) status = make(plan, error);
   return status == HR_OK ? tell(plan, error) : status;
@@ -117,9 +141,14 @@ static enum hr_status run_all(struct plan *plan, const char *path, struct hr_err
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
   struct plan plan = {.args = args};
   enum hr_status status = run_all(&plan, operands->at[0], error);
+  page_finish(&plan.page);
   hr_plan_destroy(plan.plan);
   input_finish(&plan.input);
   return status;
+}
+
+static void set_command(void *args, const struct command *command) {
+  ((struct plan_args *)args)->page.command = *command;
 }
 
 const struct verb verb_plan = {.name = "plan",
@@ -130,4 +159,5 @@ const struct verb verb_plan = {.name = "plan",
                                .details = details,
                                .options = options,
                                .args_bytes = sizeof(struct plan_args),
+                               .set_command = set_command,
                                .run = run_verb};

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/outputs.h"
+#include "cli/page.h"
 #include "cli/progress.h"
 #include "headroom/compare.h"
 
@@ -15,6 +16,7 @@
 
 struct sweep_args {
   const char *db, *csv, *shard;
+  struct page_args page;
   uint64_t threads, max_runs; /* 0: not given */
   bool quiet;
 };
@@ -51,6 +53,7 @@ static const struct option sweep_options[] = {
      .help = "refuse a grid of more runs than this, instead of the grid's own 'max_runs'",
      .min = 1,
      .max = 1e9},
+    REPORT_OPTION(AT(page)),
     QUIET_OPTION(sweep_args),
     {0}};
 
@@ -103,6 +106,17 @@ static uint32_t count_sweep_threads(uint64_t asked) {
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
 
+static enum hr_status write_page(struct page *page, const char *grid, const char *file,
+                                 const struct hr_sweep_counts *counts, struct hr_error *error) {
+  char *text = NULL;
+  enum hr_status status = hr_sweep_json(file, &text, error);
+  if (status != HR_OK) return status;
+  const struct page_subject subject = {.kind = "sweep", .title = grid, .sweep = text, .notes = &counts->notes};
+  status = page_write(page, &subject, NULL, NULL, error);
+  free(text);
+  return status;
+}
+
 static enum hr_status tell(const char *file, const char *csv, bool quiet, const struct hr_sweep_counts *counts,
                            struct hr_error *error) {
   enum hr_status status = csv ? hr_sweep_write_csv(csv, file, error) : HR_OK;
@@ -120,8 +134,10 @@ static enum hr_status sweep_into(const struct sweep_args *args, const char *grid
   bool leads = hr_sweep_leads();
   struct hr_sweep_config config = {
       .grid = grid, .file = file, .max_runs = args->max_runs, .n_threads = count_sweep_threads(args->threads)};
-  const struct output outputs[] = {{"db", file}, {"csv", args->csv}};
+  const struct output outputs[] = {{"db", file}, {"csv", args->csv}, {"report", args->page.report}};
+  struct page page = {0};
   enum hr_status status = parse_shard(args->shard, &config, error);
+  if (status == HR_OK) status = page_prepare(&page, &args->page, error);
   if (status == HR_OK) status = outputs_check(outputs, sizeof outputs / sizeof *outputs, &grid, 1, error);
   if (status == HR_OK && is_stdout(file)) status = hr_fail(error, HR_BAD_INPUT, "--db -: a file is wanted");
   if (status != HR_OK) return leads ? status : HR_OK; /* the first rank tells it */
@@ -129,7 +145,10 @@ static enum hr_status sweep_into(const struct sweep_args *args, const char *grid
   status = hr_sweep(&config, &counts, error);
   progress_bar_stop(&bar);
   if (!leads) status = HR_OK; /* likewise */
-  if (status == HR_OK && leads) status = tell(file, args->csv, args->quiet, &counts, error);
+  if (status == HR_OK && leads && args->page.report) status = write_page(&page, grid, file, &counts, error);
+  bool quiet = args->quiet || is_stdout(args->page.report);
+  if (status == HR_OK && leads) status = tell(file, args->csv, quiet, &counts, error);
+  page_finish(&page);
   hr_notes_finish(&counts.notes);
   return status;
 }
@@ -143,6 +162,10 @@ static enum hr_status run_sweep(const void *args, const struct words *operands, 
   return status;
 }
 
+static void set_command(void *args, const struct command *command) {
+  ((struct sweep_args *)args)->page.command = *command;
+}
+
 const struct verb verb_sweep = {.name = "sweep",
                                 .operands = "GRID",
                                 .least_operands = 1,
@@ -151,6 +174,7 @@ const struct verb verb_sweep = {.name = "sweep",
                                 .details = sweep_details,
                                 .options = sweep_options,
                                 .args_bytes = sizeof(struct sweep_args),
+                                .set_command = set_command,
                                 .run = run_sweep};
 
 /* ---- merge ------------------------------------------------------------------------------------------ */

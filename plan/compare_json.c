@@ -95,15 +95,26 @@ static void put_perf(struct hr__json *json, cJSON *root, const struct hr_compari
     hr__json_number(json, seconds, comparison->config.contenders[i].label, comparison->seconds[i]);
 }
 
+static cJSON *make_tree(struct hr__json *json, const struct hr_comparison *comparison, const struct hr_perf *perf) {
+  static const struct hr_perf nothing = {0};
+  cJSON *root = cJSON_CreateObject();
+  put_head(json, root, comparison);
+  cJSON *policies = hr__json_array(json, root, "policies");
+  for (uint32_t i = 0; i < comparison->config.n_contenders; i++) put_policy(json, policies, comparison, i);
+  hr__json_notes(json, hr__json_array(json, root, "notes"), &comparison->notes);
+  put_perf(json, root, comparison, perf ? perf : &nothing);
+  return root;
+}
+
+char *hr_comparison_json(const struct hr_comparison *comparison, const struct hr_perf *perf) {
+  struct hr__json json = {false};
+  cJSON *root = make_tree(&json, comparison, perf);
+  return hr__json_print(&json, root);
+}
+
 enum hr_status hr_comparison_write_json(const char *path, const struct hr_comparison *comparison,
                                         const struct hr_perf *perf, struct hr_error *error) {
-  static const struct hr_perf nothing = {0};
   struct hr__json json = {false};
-  cJSON *root = cJSON_CreateObject();
-  put_head(&json, root, comparison);
-  cJSON *policies = hr__json_array(&json, root, "policies");
-  for (uint32_t i = 0; i < comparison->config.n_contenders; i++) put_policy(&json, policies, comparison, i);
-  hr__json_notes(&json, hr__json_array(&json, root, "notes"), &comparison->notes);
-  put_perf(&json, root, comparison, perf ? perf : &nothing);
+  cJSON *root = make_tree(&json, comparison, perf);
   return hr__json_write(&json, root, path, error);
 }

@@ -313,14 +313,21 @@ enum hr_status hr__lab_run(struct hr__lab *lab, const struct hr__trial *trials, 
   return status;
 }
 
-enum hr_status hr__lab_run_one(struct hr__lab *lab, struct hr__trial trial, struct hr__one_run *run,
-                               const struct hr_trace **trace, struct hr_error *error) {
+enum hr_status hr__lab_case(struct hr__lab *lab, struct hr__trial trial, struct hr__one_run_config *config,
+                            struct hr_error *error) {
   struct cell *cell;
-  *run = (struct hr__one_run){0};
   trial.replication = replication_of(&lab->mixes[trial.mix], trial.replication);
   enum hr_status status = prepare(lab, trial, &cell, error);
+  if (status == HR_OK) *config = run_config(lab, trial);
+  return status;
+}
+
+enum hr_status hr__lab_run_one(struct hr__lab *lab, struct hr__trial trial, struct hr__one_run *run,
+                               const struct hr_trace **trace, struct hr_error *error) {
+  struct hr__one_run_config config;
+  *run = (struct hr__one_run){0};
+  enum hr_status status = hr__lab_case(lab, trial, &config, error);
   if (status != HR_OK) return status;
-  struct hr__one_run_config config = run_config(lab, trial);
   *trace = config.trace;
   return hr__one_run_make(&config, run, error);
 }

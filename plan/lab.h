@@ -63,6 +63,9 @@ const double *hr__lab_values(const struct hr__lab *lab, uint32_t mix, uint32_t r
 /* Runs that were made in all. */
 uint64_t hr__lab_runs(const struct hr__lab *lab);
 
+/* What a trial is a run of, for who runs it otherwise; it belongs to the lab. */
+enum hr_status hr__lab_case(struct hr__lab *lab, struct hr__trial trial, struct hr__one_run_config *config,
+                            struct hr_error *error);
 /* One whole run, for who wants more of it than figures: of replication 0 as a rule. */
 enum hr_status hr__lab_run_one(struct hr__lab *lab, struct hr__trial trial, struct hr__one_run *run,
                                const struct hr_trace **trace, struct hr_error *error);

@@ -343,3 +343,11 @@ bool hr_plan_feasible(const struct hr_plan *plan) {
 const struct hr_notes *hr_plan_notes(const struct hr_plan *plan) {
   return &plan->notes;
 }
+
+enum hr_status hr_plan_choice_case(const struct hr_plan *plan, struct hr_plan_case *choice, struct hr_error *error) {
+  struct hr__one_run_config config;
+  const struct hr__trial trial = {plan->choice.mix, 0};
+  enum hr_status status = hr__lab_case(plan->lab, trial, &config, error);
+  if (status == HR_OK) *choice = (struct hr_plan_case){config.scenario, config.trace, config.seed};
+  return status;
+}

@@ -227,32 +227,44 @@ static void put_perf(struct writer *writer, cJSON *root, const struct hr_perf *p
   hr__json_number(&writer->json, inner, "peak_rss_mib", perf->peak_rss_mib);
 }
 
-enum hr_status hr_plan_write_json(const char *path, const struct hr_plan *plan, const struct hr_perf *perf,
-                                  struct hr_error *error) {
+static cJSON *make_tree(struct writer *writer, const struct hr_perf *perf) {
   static const struct hr_perf nothing = {0};
-  struct writer writer = {.plan = plan};
-  struct hr__json *json = &writer.json;
+  const struct hr_plan *plan = writer->plan;
+  struct hr__json *json = &writer->json;
   bool feasible = hr_plan_feasible(plan), has_today = plan->today.mix != HR_NONE;
   const struct hr__option *baseline = has_today ? &plan->today : &plan->all_on_demand;
   cJSON *root = cJSON_CreateObject();
-  put_head(&writer, root);
-  put_option_if(&writer, root, "recommendation", &plan->choice, feasible);
-  put_option_if(&writer, root, "nearest", &plan->choice, !feasible);
-  put_pools(&writer, root);
+  put_head(writer, root);
+  put_option_if(writer, root, "recommendation", &plan->choice, feasible);
+  put_option_if(writer, root, "nearest", &plan->choice, !feasible);
+  put_pools(writer, root);
   hr__json_number(json, root, "probability_best", plan->selection.probability);
   hr__json_number(json, root, "indifference", plan->selection.zone);
-  put_option_if(&writer, root, "baseline", baseline, baseline->mix != HR_NONE);
-  put_option_if(&writer, root, "all_on_demand", &plan->all_on_demand, plan->all_on_demand.mix != HR_NONE);
-  put_goals(&writer, root);
-  put_pareto(&writer, root);
-  put_tightening(&writer, root);
-  put_sensitivity(&writer, root);
-  put_demand(&writer, root);
-  put_runs(&writer, root);
+  put_option_if(writer, root, "baseline", baseline, baseline->mix != HR_NONE);
+  put_option_if(writer, root, "all_on_demand", &plan->all_on_demand, plan->all_on_demand.mix != HR_NONE);
+  put_goals(writer, root);
+  put_pareto(writer, root);
+  put_tightening(writer, root);
+  put_sensitivity(writer, root);
+  put_demand(writer, root);
+  put_runs(writer, root);
   cJSON *notes = hr__json_array(json, root, "notes");
   hr__json_notes(json, notes, &plan->config.scenario->notes);
   hr__json_notes(json, notes, &plan->config.trace->notes);
   hr__json_notes(json, notes, &plan->notes);
-  put_perf(&writer, root, perf ? perf : &nothing);
-  return hr__json_write(json, root, path, error);
+  put_perf(writer, root, perf ? perf : &nothing);
+  return root;
+}
+
+char *hr_plan_json(const struct hr_plan *plan, const struct hr_perf *perf) {
+  struct writer writer = {.plan = plan};
+  cJSON *root = make_tree(&writer, perf);
+  return hr__json_print(&writer.json, root);
+}
+
+enum hr_status hr_plan_write_json(const char *path, const struct hr_plan *plan, const struct hr_perf *perf,
+                                  struct hr_error *error) {
+  struct writer writer = {.plan = plan};
+  cJSON *root = make_tree(&writer, perf);
+  return hr__json_write(&writer.json, root, path, error);
 }

@@ -62,11 +62,17 @@ static enum hr_status put_run(const struct hr_page_run *run, struct hr__page_jso
   return status;
 }
 
+/* A note that stands in several lists is told once. */
 static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
+  struct hr_notes all = {0};
+  for (size_t i = 0; i < page->n_notes; i++)
+    for (size_t k = 0; k < page->notes[i]->count; k++)
+      if (hr_notes_add(&all, "%s", page->notes[i]->text[k]) != HR_OK) json->failed = true;
   hr__page_json_text(json, "alerts", page->alerts ? page->alerts : "[]");
   hr__page_open(json, "notes", '[');
-  for (size_t i = 0; i < page->n_notes; i++) hr__page_notes(json, page->notes[i]);
+  hr__page_notes(json, &all);
   hr__page_close(json, ']');
+  hr_notes_finish(&all);
   hr__page_open(json, "assumptions", '[');
   if (page->assumptions) hr__page_notes(json, page->assumptions);
   hr__page_close(json, ']');

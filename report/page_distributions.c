@@ -129,13 +129,13 @@ static enum hr_status put_groups(const struct hr_page_run *run, struct hr__page_
                                  const struct grouping *grouping) {
   size_t n = grouping->n_groups < MOST_GROUPS ? grouping->n_groups : MOST_GROUPS;
   uint32_t *number = number_keys(grouping, run->trace, n);
-  uint64_t *counts = calloc((n + 1) * bins->n, sizeof *counts);
+  uint64_t *counts = calloc((n + 1) * MOST_BINS, sizeof *counts);
   hr__page_open(json, grouping->key, '[');
   if (number && counts && n) {
     for (uint32_t job = 0; job < run->result->n_jobs; job++)
       if (started(run, job))
-        counts[number[grouping->key_of(run->trace, job)] * bins->n + bin_of(bins, wait_us_of(run, job))]++;
-    for (size_t i = 0; i < n; i++) put_group(json, &grouping->group[i], counts + i * bins->n, bins->n);
+        counts[(size_t)number[grouping->key_of(run->trace, job)] * MOST_BINS + bin_of(bins, wait_us_of(run, job))]++;
+    for (size_t i = 0; i < n; i++) put_group(json, &grouping->group[i], counts + i * MOST_BINS, bins->n);
   }
   hr__page_close(json, ']');
   bool good = number && counts;

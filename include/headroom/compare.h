@@ -80,6 +80,8 @@ HR_API enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison 
  */
 HR_API enum hr_status hr_comparison_write_json(const char *path, const struct hr_comparison *comparison,
                                                const struct hr_perf *perf, struct hr_error *error);
+/* The same JSON as text, which the caller frees; NULL when out of memory. */
+HR_API char *hr_comparison_json(const struct hr_comparison *comparison, const struct hr_perf *perf);
 HR_API enum hr_status hr_comparison_write_csv(const char *path, const struct hr_comparison *comparison,
                                               struct hr_error *error);
 HR_API enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_comparison *comparison,

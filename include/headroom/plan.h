@@ -84,6 +84,18 @@ HR_API const struct hr_notes *hr_plan_notes(const struct hr_plan *plan);
 HR_API enum hr_status hr_plan_print(FILE *out, const struct hr_plan *plan, const struct hr_perf *perf, bool colour);
 HR_API enum hr_status hr_plan_write_json(const char *path, const struct hr_plan *plan, const struct hr_perf *perf,
                                          struct hr_error *error);
+/* The same JSON as text, which the caller frees; NULL when out of memory. */
+HR_API char *hr_plan_json(const struct hr_plan *plan, const struct hr_perf *perf);
+
+/* What replication 0 of the choice, or of the nearest mix, was a run of: of the trace as it is, or as it was drawn
+   again or foreseen for it. All belongs to the plan. */
+struct hr_plan_case {
+  const struct hr_scenario *scenario;
+  const struct hr_trace *trace;
+  uint64_t seed;
+};
+HR_API enum hr_status hr_plan_choice_case(const struct hr_plan *plan, struct hr_plan_case *choice,
+                                          struct hr_error *error);
 
 #ifdef __cplusplus
 }

@@ -120,6 +120,9 @@ HR_API enum hr_status hr_sweep_print(FILE *out, const char *file, const struct h
                                      struct hr_error *error);
 /* The file's runs as CSV. `path` "-" is standard output. */
 HR_API enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_error *error);
+/* The file's runs for a page (docs/report-data.md): their settings and figures, or, of very many, some of their points.
+   The caller frees the text. */
+HR_API enum hr_status hr_sweep_json(const char *file, char **text, struct hr_error *error);
 
 #ifdef __cplusplus
 }
