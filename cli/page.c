@@ -30,7 +30,7 @@ enum hr_status page_follow(struct page *page, struct hr_replay *replay, const st
   enum hr_status status = HR_OK;
   page->told = history;
   if (!history) page->told = page->history = hr_history_create(trace);
-  page->watch = hr_page_watch_create(trace, replay->usage);
+  page->watch = hr_page_watch_create(trace, &replay->config.scenario->cluster, replay->usage);
   if (!page->told || !page->watch) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   if (page->history) status = hr_replay_add(replay, hr_history_fold(page->history), error);
   return status == HR_OK ? hr_replay_add(replay, hr_page_watch_fold(page->watch), error) : status;

@@ -4,23 +4,12 @@
 #include "report/page_parts.h"
 #include "report/page_watch.h"
 
-#include <math.h>
-
 enum extremes { MEAN = 0, LEAST = 1, MOST = 2 };
-
-static void put_means(struct hr__page_json *json, const struct hr__buckets *buckets, double unit) {
-  hr__page_open(json, "mean", '[');
-  for (uint32_t i = 0; i < buckets->n; i++) {
-    int64_t span_us = hr__buckets_span_us(buckets, i);
-    hr__page_number(json, NULL, span_us > 0 ? (double)buckets->bucket[i].sum / ((double)span_us * unit) : (double)NAN);
-  }
-  hr__page_close(json, ']');
-}
 
 static void put_counts(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, unsigned which,
                        double unit) {
   hr__page_open(json, key, '{');
-  put_means(json, buckets, unit);
+  hr__page_put_buckets(json, "mean", buckets, unit);
   if (which & LEAST) {
     hr__page_open(json, "min", '[');
     for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].least / unit);

@@ -2,28 +2,20 @@
 /* Pools of the spot market over time: nodes that could be had, nodes that were there, and what was taken away. */
 
 #include "report/page_sessions.h"
+#include "report/page_watch.h"
 
 #include <stdlib.h>
 
 struct spot {
-  struct hr__page_sums offered, up, reclaims, interrupted;
+  struct hr__page_sums up, reclaims, interrupted;
 };
 
-static void note_offers(struct spot *spot, const struct hr__page_view *view, uint32_t pool) {
-  int64_t since_us = 0;
-  uint32_t offer = 0;
+static void note_reclaims(struct spot *spot, const struct hr__page_view *view, uint32_t pool) {
   for (size_t i = 0; i < view->n_changes; i++) {
     const struct hr_node_change *change = &view->changes[i];
-    if (change->pool.id != pool) continue;
-    if (change->kind == HR_EVENT_OFFER) {
-      hr__page_hold(&spot->offered, &view->grid, since_us, change->at_us, offer);
-      since_us = change->at_us;
-      offer = change->offer;
-    } else if (change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED) {
+    if (change->pool.id == pool && change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED)
       hr__page_put(&spot->reclaims, &view->grid, change->at_us, 1);
-    }
   }
-  hr__page_hold(&spot->offered, &view->grid, since_us, view->grid.end_us, offer);
 }
 
 static void note_jobs(struct spot *spot, const struct hr__page_view *view, uint32_t pool) {
@@ -33,14 +25,15 @@ static void note_jobs(struct spot *spot, const struct hr__page_view *view, uint3
 }
 
 static enum hr_status put_pool(const struct hr__page_view *view, const struct hr__page_sessions *sessions,
-                               uint32_t pool, struct hr__page_json *json) {
+                               const struct hr__page_offer *offer, struct hr__page_json *json) {
+  uint32_t pool = offer->pool.id;
   struct spot spot = {0};
-  struct hr__page_sums *const all[] = {&spot.offered, &spot.up, &spot.reclaims, &spot.interrupted};
+  struct hr__page_sums *const all[] = {&spot.up, &spot.reclaims, &spot.interrupted};
   enum { N = sizeof all / sizeof *all };
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < N && status == HR_OK; i++) status = hr__page_sums_init(all[i], &view->grid);
   if (status == HR_OK) {
-    note_offers(&spot, view, pool);
+    note_reclaims(&spot, view, pool);
     note_jobs(&spot, view, pool);
     for (size_t i = 0; i < sessions->count; i++)
       if (sessions->at[i].pool == pool)
@@ -48,7 +41,7 @@ static enum hr_status put_pool(const struct hr__page_view *view, const struct hr
     for (size_t i = 0; i < N; i++) hr__page_sums_close(all[i], &view->grid);
     hr__page_open(json, NULL, '{');
     hr__page_text(json, "pool", view->run->cluster->pools[pool].name);
-    hr__page_put_means(json, "offered", &spot.offered, &view->grid, 1);
+    hr__page_put_buckets(json, "offered", &offer->nodes, 1);
     hr__page_put_means(json, "up", &spot.up, &view->grid, 1);
     hr__page_put_sums(json, "reclaims", &spot.reclaims, &view->grid, 1);
     hr__page_put_sums(json, "interrupted", &spot.interrupted, &view->grid, 1);
@@ -59,17 +52,14 @@ static enum hr_status put_pool(const struct hr__page_view *view, const struct hr
 }
 
 enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json) {
-  enum { MOST_POOLS = 12 };
-  const struct hr_cluster_spec *cluster = view->run->cluster;
+  const struct hr_page_watch *watch = view->run->watch;
   struct hr__page_sessions sessions;
-  uint32_t shown = 0;
+  if (watch->n_offers == 0) return HR_OK;
   enum hr_status status = hr__page_sessions_make(&sessions, view);
-  for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK && shown < MOST_POOLS; i++) {
-    if (cluster->pools[i].market.market != HR_MARKET_SPOT || cluster->pools[i].nodes == 0) continue;
-    if (shown++ == 0) hr__page_open(json, "spot", '[');
-    status = put_pool(view, &sessions, i, json);
-  }
-  if (shown) hr__page_close(json, ']');
+  hr__page_open(json, "spot", '[');
+  for (uint32_t i = 0; i < watch->n_offers && status == HR_OK; i++)
+    status = put_pool(view, &sessions, &watch->offers[i], json);
+  hr__page_close(json, ']');
   hr__page_sessions_finish(&sessions);
   return status;
 }

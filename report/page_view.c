@@ -57,3 +57,12 @@ void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct
   for (uint32_t i = 0; i < grid->n; i++) hr__page_number(json, NULL, (double)sums->sum[i] / unit);
   hr__page_close(json, ']');
 }
+
+void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
+  hr__page_open(json, key, '[');
+  for (uint32_t i = 0; i < buckets->n; i++) {
+    int64_t span_us = hr__buckets_span_us(buckets, i);
+    hr__page_number(json, NULL, span_us > 0 ? (double)buckets->bucket[i].sum / ((double)span_us * unit) : (double)NAN);
+  }
+  hr__page_close(json, ']');
+}

@@ -11,22 +11,34 @@
 /* Twice as many as a wide screen shows, as a long run may fill but half of them. */
 enum { MOST_BUCKETS = 1200 };
 
-struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const struct hr_usage *usage) {
+static enum hr_status watch_pools(struct hr_page_watch *watch, const struct hr_cluster_spec *cluster) {
+  for (uint32_t i = 0; i < cluster->n_pools && watch->n_offers < HR__PAGE_SPOT_POOLS; i++) {
+    if (cluster->pools[i].market.market != HR_MARKET_SPOT || cluster->pools[i].nodes == 0) continue;
+    struct hr__page_offer *offer = &watch->offers[watch->n_offers++];
+    offer->pool = (hr_pool){i};
+    if (hr__buckets_init(&offer->nodes, MOST_BUCKETS) != HR_OK) return HR_NO_MEMORY;
+  }
+  return HR_OK;
+}
+
+struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                           const struct hr_usage *usage) {
   struct hr_page_watch *watch = calloc(1, sizeof *watch);
   if (!watch) return NULL;
   watch->trace = trace;
   watch->usage = usage;
-  for (unsigned i = 0; i < HR__PAGE_COUNTS; i++) {
-    if (hr__buckets_init(&watch->counts[i], MOST_BUCKETS) == HR_OK) continue;
-    hr_page_watch_destroy(watch);
-    return NULL;
-  }
-  return watch;
+  enum hr_status status = watch_pools(watch, cluster);
+  for (unsigned i = 0; i < HR__PAGE_COUNTS && status == HR_OK; i++)
+    status = hr__buckets_init(&watch->counts[i], MOST_BUCKETS);
+  if (status == HR_OK) return watch;
+  hr_page_watch_destroy(watch);
+  return NULL;
 }
 
 void hr_page_watch_destroy(struct hr_page_watch *watch) {
   if (!watch) return;
   for (unsigned i = 0; i < HR__PAGE_COUNTS; i++) hr__buckets_finish(&watch->counts[i]);
+  for (uint32_t i = 0; i < watch->n_offers; i++) hr__buckets_finish(&watch->offers[i].nodes);
   free(watch);
 }
 
@@ -60,6 +72,11 @@ static void count_fragments(struct hr_page_watch *watch, int64_t now_us) {
   hr__buckets_set(&watch->counts[HR__PAGE_STRANDED_MILLI], now_us, usage->counts.stranded_milli);
 }
 
+static uint32_t offered(const struct hr_cluster *cluster, hr_pool pool) {
+  return hr_cluster_offer(cluster, pool) + hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) +
+         hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) + hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
+}
+
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_page_watch *watch = self;
   hr__buckets_set(&watch->counts[HR__PAGE_WAITING], view->now_us, view->n_waiting);
@@ -68,6 +85,8 @@ static void on_instant(void *self, const struct hr_view *view) {
   hr__buckets_set(&watch->counts[HR__PAGE_ALLOCATED_MILLI], view->now_us, view->allocated_milli);
   hr__buckets_set(&watch->counts[HR__PAGE_TOTAL_MILLI], view->now_us, view->total_milli);
   if (watch->usage && watch->usage->fragments) count_fragments(watch, view->now_us);
+  for (uint32_t i = 0; i < watch->n_offers && view->cluster; i++)
+    hr__buckets_set(&watch->offers[i].nodes, view->now_us, offered(view->cluster, watch->offers[i].pool));
 }
 
 struct hr_fold hr_page_watch_fold(struct hr_page_watch *watch) {
@@ -76,4 +95,5 @@ struct hr_fold hr_page_watch_fold(struct hr_page_watch *watch) {
 
 void hr__page_watch_close(struct hr_page_watch *watch, int64_t end_us) {
   for (unsigned i = 0; i < HR__PAGE_COUNTS; i++) hr__buckets_close(&watch->counts[i], end_us);
+  for (uint32_t i = 0; i < watch->n_offers; i++) hr__buckets_close(&watch->offers[i].nodes, end_us);
 }

@@ -6,6 +6,7 @@
 
 #include "headroom/page.h"
 #include "report/buckets.h"
+#include "report/page_json.h"
 
 enum hr__page_count {
   HR__PAGE_WAITING,
@@ -18,14 +19,27 @@ enum hr__page_count {
   HR__PAGE_COUNTS
 };
 
+/* Spot pools beyond these are not drawn. */
+enum { HR__PAGE_SPOT_POOLS = 12 };
+
+/* Nodes that could be had, or were there. */
+struct hr__page_offer {
+  hr_pool pool;
+  struct hr__buckets nodes;
+};
+
 struct hr_page_watch {
   const struct hr_trace *trace;
+  struct hr__page_offer offers[HR__PAGE_SPOT_POOLS];
+  uint32_t n_offers;
   const struct hr_usage *usage; /* NULL: fragments are not known */
   uint64_t waiting_milli;
   bool knows_fragments;
   struct hr__buckets counts[HR__PAGE_COUNTS];
 };
 
+/* A list of a bucket's means, in `unit`s. */
+void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
 /* Nothing happens any more; does nothing the second time. */
 void hr__page_watch_close(struct hr_page_watch *watch, int64_t end_us);
 

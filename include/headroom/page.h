@@ -16,11 +16,13 @@
 extern "C" {
 #endif
 
-/* Keeps waiting and running jobs and GPUs over time, in a bounded number of buckets that lose no peak. */
+/* Keeps waiting and running jobs, GPUs and what spot pools offer over time, in a bounded number of buckets that lose no
+ * peak. */
 struct hr_page_watch;
-/* NULL when out of memory. Both must outlive it. `usage`, which is to be told of the run before it, knows of fragments;
+/* NULL when out of memory. All must outlive it. `usage`, which is to be told of the run before it, knows of fragments;
    NULL: nobody does. */
-HR_API struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const struct hr_usage *usage);
+HR_API struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
+                                                  const struct hr_usage *usage);
 HR_API void hr_page_watch_destroy(struct hr_page_watch *watch);
 /* To be given to a run, once. */
 HR_API struct hr_fold hr_page_watch_fold(struct hr_page_watch *watch);

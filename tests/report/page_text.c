@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a page is made of as text: names that would break out of it, templates, numbers, files that cannot be written.
+ */
+
+#include "harness.h"
+
+#include "files.h"
+#include "page_read.h"
+#include "page_world.h"
+#include "report/page_json.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- Numbers ---------------------------------------------------------------------------------------- */
+
+static void numbers_have_six_digits(void) {
+  static const struct {
+    double value;
+    const char *text;
+  } cases[] = {{0, "0"},
+               {1, "1"},
+               {-1, "-1"},
+               {100, "100"},
+               {1.5, "1.5"},
+               {532.4814, "532.481"},
+               {99999.95, "100000"},
+               {999999.4, "999999"},
+               {1234567, "1234570"},
+               {123456789012.0, "123457000000"},
+               {0.1, "0.1"},
+               {0.000123456789, "0.000123457"},
+               {0.00000000123456, "0.000000001235"},
+               {1e-15, "0"},
+               {-1e-15, "0"},
+               {-0.25, "-0.25"},
+               {0.9999996, "1"},
+               {10.05, "10.05"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[HR__NUMBER_BYTES + 1];
+    *hr__put_significant(text, cases[i].value) = '\0';
+    CU_ASSERT_STRING_EQUAL(text, cases[i].text);
+  }
+  for (int exponent = -11; exponent < 17; exponent++) {
+    for (int i = 1; i < 2000; i += 7) {
+      double value = i * pow(10, exponent) / 3;
+      char text[HR__NUMBER_BYTES + 1];
+      *hr__put_significant(text, value) = '\0';
+      CU_ASSERT_TRUE(fabs(strtod(text, NULL) - value) <= 5.1e-6 * value + 5.1e-13);
+    }
+  }
+}
+
+/* ---- Names ------------------------------------------------------------------------------------------ */
+
+static const char hostile[] = "</script><script>alert(1)</script><!-- \"quoted\" \\ \n\t\x01 \xc3\xa9\xe2\x82\xac";
+
+/* The only elements of the page are the writer's. */
+static size_t count_of(const char *text, const char *part) {
+  size_t count = 0;
+  for (const char *at = text; (at = strstr(at, part)); at += strlen(part)) count++;
+  return count;
+}
+
+static void names_cannot_break_out(void) {
+  static const char *const names[] = {hostile, "M\xfcller"}, *const ids[] = {hostile, "plain"};
+  static const uint32_t tenant[] = {0, 1};
+  struct world *world = world_plain(2);
+  size_t size;
+  world->trace.id_text = ids;
+  world->trace.tenant = tenant;
+  world->trace.tenants = (struct hr_names){2, names};
+  world->pool[0].name = (char *)hostile;
+  world_run(world);
+  world->label.scenario = hostile;
+  struct hr_notes notes = {0};
+  hr_notes_add(&notes, "%s", hostile);
+  const struct hr_notes *const lists[] = {&notes, &notes};
+  struct hr_error error = {0};
+  struct hr_page document = {.kind = "run",
+                             .title = hostile,
+                             .command = hostile,
+                             .run = &world->run,
+                             .baseline = "{\"a\":\"</script>\"}",
+                             .baseline_name = hostile,
+                             .notes = lists,
+                             .n_notes = 2,
+                             .assumptions = &notes,
+                             .template_html = page_template};
+  CU_ASSERT_EQUAL_FATAL(hr_page_write(files_path("page.html"), &document, &error), HR_OK);
+  struct read_page page = page_read(files_path("page.html"));
+  CU_ASSERT_EQUAL(count_of(page.text, "<script"), 4); /* the document, the map, jobs and their ids */
+  CU_ASSERT_EQUAL(count_of(page.text, "</script"), 4);
+  CU_ASSERT_EQUAL(count_of(page.text, "<!--"), 0);
+  CU_ASSERT_STRING_EQUAL(page_at(&page, "title")->valuestring, hostile);
+  CU_ASSERT_STRING_EQUAL(page_at(&page, "run.scenario")->valuestring, hostile);
+  CU_ASSERT_STRING_EQUAL(page_at(&page, "baseline.run.a")->valuestring, "</script>");
+  CU_ASSERT_STRING_EQUAL(cJSON_GetArrayItem(page_at(&page, "jobs.text.tenant"), 0)->valuestring, hostile);
+  CU_ASSERT_STRING_EQUAL(cJSON_GetArrayItem(page_at(&page, "jobs.text.tenant"), 1)->valuestring, "M\xc3\xbcller");
+  CU_ASSERT_EQUAL(cJSON_GetArraySize(page_at(&page, "notes")), 1); /* told once */
+  CU_ASSERT_EQUAL(cJSON_GetArraySize(page_at(&page, "assumptions")), 1);
+  char *lines = (char *)page_block(&page, "job_ids", &size), wanted[sizeof hostile];
+  strcpy(wanted, hostile);
+  *strchr(wanted, '\n') = ' ';
+  CU_ASSERT_EQUAL(size, strlen(wanted) + strlen("\nplain"));
+  CU_ASSERT_NSTRING_EQUAL(lines, wanted, strlen(wanted));
+  CU_ASSERT_NSTRING_EQUAL(lines + strlen(wanted), "\nplain", 6);
+  free(lines);
+  hr_notes_finish(&notes);
+  page_forget(&page);
+  world_destroy(world);
+}
+
+/* ---- Templates -------------------------------------------------------------------------------------- */
+
+static enum hr_status write_template(const char *template_html, const char *path, struct hr_error *error) {
+  const struct hr_page page = {.kind = "sweep",
+                               .title = "a < b & c",
+                               .command = "headroom sweep",
+                               .sweep = "{\"axes\":[]}",
+                               .template_html = template_html};
+  return hr_page_write(path, &page, error);
+}
+
+static void the_templates_places_are_filled(void) {
+  CU_ASSERT_EQUAL_FATAL(write_template(page_template, files_path("page.html"), NULL), HR_OK);
+  char *text = files_read(files_path("page.html"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "<html><head><title>a &lt; b &amp; c</title></head>\n<script"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "</script>\n\n</html>\n"));
+  CU_ASSERT_PTR_NULL(strstr(text, "headroom:data"));
+  struct read_page page = page_read(files_path("page.html"));
+  CU_ASSERT_TRUE(cJSON_IsNull(page_at(&page, "run")));
+  CU_ASSERT_TRUE(cJSON_IsArray(page_at(&page, "sweep.axes")));
+  CU_ASSERT_TRUE(cJSON_IsArray(page_at(&page, "alerts")));
+  page_forget(&page);
+  free(text);
+  CU_ASSERT_EQUAL(write_template("no title <!--headroom:data--> end", files_path("page.html"), NULL), HR_OK);
+}
+
+static void a_template_without_a_place_is_an_error(void) {
+  struct hr_error error = {0};
+  (void)remove(files_path("page.html"));
+  CU_ASSERT_EQUAL(write_template("<title>Headroom</title>", files_path("page.html"), &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "<!--headroom:data-->"));
+  CU_ASSERT_TRUE(files_only(NULL));
+  if (hr_page_is_built()) return;
+  CU_ASSERT_EQUAL(write_template(NULL, files_path("page.html"), &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "node and npm"));
+}
+
+static void what_cannot_be_written_is_said(void) {
+  struct hr_error error = {0};
+  CU_ASSERT_NOT_EQUAL(write_template(page_template, files_path("nowhere/page.html"), &error), HR_OK);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "nowhere/page.html"));
+  CU_ASSERT_EQUAL(write_template(page_template, "/dev/full", &error), HR_IO_ERROR);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/dev/full"));
+}
+
+/* ---- Runs of which there is little to say ------------------------------------------------------------ */
+
+static void a_run_of_no_time_has_a_page(void) {
+  struct world *world = world_plain(1);
+  world->work_us[0] = 0;
+  world_run(world);
+  struct read_page page = page_of(&world->run);
+  CU_ASSERT_TRUE(page_number(&page, "spans.end_s") == 0);
+  CU_ASSERT_TRUE(page_number(&page, "series.n") == 1);
+  CU_ASSERT_PTR_NULL(page_at(&page, "series.cost"));
+  CU_ASSERT_PTR_NULL(page_at(&page, "series.spot"));
+  CU_ASSERT_PTR_NULL(page_at(&page, "costs"));
+  CU_ASSERT_PTR_NULL(page_at(&page, "attempts"));
+  CU_ASSERT_TRUE(isnan(cJSON_GetArrayItem(page_at(&page, "series.busy.mean"), 0)->valuedouble) ||
+                 cJSON_IsNull(cJSON_GetArrayItem(page_at(&page, "series.busy.mean"), 0)));
+  page_forget(&page);
+  world_destroy(world);
+}
+
+static void a_horizon_before_all_leaves_a_page(void) {
+  struct world *world = world_plain(2);
+  world->submit_us[1] = 5000000;
+  world->work_us[0] = HR_MAX_INPUT_US;
+  world->horizon_us = 1000000;
+  world_run(world);
+  struct read_page page = page_of(&world->run);
+  size_t n;
+  double *end = page_column(&page, "jobs", "end_s", &n), *start = page_column(&page, "jobs", "start_s", &n);
+  CU_ASSERT_TRUE(page_number(&page, "spans.end_s") == 1);
+  CU_ASSERT_TRUE(end[0] < 0 && end[1] < 0 && start[0] == 0 && start[1] < 0);
+  free(end);
+  free(start);
+  page_forget(&page);
+  world_destroy(world);
+}
+
+/* The longest run that there may be: nothing overflows. */
+static void a_run_of_ages_has_a_page(void) {
+  struct world *world = world_plain(2);
+  world->work_us[0] = world->work_us[1] = HR_MAX_INPUT_US;
+  world_run(world);
+  struct read_page page = page_of(&world->run);
+  size_t n;
+  double *end = page_column(&page, "jobs", "end_s", &n);
+  CU_ASSERT_TRUE(end[1] == 2e11);
+  CU_ASSERT_TRUE(cJSON_GetArrayItem(page_at(&page, "series.allocated.mean"), 700)->valuedouble == 8);
+  free(end);
+  page_forget(&page);
+  world_destroy(world);
+}
+
+TEST_MAIN("report: page text", TEST(numbers_have_six_digits), TEST(names_cannot_break_out),
+          TEST(the_templates_places_are_filled), TEST(a_template_without_a_place_is_an_error),
+          TEST(what_cannot_be_written_is_said), TEST(a_run_of_no_time_has_a_page),
+          TEST(a_horizon_before_all_leaves_a_page), TEST(a_run_of_ages_has_a_page))

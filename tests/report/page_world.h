@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_REPORT_PAGE_WORLD_H
+#define HR_TESTS_REPORT_PAGE_WORLD_H
+
+/* Small random worlds run from end to end, with all that a page is made of, and a record of what happened that is kept
+   the plain way: every pass with its counts. */
+
+#include "headroom/page.h"
+
+enum { WORLD_JOBS = 60, WORLD_POOLS = 4 };
+
+struct world_instant {
+  int64_t at_us;
+  uint64_t waiting, running, allocated_milli, total_milli, waiting_milli;
+};
+
+struct world {
+  uint64_t state; /* of the draws */
+  int64_t submit_us[WORLD_JOBS], work_us[WORLD_JOBS];
+  uint32_t gpus[WORLD_JOBS], tenant[WORLD_JOBS], user[WORLD_JOBS];
+  int64_t id[WORLD_JOBS];
+  uint8_t class_[WORLD_JOBS];
+  struct hr_trace trace;
+  struct hr_pool_spec pool[WORLD_POOLS];
+  struct hr_price_step prices[3];
+  struct hr_cluster_spec cluster;
+  struct hr_class_spec classes[HR_N_CLASSES];
+  struct hr_cost_spec costs;
+  struct hr_policy_choice policy;
+  int64_t horizon_us;
+  /* What came of it. */
+  struct hr_usage *usage;
+  struct hr_ledger *ledger;
+  struct hr_meter *meter;
+  struct hr_history *history;
+  struct hr_page_watch *watch;
+  struct hr_result *result;
+  struct hr_summary *summary;
+  struct hr_run_label label;
+  struct hr_page_run run;
+  struct world_instant *instants;
+  size_t n_instants, capacity;
+};
+
+/* A world of markets, tenants and classes, some of which the draws leave out. On the heap. */
+struct world *world_draw(uint64_t seed);
+/* One pool without a price, and all jobs at once on all of it: what is not drawn may be changed before the run. */
+struct world *world_plain(uint32_t n_jobs);
+uint64_t world_below(struct world *world, uint64_t below);
+/* Runs it; what cannot fail ends the program. */
+void world_run(struct world *world);
+void world_destroy(struct world *world);
+
+#endif
