@@ -67,7 +67,8 @@ static struct hr_run_label label_of(const struct hr_replay_config *config, const
                                .notes = notes,
                                .n_notes = n_notes,
                                .skipped = config->trace->skipped,
-                               .n_skipped_reasons = config->trace->n_skipped_reasons};
+                               .n_skipped_reasons = config->trace->n_skipped_reasons,
+                               .clock_us = config->trace->dated ? 0 : config->trace->origin_us};
 }
 
 static enum hr_status write_replay(struct page *page, const struct hr_page *subject, const struct hr_replay *replay,
@@ -75,7 +76,8 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
   const struct hr_scenario *scenario = replay->config.scenario;
   const struct hr_notes *notes[] = {&scenario->notes, &replay->config.trace->notes, &replay->notes,
                                     subject->n_notes ? subject->notes[0] : NULL};
-  const struct hr_run_label label = label_of(&replay->config, notes, 3);
+  struct hr_run_label label = label_of(&replay->config, notes, 3);
+  label.alerts = replay->alerts;
   const struct hr_page_run run = {.trace = replay->config.trace,
                                   .cluster = &scenario->cluster,
                                   .result = replay->result,
@@ -130,10 +132,11 @@ enum hr_status page_write(struct page *page, const struct page_subject *subject,
 
 enum hr_status page_run_and_write(struct page *page, const struct page_subject *subject,
                                   const struct hr_replay_config *config, struct hr_error *error) {
-  struct hr_replay_config with_costs = *config;
+  struct hr_replay_config whole = *config;
   struct hr_replay replay;
-  with_costs.costs_by_job = true;
-  enum hr_status status = hr_replay_init(&replay, &with_costs, error);
+  whole.costs_by_job = true;
+  whole.alerts = true;
+  enum hr_status status = hr_replay_init(&replay, &whole, error);
   if (status == HR_OK) status = page_follow(page, &replay, NULL, error);
   if (status == HR_OK) status = hr_replay_run(&replay, error);
   if (status == HR_OK) {

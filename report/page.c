@@ -54,6 +54,7 @@ static enum hr_status put_run(const struct hr_page_run *run, struct hr__page_jso
     status = hr__page_series(&view, json);
   }
   if (status == HR_OK) status = hr__page_distributions(&view, json);
+  if (status == HR_OK) status = hr__page_alerts(run->label->alerts, json);
   if (status == HR_OK && run->summary->costs) status = hr__page_cells(&view, json);
   if (status == HR_OK) status = hr__page_occupancy(&view, json, &blocks->occupancy);
   if (status == HR_OK) status = hr__page_jobs(&view, json, &blocks->jobs);
@@ -62,13 +63,17 @@ static enum hr_status put_run(const struct hr_page_run *run, struct hr__page_jso
   return status;
 }
 
+static enum hr_status put_no_run(struct hr__page_json *json) {
+  hr__page_null(json, "run");
+  return hr__page_alerts(NULL, json);
+}
+
 /* A note that stands in several lists is told once. */
 static void put_notes(const struct hr_page *page, struct hr__page_json *json) {
   struct hr_notes all = {0};
   for (size_t i = 0; i < page->n_notes; i++)
     for (size_t k = 0; k < page->notes[i]->count; k++)
       if (hr_notes_add(&all, "%s", page->notes[i]->text[k]) != HR_OK) json->failed = true;
-  hr__page_json_text(json, "alerts", page->alerts ? page->alerts : "[]");
   hr__page_open(json, "notes", '[');
   hr__page_notes(json, &all);
   hr__page_close(json, ']');
@@ -94,7 +99,7 @@ static enum hr_status put_document(const struct hr_page *page, struct hr__page_j
   if (page->run)
     status = put_run(page->run, json, blocks);
   else
-    hr__page_null(json, "run");
+    status = put_no_run(json);
   hr__page_close(json, '}');
   return status == HR_OK && json->failed ? HR_NO_MEMORY : status;
 }

@@ -27,6 +27,7 @@ void hr__page_view_finish(struct hr__page_view *view);
 /* Each writes a value of the document with its key; HR_NO_MEMORY is the only failure. A block that it fills is written
    behind the document. */
 enum hr_status hr__page_series(const struct hr__page_view *view, struct hr__page_json *json);
+enum hr_status hr__page_alerts(const struct hr_alerts *alerts, struct hr__page_json *json); /* which may be NULL */
 enum hr_status hr__page_distributions(const struct hr__page_view *view, struct hr__page_json *json);
 enum hr_status hr__page_cells(const struct hr__page_view *view, struct hr__page_json *json);
 enum hr_status hr__page_occupancy(const struct hr__page_view *view, struct hr__page_json *json,

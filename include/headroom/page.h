@@ -48,7 +48,6 @@ struct hr_page {
   const char *compare, *sweep, *plan;  /* documents of other kinds, as JSON; NULL: the page is of none */
   const char *baseline;                /* likewise: the summary of a run to set beside this one */
   const char *baseline_name;           /* what a person calls it */
-  const char *alerts;                  /* a JSON list; NULL: there are none */
   const struct hr_notes *const *notes; /* n_notes lists */
   size_t n_notes;
   const struct hr_notes *assumptions; /* NULL: none */
