@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Pages to look at: report.sh HEADROOM CASE runs one case. What is in a page is for tests/report to say, what is seen of it
+# for tests/web.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
+
+# A build without node has no page, and says so.
+if "$headroom" report "$project/scenarios/demo.json" -q -o - 2>stderr | head -c 1 >/dev/null; then
+  if grep -q 'no report page' stderr; then
+    case $wanted in refused_without_a_page) ;; *) echo "*** SKIPPED: this build has no report page ***" >&2; exit 77 ;; esac
+  fi
+fi
+
+# The page's document, on one line.
+document() {
+  sed -n 's/.*<script type="application\/json" id="headroom-data">\(.*\)<\/script>$/\1/p' "$1"
+}
+
+# Runs JavaScript, as every build with a page can, in which `page` is a page's document and `read` reads a JSON file.
+script() {
+  document "$1" >document.json
+  node -e "const fs = require('fs'); const read = (name) => JSON.parse(fs.readFileSync(name, 'utf8'));
+    const page = read('document.json'); const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+    const lines = (name) => { const [head, ...rows] = fs.readFileSync(name, 'utf8').trim().split('\n').map((l) => l.split(','));
+      return rows.map((row) => Object.fromEntries(row.map((cell, i) => [head[i], cell]))); };
+    $2"
+}
+
+# A value of it, by an expression over `page`.
+value() {
+  script "$1" "console.log(String($2))"
+}
+
+holds() {
+  [ "$(value "$1" "$2")" = "$3" ] || fail "$1: $2 is $(value "$1" "$2"), not $3"
+}
+
+case_refused_without_a_page() {
+  if ! grep -q 'no report page' stderr; then exit 0; fi
+  try 2 report "$project/scenarios/demo.json"
+  says stderr 'this build has no report page: configure with node and npm'
+  [ ! -e report.html ] || fail "a page is there"
+}
+
+case_report_is_a_run() {
+  try 0 report "$project/scenarios/demo.json"
+  says stdout 'report.html is written'
+  try 0 run "$project/scenarios/demo.json" --quiet --json run.json
+  script report.html 'const run = read("run.json");
+    delete run.perf; delete page.run.perf;
+    process.exit(same(page.run, run) ? 0 : 1)' || fail "another run"
+  holds report.html '[page.kind, page.title, page.baseline]' run,demo,
+  holds report.html page.command "headroom report $project/scenarios/demo.json"
+}
+
+case_baseline() {
+  try 0 run "$project/scenarios/demo.json" --quiet --policy fifo --json fifo.json
+  try 0 report "$project/scenarios/demo.json" --policy sjf --baseline fifo.json -o sjf.html --quiet
+  is_empty stdout
+  holds sjf.html page.baseline.name fifo.json
+  holds sjf.html page.baseline.run.policy.order fifo
+  try 2 report "$project/scenarios/demo.json" --baseline none.json
+  says stderr '--baseline none.json: cannot be read'
+  printf '{\n"a": 1,\n]' >bad.json
+  try 2 report "$project/scenarios/demo.json" --baseline bad.json
+  says stderr '--baseline bad.json:3: this is no JSON'
+  echo '{"a": 1}' >other.json
+  try 2 report "$project/scenarios/demo.json" --baseline other.json
+  says stderr 'no summary of a run'
+  try 2 run "$project/scenarios/demo.json" --baseline fifo.json
+  says stderr 'name one with --report FILE'
+  [ ! -e report.html ] || fail "a page is there"
+}
+
+case_run() {
+  try 0 run "$project/scenarios/demo.json" --report 'a page.html'
+  says stdout 'p95'
+  holds 'a page.html' page.command "headroom run $project/scenarios/demo.json --report 'a page.html'"
+  try 0 run "$project/scenarios/demo.json" --quiet --report -
+  mv stdout out.html
+  holds out.html page.kind run
+  try 0 run "$project/scenarios/demo.json" --report -
+  [ "$(grep -c 'p95  ' stdout)" -eq 0 ] || fail "a table in the page"
+  try 2 run "$project/scenarios/demo.json" --replications 2 --report page.html
+  says stderr '--report tells of one run'
+}
+
+case_files() {
+  try 2 report "$project/scenarios/demo.json" -o nowhere/page.html
+  says stderr 'nowhere/page.html: cannot be written'
+  try 2 run "$project/scenarios/demo.json" --json same --report same
+  says stderr 'two files are wanted'
+  if [ -e /dev/full ]; then
+    try 4 report "$project/scenarios/demo.json" --quiet -o /dev/full
+    says stderr 'No space left on device'
+  fi
+  mkdir locked
+  echo before >locked/page.html
+  try 0 report "$project/scenarios/demo.json" --quiet -o locked/page.html
+  [ "$(ls locked)" = page.html ] || fail "something is left beside the page"
+}
+
+case_compare() {
+  try 0 compare "$project/scenarios/demo.json" --policies fifo,sjf --quiet --report page.html --json compare.json
+  script page.html 'const compare = read("compare.json"), [first] = compare.policies;
+    delete compare.perf; delete page.compare.perf;
+    const of_run = ["digest", "wait_s", "jobs", "utilization"].every((key) => same(page.run[key], first.summary[key]));
+    process.exit(same(page.compare, compare) && of_run ? 0 : 1)' || fail "other documents"
+  holds page.html '[page.kind, page.run.policy.order]' compare,fifo
+}
+
+case_plan() {
+  try 0 plan "$project/scenarios/plan-l4-or-t4.json" --brief --quiet --report page.html --json plan.json
+  script page.html 'const plan = read("plan.json");
+    delete plan.perf; delete page.plan.perf;
+    process.exit(same(page.plan, plan) && page.kind === "plan" && page.run.scenario === plan.scenario ? 0 : 1)' ||
+    fail "other documents"
+}
+
+case_sweep() {
+  try 0 sweep "$project/scenarios/sweeps/demo.json" --quiet --db demo.sqlite --csv runs.csv --report page.html
+  script page.html 'const rows = lines("runs.csv"), { runs } = page.sweep;
+    const alike = runs.every(({ settings, metrics }, i) => settings.policy === rows[i].policy &&
+      settings.nodes === Number(rows[i].nodes) && Math.abs(metrics.wait_mean_s - rows[i].wait_mean_s) < 1e-5);
+    process.exit(alike && runs.length === rows.length && page.run === null && page.kind === "sweep" ? 0 : 1)' ||
+    fail "other runs"
+}
+
+# Every job's row, against --jobs; tests/report has all columns.
+case_jobs() {
+  try 0 run "$project/scenarios/demo.json" --quiet --jobs jobs.csv --timeline timeline.csv --report page.html
+  script page.html 'const text = fs.readFileSync("page.html", "utf8");
+    const packed = Buffer.from(text.match(/id="block-jobs">(.*?)<\/script>/)[1], "base64");
+    const bytes = require("zlib").inflateSync(packed);
+    const readers = { u8: [1, "readUInt8"], u16: [2, "readUInt16LE"], i32: [4, "readInt32LE"], f64: [8, "readDoubleLE"] };
+    const column = (name) => {
+      const { type, coding, offset, length, scale = 1 } = page.jobs.columns.find((c) => c.name === name);
+      const [size, reader] = readers[type], values = [];
+      let sum = 0;
+      for (let i = 0; i < length; i++) {
+        const value = bytes[reader](offset + i * size);
+        sum = coding === "delta" ? sum + value : value;
+        values.push(sum * scale);
+      }
+      return values;
+    };
+    const rows = lines("jobs.csv"), line = lines("timeline.csv");
+    const near = (value, cell) => cell === "" ? value < 0 : Math.abs(value - cell) < 0.00051;
+    const good = ["submit_s", "start_s", "end_s", "wait_s"].every((name) => column(name).every((x, i) => near(x, rows[i][name])));
+    const ids = column("id").every((id, i) => id === Number(rows[i].job_id));
+    const peaks = [["allocated", "gpus_allocated"], ["waiting", "waiting"], ["running", "running"]].every(([key, name]) =>
+      Math.max(...page.series[key].max) === Math.max(...line.map((row) => Number(row[name]))));
+    process.exit(good && ids && peaks ? 0 : 1)' || fail "the page differs from the files"
+}
+
+run_case
