@@ -66,9 +66,11 @@ enum hr_status hr_summary_read_json(const char *path, char **json, struct hr_err
     status = hr_fail(error, HR_BAD_INPUT,
                      "%s: no summary of a run; the file that 'headroom run --json' writes is wanted", path);
   cJSON_Delete(root);
-  if (status == HR_OK)
+  if (status == HR_OK) {
+    cJSON_Minify(text);
     *json = text;
-  else
+  } else {
     free(text);
+  }
   return status;
 }
