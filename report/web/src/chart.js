@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A figure: its title, its choices, the chart, a sentence that tells what it shows, and the same as a table on demand.
+// Charts are made when they come near the view, and drawn again when the look of the page changes.
+import { el, select, table } from './dom.js';
+import { init } from './library.js';
+import { isPrinting, isStill, look, onSettings, patterns } from './settings.js';
+import { joinZoom, leaveZoom, zoomOptions } from './zoom.js';
+
+const PRINT_WIDTH = 680;
+
+const figures = new Set();
+
+const near = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) if (entry.isIntersecting) entry.target.show();
+  },
+  { rootMargin: '400px' },
+);
+
+const common = (colours) => ({
+  animation: !isStill(),
+  animationDuration: 250,
+  useUTC: true,
+  backgroundColor: 'transparent',
+  textStyle: { color: colours.text, fontFamily: 'inherit' },
+  aria: { enabled: false, decal: { show: patterns() } },
+  tooltip: {
+    confine: true,
+    backgroundColor: colours.panel,
+    borderColor: colours.line,
+    textStyle: { color: colours.text },
+  },
+});
+
+export const legend = (colours, extra = {}) => ({
+  type: 'scroll',
+  top: 0,
+  left: 0,
+  textStyle: { color: colours.text },
+  pageTextStyle: { color: colours.text },
+  pageIconColor: colours.text,
+  ...extra,
+});
+
+// Of lines: the line alone, with its dashes; of filled ones a patch.
+export const lineLegend = (colours) => legend(colours, { itemStyle: { opacity: 0 } });
+export const areaLegend = (colours) => legend(colours, { icon: 'roundRect', itemWidth: 14, itemHeight: 10 });
+
+export const valueAxis = (colours, name, write) => ({
+  type: 'value',
+  name,
+  nameLocation: 'end',
+  nameTextStyle: { color: colours.muted, align: 'left' },
+  axisLabel: { color: colours.muted, formatter: write, hideOverlap: true },
+  splitLine: { lineStyle: { color: colours.line } },
+});
+
+// Steps of an axis of durations that people count in.
+export const durationSteps = (most) => {
+  const steps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000, 2592000, 8640000];
+  return { interval: steps.find((step) => most / step <= 5.5) ?? most / 5, min: 0 };
+};
+
+export const grid = (extra = {}) => ({ left: 8, right: 16, top: 56, bottom: 8, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel', ...extra });
+
+const widthOf = (place) => (isPrinting() ? PRINT_WIDTH : place.clientWidth);
+
+class Figure {
+  // See `figure` below.
+  constructor(spec) {
+    this.spec = spec;
+    this.state = Object.fromEntries((spec.choices ?? []).map((choice) => [choice.name, choice.value]));
+    this.chart = null;
+    this.place = el('div', { class: 'chart', role: 'img' });
+    this.place.style.height = `${spec.height ?? 320}px`;
+    this.words = el('p', { class: 'chart-words' });
+    this.tablePlace = el('div', { hidden: true });
+    this.tableButton = spec.table ? this.makeTableButton() : null;
+    const controls = [...this.makeChoices(), this.tableButton].filter(Boolean);
+    this.element = el(
+      'figure',
+      { id: spec.id },
+      el('figcaption', {}, el('h3', {}, spec.title), el('div', { class: 'controls' }, controls)),
+      this.words,
+      this.place,
+      this.tablePlace,
+    );
+    this.tell();
+    this.place.show = () => this.show();
+    near.observe(this.place);
+    new ResizeObserver(() => this.chart && !isPrinting() && this.chart.resize({ width: this.place.clientWidth })).observe(this.place);
+    figures.add(this);
+  }
+
+  makeChoices() {
+    return (this.spec.choices ?? [])
+      .filter((choice) => choice.options.length > 1)
+      .map((choice) =>
+        select(choice.label, choice.options, choice.value, (value) => {
+          this.state[choice.name] = value;
+          this.tell();
+          this.draw();
+          if (!this.tablePlace.hidden) this.fillTable();
+        }),
+      );
+  }
+
+  makeTableButton() {
+    return el('button', { type: 'button', 'aria-expanded': 'false', 'aria-label': `${this.spec.title}: as a table`, onclick: () => this.toggleTable() }, 'Table');
+  }
+
+  toggleTable() {
+    this.tablePlace.hidden = !this.tablePlace.hidden;
+    this.tableButton.setAttribute('aria-expanded', String(!this.tablePlace.hidden));
+    if (!this.tablePlace.hidden) this.fillTable();
+  }
+
+  fillTable() {
+    const { columns, rows } = this.spec.table(this.state);
+    this.tablePlace.replaceChildren(table(this.spec.title, columns, rows));
+  }
+
+  tell() {
+    const words = this.spec.words ? this.spec.words(this.state) : '';
+    this.words.textContent = words;
+    this.place.setAttribute('aria-label', `${this.spec.title}. ${words}${this.spec.table ? ' The button Table shows the numbers.' : ''}`);
+  }
+
+  show() {
+    if (this.chart) return;
+    near.unobserve(this.place);
+    this.chart = init(this.place, null, { width: widthOf(this.place), height: this.spec.height ?? 320 });
+    if (this.spec.time) joinZoom(this.chart);
+    if (this.spec.ready) this.spec.ready(this.chart);
+    this.draw();
+  }
+
+  draw() {
+    if (!this.chart) return;
+    const colours = look();
+    const zoom = this.spec.time ? { dataZoom: zoomOptions(this.spec.slider && !isPrinting(), colours) } : {};
+    const option = this.spec.draw(colours, this.state, widthOf(this.place) < 520);
+    const base = common(colours);
+    this.chart.resize({ width: widthOf(this.place), animation: { duration: 0 } });
+    this.chart.setOption({ ...base, ...zoom, ...option, tooltip: { ...base.tooltip, ...option.tooltip } }, { notMerge: true });
+    this.chart.getZr().flush();
+  }
+
+  close() {
+    near.unobserve(this.place);
+    figures.delete(this);
+    if (!this.chart) return;
+    leaveZoom(this.chart);
+    this.chart.dispose();
+  }
+}
+
+onSettings(() => {
+  for (const figure of figures) {
+    if (isPrinting()) figure.show();
+    figure.draw();
+  }
+});
+
+// spec: { id, title, draw(look, state, narrow) -> the chart's option, words(state) -> sentence, table(state) -> { columns, rows },
+//         choices: [{ name, label, options: [[value, words]], value }], height, time (zooms with the others), slider, ready(chart) }
+export const makeFigure = (spec) => new Figure(spec);
+export const figure = (spec) => makeFigure(spec).element;

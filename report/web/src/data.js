@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The document and its blocks, as the program wrote them into the page. Blocks are decoded when asked for, once.
+
+export const readDocument = () => JSON.parse(document.getElementById('headroom-data').textContent);
+
+const ARRAYS = { i32: Int32Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array, f32: Float32Array, f64: Float64Array };
+
+const decoded = new Map();
+
+const inflate = async (name) => {
+  const text = document.getElementById(`block-${name}`).textContent.trim();
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return new Response(stream).arrayBuffer();
+};
+
+export const hasBlock = (name) => document.getElementById(`block-${name}`) !== null;
+
+export const block = (name) => {
+  if (!decoded.has(name)) decoded.set(name, inflate(name));
+  return decoded.get(name);
+};
+
+const column = (buffer, { type, coding, offset, length }) => {
+  const array = new ARRAYS[type](buffer, offset, length);
+  if (coding === 'delta') for (let i = 1; i < length; i++) array[i] += array[i - 1];
+  return array;
+};
+
+const tables = new Map();
+
+const readTable = async (described) => {
+  const buffer = await block(described.block);
+  return Object.fromEntries(described.columns.map((c) => [c.name, column(buffer, c)]));
+};
+
+// The typed arrays of a table by name; deltas are undone in place, so once.
+export const tableOf = (described) => {
+  if (!tables.has(described.block)) tables.set(described.block, readTable(described));
+  return tables.get(described.block);
+};
+
+// Jobs' ids by row, or null where they are the row numbers.
+export const jobIds = async () => (hasBlock('job_ids') ? new TextDecoder().decode(await block('job_ids')).split('\n') : null);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Elements are made here, from text that is never read as markup.
+
+// el('p', { class: 'lead', onclick }, 'words', child, ...): null and undefined children are left out.
+export const el = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+};
+
+// A choice among [value, words] pairs, with its label.
+export const select = (label, options, value, change) =>
+  el(
+    'label',
+    {},
+    label,
+    el(
+      'select',
+      { onchange: (event) => change(event.target.value) },
+      options.map(([key, words]) => el('option', { value: key, selected: key === value }, words)),
+    ),
+  );
+
+// A table in a box of its own. columns: [{ title, number }]; rows: lists of texts or elements.
+export const table = (caption, columns, rows, kind = '') =>
+  el(
+    'div',
+    { class: `box ${kind}`, tabindex: '0', role: 'region', 'aria-label': caption },
+    el(
+      'table',
+      {},
+      el('caption', { class: 'hidden' }, caption),
+      el('thead', {}, el('tr', {}, columns.map((c) => el('th', { scope: 'col', class: c.number ? 'number' : null }, c.title)))),
+      el('tbody', {}, rows.map((row) => el('tr', {}, row.map((cell, i) => el('td', { class: columns[i].number ? 'number' : null }, cell))))),
+    ),
+  );
+
+// A list of [term, what it is] pairs.
+export const facts = (pairs) =>
+  el('dl', { class: 'facts' }, pairs.filter((pair) => pair[1] !== null && pair[1] !== undefined).flatMap(([term, what]) => [el('dt', {}, term), el('dd', {}, what)]));

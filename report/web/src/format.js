@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Numbers as the program prints them on a terminal (report/text.c).
+
+const grouped = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+
+export const fixed = (value, decimals) => {
+  const [whole, part] = Math.abs(value).toFixed(decimals).split('.');
+  const text = part ? `${grouped(whole)}.${part}` : grouped(whole);
+  return value < 0 && /[1-9]/.test(text) ? `-${text}` : text;
+};
+
+export const count = (value) => fixed(value, 0);
+
+// As many decimals as tell something: 8,123; 812.3; 8.12.
+export const amount = (value) => {
+  const size = Math.abs(value);
+  return Number.isInteger(value) || size >= 1000 ? count(value) : fixed(value, size >= 100 ? 1 : 2);
+};
+
+export const share = (value) => `${fixed(value * 100, 1)} %`;
+
+export const usd = (value) => {
+  const cents = Math.round(Math.abs(value) * 100);
+  const text = cents >= 999950 ? count(Math.round(cents / 100)) : fixed(cents / 100, 2);
+  return `${value < 0 && cents ? '-' : ''}$${text}`;
+};
+
+// For axes: $1.2k, $3M.
+export const usdShort = (value) => {
+  const size = Math.abs(value);
+  const [unit, sign] = size >= 1e6 ? [1e6, 'M'] : size >= 1e3 ? [1e3, 'k'] : [1, ''];
+  return `${value < 0 ? '-' : ''}$${Number((size / unit).toPrecision(3))}${sign}`;
+};
+
+const twoParts = (large, unit, small, smallUnit) => `${grouped(String(large))} ${unit}${small ? ` ${small} ${smallUnit}` : ''}`;
+
+// "2 h 52 min": the two largest units.
+export const duration = (seconds) => {
+  if (seconds < 0) return `-${duration(-seconds)}`;
+  if (seconds === 0) return '0 s';
+  if (seconds < 0.005) return '< 0.01 s';
+  if (seconds < 59.95) return `${fixed(seconds, seconds < 9.995 ? 2 : 1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 3600) return twoParts(Math.floor(whole / 60), 'min', whole % 60, 's');
+  const minutes = Math.floor((whole + 30) / 60);
+  if (minutes < 1440) return twoParts(Math.floor(minutes / 60), 'h', minutes % 60, 'min');
+  const hours = Math.floor((whole + 1800) / 3600);
+  return twoParts(Math.floor(hours / 24), 'd', hours < 24000 ? hours % 24 : 0, 'h');
+};
+
+// For axes: the largest unit alone where it is whole enough.
+export const durationShort = (seconds) => {
+  if (seconds === 0) return '0';
+  const [unit, sign] = seconds >= 86400 ? [86400, 'd'] : seconds >= 3600 ? [3600, 'h'] : seconds >= 60 ? [60, 'min'] : [1, 's'];
+  return `${Number((seconds / unit).toPrecision(3))} ${sign}`;
+};
+
+export const orDash = (write) => (value) => (value === null || value === undefined ? '–' : write(value));

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One job's life: its waits and its stays on GPUs, drawn as one bar and told as a list.
+import { grid, legend, makeFigure } from './chart.js';
+import { tableOf } from './data.js';
+import { el, facts } from './dom.js';
+import { amount, duration, usd } from './format.js';
+import { hatched } from './palette.js';
+import { clockOf } from './time.js';
+import { tip } from './tip.js';
+
+// The stays of a job in order: [{ begin, end, lost, ended, where }].
+export const staysOf = async (doc, job) => {
+  if (!doc.attempts) return [];
+  const columns = await tableOf(doc.attempts);
+  const { text } = doc.attempts;
+  const stays = [];
+  for (let i = 0; i < columns.job.length; i++) {
+    if (columns.job[i] !== job) continue;
+    const pool = (text.pool ?? doc.jobs.text.pool)?.[columns.pool?.[i]] ?? '';
+    const nodes = columns.n_nodes?.[i] ?? 0;
+    const node = columns.node?.[i] ?? -1;
+    const place = node >= 0 ? `, node ${node}${nodes > 1 ? ` and ${nodes - 1} more` : ''}` : '';
+    stays.push({ begin: columns.begin_s[i], end: columns.end_s[i], lost: columns.lost_s?.[i] ?? 0, ended: text.end?.[columns.end[i]] ?? '', where: `${pool}${place}` });
+  }
+  return stays.sort((a, b) => a.begin - b.begin);
+};
+
+// Waits between and before stays, and the stays; each part is at least as wide as nothing.
+const partsOf = (submit, stays) => {
+  const parts = [];
+  let at = submit;
+  stays.forEach((stay, i) => {
+    if (stay.begin > at) parts.push({ kind: 'waits', begin: at, end: stay.begin, words: i ? 'waits again' : 'waits' });
+    const kept = Math.max(stay.begin, stay.end - stay.lost);
+    if (kept > stay.begin) parts.push({ kind: 'runs', begin: stay.begin, end: kept, words: `runs on ${stay.where}` });
+    if (stay.end > kept) parts.push({ kind: 'lost', begin: kept, end: stay.end, words: 'runs, and the work is lost' });
+    at = stay.end;
+  });
+  return parts;
+};
+
+const styleOf = (look) => ({
+  waits: { color: look.idle, decal: hatched(look) },
+  runs: { color: look.busy },
+  lost: { color: look.lost },
+});
+
+const NAMES = { waits: 'waits', runs: 'runs', lost: 'work that was lost' };
+
+// A stacked bar: each part of the life is a series of one value, named by its kind so that the legend has each once.
+const option = (doc, submit, parts) => (look) => {
+  const clock = clockOf(doc);
+  const styles = styleOf(look);
+  const kinds = [...new Set(parts.map((part) => part.kind))];
+  return {
+    legend: legend(look, { data: kinds.map((kind) => NAMES[kind]) }),
+    grid: grid({ top: 36 }),
+    xAxis: { type: 'value', min: 0, max: Math.max(1, parts[parts.length - 1].end - submit), axisLabel: { color: look.muted, hideOverlap: true, formatter: (s) => (s ? `+${duration(s)}` : clock.text(submit)), showMinLabel: true, alignMinLabel: 'left', alignMaxLabel: 'right' }, splitNumber: 4, splitLine: { show: false } },
+    yAxis: { type: 'category', data: [''], axisLine: { show: false }, axisTick: { show: false } },
+    tooltip: { trigger: 'item', formatter: ({ seriesIndex, color }) => {
+      const part = parts[seriesIndex];
+      return tip(part.words, [[typeof color === 'string' ? color : null, `${clock.text(part.begin)} to ${clock.text(part.end)}`, duration(part.end - part.begin)]]);
+    } },
+    series: parts.map((part) => ({ name: NAMES[part.kind], type: 'bar', stack: 'life', barWidth: 26, data: [part.end - part.begin], itemStyle: styles[part.kind], emphasis: { focus: 'none' } })),
+  };
+};
+
+const story = (doc, submit, stays, state) => {
+  const clock = clockOf(doc);
+  const lines = [`${clock.text(submit)}: submitted`];
+  let at = submit;
+  for (const stay of stays) {
+    if (stay.begin > at) lines.push(`waits ${duration(stay.begin - at)}`);
+    lines.push(`${clock.text(stay.begin)}: starts on ${stay.where || 'the cluster'}, holds GPUs for ${duration(stay.end - stay.begin)}, ${stay.ended}${stay.lost ? `; ${duration(stay.lost)} of work lost` : ''}`);
+    at = stay.end;
+  }
+  if (!stays.length) lines.push(`never started: ${state}`);
+  return el('ol', { class: 'words' }, lines.map((line) => el('li', {}, line)));
+};
+
+const factsOf = (rows, row) =>
+  facts([
+    ['Tenant', rows.textOf('tenant', row) || null],
+    ['User', rows.textOf('user', row) || null],
+    ['Class', rows.textOf('class', row) || null],
+    ['GPUs', amount(rows.number('gpus', row))],
+    ['Cost', rows.has('cost_usd') ? usd(rows.number('cost_usd', row)) : null],
+  ]);
+
+// { element, close() }
+export const jobLife = async (doc, rows, row) => {
+  const submit = rows.number('submit_s', row);
+  const stays = await staysOf(doc, row);
+  const parts = partsOf(submit, stays);
+  const chart = parts.length
+    ? makeFigure({ id: 'job-life', title: `Job ${rows.id(row)}`, height: 130, draw: option(doc, submit, parts), words: () => parts.map((part) => `${part.words} ${duration(part.end - part.begin)}`).slice(0, 6).join(', ') })
+    : null;
+  const element = el('div', {}, chart ? chart.element : el('h3', {}, `Job ${rows.id(row)}`), story(doc, submit, stays, rows.textOf('state', row)), factsOf(rows, row));
+  return { element, close: () => chart?.close() };
+};

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Puts the page together: what a person who decides asks first comes first. A section without data is left out.
+import { readDocument } from './data.js';
+import { el } from './dom.js';
+import { startSettings } from './settings.js';
+import { about } from './sections/about.js';
+import { alerts } from './sections/alerts.js';
+import { compare } from './sections/compare.js';
+import { costs } from './sections/costs.js';
+import { fragmentation } from './sections/fragmentation.js';
+import { gpus } from './sections/gpus.js';
+import { headline } from './sections/headline.js';
+import { jobs } from './sections/jobs.js';
+import { occupancy } from './sections/occupancy.js';
+import { plan } from './sections/plan.js';
+import { queue } from './sections/queue.js';
+import { spot } from './sections/spot.js';
+import { sweep } from './sections/sweep.js';
+import { waits } from './sections/waits.js';
+import { why } from './sections/why.js';
+
+// Of a choice between alternatives the alternatives are what matters; the run in depth comes after them.
+const ORDER = [headline, alerts, plan, compare, sweep, gpus, queue, waits, why, costs, spot, fragmentation, occupancy, jobs, about];
+
+const show = (section, doc) => {
+  const heading = `${section.id}-title`;
+  const root = el('section', { id: section.id, 'aria-labelledby': heading });
+  root.append(el(section.id === 'headline' ? 'h1' : 'h2', { id: heading }, section.title(doc)));
+  try {
+    section.fill(root, doc);
+  } catch (error) {
+    console.error(error);
+    root.append(el('p', { class: 'bad', role: 'alert' }, `This part could not be drawn: ${error.message}`));
+  }
+  return root;
+};
+
+const start = () => {
+  const doc = readDocument();
+  const present = ORDER.filter((section) => section.has(doc));
+  startSettings(document.getElementById('switches'));
+  document.getElementById('contents').append(
+    el('ul', {}, present.map((section) => el('li', {}, el('a', { href: `#${section.id}` }, section.short)))),
+  );
+  document.getElementById('content').append(...present.map((section) => show(section, doc)));
+  document.getElementById('foot').append(
+    `Made by Headroom ${doc.version}. This file is whole: it fetches nothing and tells nobody that it is read.`,
+  );
+};
+
+start();

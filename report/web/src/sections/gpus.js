@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// GPUs over time: what was there, what jobs held of it, what they did with it; or who held it.
+import { areaLegend, figure, grid, lineLegend, valueAxis } from '../chart.js';
+import { el } from '../dom.js';
+import { amount, count } from '../format.js';
+import { line, mean } from '../lines.js';
+import { hue } from '../palette.js';
+import { bucketText, clockOf, timeAxis } from '../time.js';
+import { axisTip } from '../tip.js';
+import { zoomButtons } from '../zoom.js';
+
+const WORDS = { tenant: 'by tenant', class: 'by class', gpu: 'by GPU type', market: 'by market', pool: 'by pool' };
+
+const whole = (doc, look) => {
+  const { capacity, allocated, busy, useful } = doc.series;
+  return [
+    line(doc, 'allocated', allocated.mean, look.allocated, { area: 0.35 }),
+    line(doc, 'allocated, peak', allocated.max, look.allocated, { width: 1, type: 'dotted', z: 3 }),
+    busy ? line(doc, 'busy', busy.mean, look.busy, { z: 4 }) : null,
+    useful ? line(doc, 'useful work', useful.mean, look.useful, { type: [6, 2], z: 4 }) : null,
+    line(doc, 'capacity', capacity.mean, look.capacity, { type: 'dashed', z: 5 }),
+  ].filter(Boolean);
+};
+
+const stacked = (doc, look, groups) => [
+  ...groups.map((group, i) => line(doc, group.name || '(none)', group.allocated, hue(look, i, group.name), { area: 0.75, stack: 'all', width: 0.5 })),
+  line(doc, 'capacity', doc.series.capacity.mean, look.capacity, { type: 'dashed', z: 5 }),
+];
+
+const wordsOf = (doc, by) => {
+  const { allocated, capacity } = doc.series;
+  if (by === 'whole') {
+    const most = allocated.max.reduce((a, b) => Math.max(a, b), 0);
+    const when = bucketText(doc, allocated.max.indexOf(most));
+    return `${amount(mean(allocated.mean))} of ${amount(mean(capacity.mean))} GPUs allocated on average, ${amount(most)} at most (first about ${when}). The dotted line is the highest within each point's stretch of time.`;
+  }
+  const groups = doc.series.by[by].map((group) => [group.name || '(none)', mean(group.allocated)]).sort((a, b) => b[1] - a[1]);
+  return `GPUs held on average: ${groups.slice(0, 4).map(([name, x]) => `${name} ${amount(x)}`).join(', ')}${groups.length > 4 ? ' and less' : ''}.`;
+};
+
+const tableOf = (doc, by) => {
+  const { capacity, allocated, busy, useful } = doc.series;
+  const lists = by === 'whole'
+    ? [['capacity', capacity.mean], ['allocated', allocated.mean], ['least', allocated.min], ['most', allocated.max], ['busy', busy?.mean], ['useful', useful?.mean]].filter(([, list]) => list)
+    : doc.series.by[by].map((group) => [group.name || '(none)', group.allocated]);
+  return {
+    columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title, number: true }))],
+    rows: capacity.mean.map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => amount(list[i] ?? 0))]),
+  };
+};
+
+const choicesOf = (doc) => {
+  const by = Object.entries(doc.series.by ?? {}).filter(([, groups]) => groups.length > 1 || (groups.length === 1 && groups[0].name && groups[0].name !== '(none)'));
+  return [['whole', 'use of GPUs'], ...by.map(([key]) => [key, WORDS[key] ?? `by ${key}`])];
+};
+
+export const gpus = {
+  id: 'gpus',
+  short: 'GPUs',
+  title: () => 'GPUs over time',
+  has: (doc) => Boolean(doc.series?.n),
+  fill: (root, doc) => {
+    const clock = clockOf(doc);
+    root.append(
+      el('p', { class: 'lead' }, 'Allocated: held by a job. Busy: not loading, saving or starting again. Useful: work that was kept.'),
+      zoomButtons(),
+      figure({
+        id: 'gpus-chart',
+        title: 'GPUs',
+        time: true,
+        slider: true,
+        height: 400,
+        choices: [{ name: 'by', label: 'Show', options: choicesOf(doc), value: 'whole' }],
+        words: ({ by }) => wordsOf(doc, by),
+        table: ({ by }) => tableOf(doc, by),
+        draw: (look, { by }) => ({
+          legend: by === 'whole' ? lineLegend(look) : areaLegend(look),
+          grid: grid({ bottom: 44 }),
+          xAxis: timeAxis(doc, look),
+          yAxis: valueAxis(look, 'GPUs', count),
+          tooltip: { trigger: 'axis', formatter: axisTip((f) => clock.textAt(f.axisValue), amount) },
+          series: by === 'whole' ? whole(doc, look) : stacked(doc, look, doc.series.by[by]),
+        }),
+      }),
+    );
+  },
+};

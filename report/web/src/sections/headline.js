@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The first answer: what was run, and the numbers that decide, each with its change against the baseline.
+import { el } from '../dom.js';
+import { FIGURES, change } from '../figures.js';
+import { count } from '../format.js';
+
+const KINDS = { run: 'One run', compare: 'Policies compared', sweep: 'A sweep', plan: 'A plan' };
+
+const clusterWords = ({ gpus, nodes, pools }) => {
+  const types = [...new Set(pools.map((pool) => pool.gpu).filter(Boolean))].join(', ');
+  return `${count(gpus)} GPUs on ${count(nodes)} nodes${types ? ` (${types})` : ''}`;
+};
+
+const policyWords = (policy) => {
+  const parts = ['order', 'backfill', 'placement', 'market'].filter((key) => policy[key]).map((key) => `${key} ${policy[key]}`);
+  return [policy.name, ...parts].join(', ').replace(', ', ': ');
+};
+
+const whatWords = (doc) => {
+  const { run } = doc;
+  if (!run) return [KINDS[doc.kind]];
+  return [
+    KINDS[doc.kind],
+    `scenario ${run.scenario}`,
+    run.trace?.file ? `trace ${run.trace.file.split('/').pop()}` : null,
+    run.cluster ? clusterWords(run.cluster) : null,
+    run.policy ? `policy ${policyWords(run.policy)}` : null,
+    `seed ${run.seed}`,
+    run.digest ? `digest ${run.digest}` : null,
+  ].filter(Boolean);
+};
+
+const card = (figure, run, baseline) => {
+  const value = figure.of(run);
+  const against = baseline ? change(figure, value, figure.of(baseline)) : null;
+  const mark = against && (against.better === null ? 'muted' : against.better ? 'good' : 'bad');
+  const note = figure.note?.(run);
+  return el(
+    'div',
+    { class: `card ${figure.first ? 'first' : ''} ${figure.idle ? 'idle' : ''}`, 'data-figure': figure.key, 'data-value': String(value) },
+    el('dt', {}, figure.words),
+    el('dd', { class: 'value' }, figure.write(value)),
+    note ? el('dd', { class: 'note muted' }, note) : null,
+    against ? el('dd', { class: `change ${mark}` }, against.words) : null,
+  );
+};
+
+export const headline = {
+  id: 'headline',
+  short: 'Summary',
+  title: (doc) => doc.title,
+  has: () => true,
+  fill: (root, doc) => {
+    root.append(el('p', { class: 'what' }, whatWords(doc).join(' · ')));
+    if (!doc.run) return;
+    if (doc.kind !== 'run') root.append(el('p', { class: 'lead' }, doc.kind === 'plan' ? 'The numbers of the recommended mix, run in depth:' : 'The numbers of the first policy, run in depth:'));
+    if (doc.baseline) root.append(el('p', { class: 'lead' }, `Changes are against the baseline ${doc.baseline.name}.`));
+    const shown = FIGURES.filter((figure) => figure.of(doc.run) !== null);
+    root.append(el('dl', { class: 'cards' }, shown.map((figure) => card(figure, doc.run, doc.baseline?.run))));
+    if (!doc.run.cost) root.append(el('p', { class: 'note muted' }, 'No dollars: nothing in this scenario has a price. Give a pool a market or the scenario costs to see them.'));
+  },
+};

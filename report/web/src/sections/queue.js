@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The queue over time: how many wait, how many GPUs they ask for, and how long those waited that started.
+import { durationSteps, figure, grid, legend, lineLegend, valueAxis } from '../chart.js';
+import { el } from '../dom.js';
+import { amount, count, duration, durationShort, orDash } from '../format.js';
+import { highest, line } from '../lines.js';
+import { bucketText, clockOf, points, timeAxis } from '../time.js';
+import { axisTip } from '../tip.js';
+
+const chart = (doc, look, write, lists, unit, short = write, steps = {}) => {
+  const clock = clockOf(doc);
+  return {
+    legend: lineLegend(look),
+    grid: grid(),
+    xAxis: timeAxis(doc, look),
+    yAxis: { ...valueAxis(look, unit, short), ...steps },
+    tooltip: { trigger: 'axis', formatter: axisTip((f) => clock.textAt(f.axisValue), write) },
+    series: lists,
+  };
+};
+
+const bucketTable = (doc, lists, write) => ({
+  columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title, number: true }))],
+  rows: lists[0][1].map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => orDash(write)(list[i]))]),
+});
+
+const lengthFigure = (doc) => {
+  const of = (by) => doc.series[by === 'gpus' ? 'waiting_gpus' : 'waiting'];
+  return figure({
+    id: 'queue-chart',
+    title: 'Queue length',
+    time: true,
+    height: 260,
+    choices: [{ name: 'by', label: 'Count', options: [['jobs', 'jobs'], ...(doc.series.waiting_gpus ? [['gpus', 'GPUs asked for']] : [])], value: 'jobs' }],
+    words: ({ by }) => `At most ${amount(highest(of(by).max))} ${by === 'gpus' ? 'GPUs asked for by waiting jobs' : 'jobs waited'} at once, first about ${bucketText(doc, of(by).max.indexOf(highest(of(by).max)))}.`,
+    table: ({ by }) => bucketTable(doc, [['waiting, mean', of(by).mean], ['most', of(by).max]], amount),
+    draw: (look, { by }) =>
+      chart(doc, look, amount, [
+        line(doc, 'waiting, mean', of(by).mean, look.waiting, { area: 0.25 }),
+        line(doc, 'most', of(by).max, look.worst, { type: 'dotted', width: 1 }),
+      ], by === 'gpus' ? 'GPUs' : 'jobs', count),
+  });
+};
+
+const waitFigure = (doc) => {
+  const { wait_s: wait } = doc.series;
+  return figure({
+    id: 'wait-chart',
+    title: 'Wait of the jobs that started',
+    time: true,
+    height: 260,
+    words: () => `The longest wait of a job was ${duration(highest(wait.max))}; it started about ${bucketText(doc, wait.max.indexOf(highest(wait.max)))}.`,
+    table: () => bucketTable(doc, [['mean', wait.mean], ['longest', wait.max]], duration),
+    draw: (look) =>
+      ({ ...chart(doc, look, duration, [
+        { ...line(doc, 'mean', wait.mean, look.busy), symbol: 'circle', symbolSize: 3, showSymbol: wait.mean.length < 400 },
+        { name: 'longest', type: 'scatter', symbol: 'triangle', symbolSize: 4, color: look.worst, data: points(doc, wait.max).filter(([, y]) => y !== null && y > 0) },
+      ], '', durationShort, durationSteps(highest(wait.max))), legend: legend(look) }),
+  });
+};
+
+export const queue = {
+  id: 'queue',
+  short: 'Queue',
+  title: () => 'Queue and waiting time',
+  has: (doc) => Boolean(doc.series?.waiting),
+  fill: (root, doc) => {
+    root.append(el('div', { class: 'pair' }, lengthFigure(doc), doc.series.wait_s ? waitFigure(doc) : null));
+  },
+};

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The spot market: nodes that could be had and nodes that were up, what was taken back, and the work that went with it.
+import { figure, grid, legend, valueAxis } from '../chart.js';
+import { el } from '../dom.js';
+import { amount, count, share } from '../format.js';
+import { highest, line, total } from '../lines.js';
+import { bucketText, clockOf, points, timeAxis } from '../time.js';
+import { axisTip } from '../tip.js';
+
+const added = (lists) => lists[0].map((_, i) => lists.reduce((sum, list) => sum + (list[i] ?? 0), 0));
+
+const poolOf = (pools, name) =>
+  name === 'all'
+    ? { offered: added(pools.map((p) => p.offered)), up: added(pools.map((p) => p.up)), reclaims: added(pools.map((p) => p.reclaims)), interrupted: added(pools.map((p) => p.interrupted)) }
+    : pools.find((p) => p.pool === name);
+
+const over = (doc, look, unit) => {
+  const clock = clockOf(doc);
+  return {
+    legend: legend(look),
+    grid: grid(),
+    xAxis: timeAxis(doc, look),
+    yAxis: valueAxis(look, unit, amount),
+    tooltip: { trigger: 'axis', formatter: axisTip((f) => clock.textAt(f.axisValue), amount) },
+  };
+};
+
+const bars = (doc, name, list, colour, extra = {}) => ({ name, type: 'bar', data: points(doc, list), color: colour, barMinWidth: 2, barGap: '-100%', ...extra });
+
+const capacity = (doc, pools) =>
+  figure({
+    id: 'spot-chart',
+    title: 'Spot nodes',
+    time: true,
+    height: 300,
+    choices: [{ name: 'pool', label: 'Pool', options: [['all', 'all spot pools'], ...pools.map((p) => [p.pool, p.pool])].slice(pools.length > 1 ? 0 : 1), value: pools.length > 1 ? 'all' : pools[0].pool }],
+    words: ({ pool }) => `At most ${amount(highest(poolOf(pools, pool).up))} nodes were up; ${amount(highest(poolOf(pools, pool).offered))} could be had at best.`,
+    table: ({ pool }) => {
+      const { offered, up, reclaims, interrupted } = poolOf(pools, pool);
+      return { columns: [{ title: 'From' }, ...['could be had', 'up', 'reclaims', 'interrupted jobs'].map((title) => ({ title, number: true }))], rows: up.map((_, i) => [bucketText(doc, i), ...[offered, up, reclaims, interrupted].map((list) => amount(list[i] ?? 0))]) };
+    },
+    draw: (look, { pool }) => ({
+      ...over(doc, look, 'nodes'),
+      series: [
+        line(doc, 'could be had', poolOf(pools, pool).offered, look.muted, { type: 'dashed' }),
+        line(doc, 'up', poolOf(pools, pool).up, look.busy, { area: 0.3 }),
+      ],
+    }),
+  });
+
+const losses = (doc, pools) => {
+  const { reclaims, interrupted } = poolOf(pools, 'all');
+  const lost = doc.series.lost_gpu_hours;
+  return figure({
+    id: 'reclaims-chart',
+    title: 'Reclaims and lost work',
+    time: true,
+    height: 300,
+    choices: [{ name: 'what', label: 'Show', options: [['reclaims', 'reclaims'], ...(lost ? [['lost', 'GPU hours of lost work']] : [])], value: 'reclaims' }],
+    words: () => `${count(total(reclaims))} reclaims, ${count(total(interrupted))} interruptions of jobs${lost ? `, ${amount(total(lost))} GPU hours of work lost` : ''}.`,
+    table: () => ({ columns: [{ title: 'From' }, { title: 'reclaims', number: true }, { title: 'lost GPU hours', number: true }], rows: reclaims.map((n, i) => [n, lost?.[i] ?? 0, i]).filter(([n, h]) => n || h).map(([n, h, i]) => [bucketText(doc, i), count(n), amount(h)]) }),
+    draw: (look, { what }) => ({
+      ...over(doc, look, what === 'lost' ? 'GPU hours' : 'reclaims'),
+      series:
+        what === 'lost'
+          ? [bars(doc, 'lost work', lost, look.lost)]
+          : [bars(doc, 'interruptions of jobs', interrupted, look.waiting), bars(doc, 'reclaims', reclaims, look.busy)],
+    }),
+  });
+};
+
+export const spot = {
+  id: 'spot',
+  short: 'Spot',
+  title: () => 'Spot capacity',
+  has: (doc) => Boolean(doc.series?.spot?.length),
+  fill: (root, doc) => {
+    const { spot: figures, goodput } = doc.run ?? {};
+    if (figures?.availability !== undefined && figures?.availability !== null) root.append(el('p', { class: 'lead' }, `Spot nodes could be had ${share(figures.availability)} of the time${goodput?.fraction ? `; ${share(goodput.fraction)} of the GPU time that jobs held was useful work` : ''}.`));
+    root.append(el('div', { class: 'pair' }, capacity(doc, doc.series.spot), losses(doc, doc.series.spot)));
+  },
+};

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Time on the page: seconds since t = 0 in the document, dates in UTC where the trace has them, else days since the start.
+
+const two = (n) => String(n).padStart(2, '0');
+
+const clockText = (ms) => {
+  const seconds = Math.floor(ms / 1000) % 86400;
+  const text = `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}`;
+  return seconds % 60 ? `${text}:${two(seconds % 60)}` : text;
+};
+
+const dayText = (clock, ms) => (clock.dated ? new Date(ms).toISOString().slice(0, 10) : `day ${Math.floor(ms / 86400000)}`);
+
+export const clockOf = (doc) => {
+  const { dated = false, origin_s: origin = 0 } = doc.clock ?? {};
+  const ms = (seconds) => ((dated ? origin : 0) + seconds) * 1000;
+  return {
+    dated,
+    ms,
+    textAt: (at) => `${dayText({ dated }, at)} ${clockText(at)}${dated ? ' UTC' : ''}`,
+    // "day 3 06:00", or "2017-09-03 06:00 UTC".
+    text: (seconds) => {
+      const at = Math.round(ms(seconds) / 1000) * 1000;
+      return `${dayText({ dated }, at)} ${clockText(at)}${dated ? ' UTC' : ''}`;
+    },
+    tick: (at) => (at % 86400000 === 0 ? dayText({ dated }, at) : clockText(at)),
+  };
+};
+
+// Options that every chart over time has: `doc.spans` from end to end, so that all of them zoom as one.
+export const timeAxis = (doc, look) => {
+  const clock = clockOf(doc);
+  return {
+    type: 'time',
+    min: clock.ms(doc.spans.begin_s),
+    max: clock.ms(doc.spans.end_s),
+    axisLabel: { color: look.muted, hideOverlap: true, formatter: clock.tick },
+    axisLine: { lineStyle: { color: look.line } },
+    axisTick: { lineStyle: { color: look.line } },
+    splitLine: { show: false },
+  };
+};
+
+// The middle of each bucket with its value, as charts want them.
+export const points = (doc, list) => {
+  const { begin_s: begin, step_s: step } = doc.series;
+  const clock = clockOf(doc);
+  return list.map((value, i) => [clock.ms(begin + (i + 0.5) * step), value]);
+};
+
+// When a bucket begins; to the minute where it is longer.
+export const bucketText = (doc, i) => {
+  const { begin_s: begin, step_s: step } = doc.series;
+  const at = begin + i * step;
+  return clockOf(doc).text(step < 60 ? at : Math.floor(at / 60) * 60);
+};

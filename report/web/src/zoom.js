@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One stretch of time for all charts over time: what is zoomed in one is zoomed in all, by brush, wheel or buttons.
+import { el } from './dom.js';
+
+const range = { start: 0, end: 100 };
+const charts = new Set();
+
+const apply = (from) => {
+  for (const chart of charts) if (chart !== from && !chart.isDisposed()) chart.dispatchAction({ type: 'dataZoom', ...range });
+};
+
+const set = (start, end, from) => {
+  const [low, high] = [Math.max(0, start), Math.min(100, end)];
+  if (high - low < 0.05 || (Math.abs(low - range.start) < 1e-6 && Math.abs(high - range.end) < 1e-6)) return;
+  Object.assign(range, { start: low, end: high });
+  apply(from);
+};
+
+export const zoomOptions = (slider, look) => [
+  { type: 'inside', xAxisIndex: 'all', ...range, zoomOnMouseWheel: 'ctrl', moveOnMouseMove: false, moveOnMouseWheel: false, preventDefaultMouseMove: false },
+  ...(slider
+    ? [{
+        type: 'slider',
+        ...range,
+        height: 26,
+        bottom: 4,
+        showDetail: false,
+        brushSelect: true,
+        borderColor: look.line,
+        textStyle: { color: look.muted },
+      }]
+    : []),
+];
+
+export const joinZoom = (chart) => {
+  charts.add(chart);
+  chart.on('datazoom', () => {
+    const { start, end } = chart.getOption().dataZoom[0];
+    set(start, end, chart);
+  });
+};
+
+export const leaveZoom = (chart) => charts.delete(chart);
+
+const button = (words, action) => el('button', { type: 'button', onclick: action }, words);
+
+// For those who do not drag: the same by buttons.
+export const zoomButtons = () => {
+  const width = () => range.end - range.start;
+  const middle = () => (range.end + range.start) / 2;
+  const around = (factor) => () => set(middle() - (width() * factor) / 2, middle() + (width() * factor) / 2);
+  const move = (part) => () => {
+    const by = Math.max(-range.start, Math.min(100 - range.end, part * width()));
+    set(range.start + by, range.end + by);
+  };
+  return el(
+    'div',
+    { class: 'controls', role: 'group', 'aria-label': 'Stretch of time in all charts over time' },
+    button('Zoom in', around(0.5)),
+    button('Zoom out', around(2)),
+    button('Earlier', move(-0.5)),
+    button('Later', move(0.5)),
+    button('All time', () => set(0, 100)),
+  );
+};
