@@ -7,6 +7,14 @@ import { isPrinting, isStill, look, onSettings, patterns } from './settings.js';
 import { joinZoom, leaveZoom, zoomOptions } from './zoom.js';
 
 const PRINT_WIDTH = 680;
+const PRINT_HEIGHT = 0.72;
+
+const NARROW = 520;
+
+// On a narrow chart an axis of time has room for few labels.
+const fewerTicks = (axes) => {
+  for (const axis of [axes].flat()) if (axis?.type === 'time') axis.splitNumber = 3;
+};
 
 const figures = new Set();
 
@@ -63,7 +71,9 @@ export const durationSteps = (most) => {
 
 export const grid = (extra = {}) => ({ left: 8, right: 16, top: 56, bottom: 8, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel', ...extra });
 
+// What is printed is smaller, so that pages fill.
 const widthOf = (place) => (isPrinting() ? PRINT_WIDTH : place.clientWidth);
+const heightOf = (spec) => Math.round((spec.height ?? 320) * (isPrinting() ? PRINT_HEIGHT : 1));
 
 class Figure {
   // See `figure` below.
@@ -72,7 +82,6 @@ class Figure {
     this.state = Object.fromEntries((spec.choices ?? []).map((choice) => [choice.name, choice.value]));
     this.chart = null;
     this.place = el('div', { class: 'chart', role: 'img' });
-    this.place.style.height = `${spec.height ?? 320}px`;
     this.words = el('p', { class: 'chart-words' });
     this.tablePlace = el('div', { hidden: true });
     this.tableButton = spec.table ? this.makeTableButton() : null;
@@ -86,6 +95,7 @@ class Figure {
       this.tablePlace,
     );
     this.tell();
+    this.fit();
     this.place.show = () => this.show();
     near.observe(this.place);
     new ResizeObserver(() => this.chart && !isPrinting() && this.chart.resize({ width: this.place.clientWidth })).observe(this.place);
@@ -126,10 +136,14 @@ class Figure {
     this.place.setAttribute('aria-label', `${this.spec.title}. ${words}${this.spec.table ? ' The button Table shows the numbers.' : ''}`);
   }
 
+  fit() {
+    this.place.style.height = `${heightOf(this.spec)}px`;
+  }
+
   show() {
     if (this.chart) return;
     near.unobserve(this.place);
-    this.chart = init(this.place, null, { width: widthOf(this.place), height: this.spec.height ?? 320 });
+    this.chart = init(this.place, null, { width: widthOf(this.place), height: heightOf(this.spec) });
     if (this.spec.time) joinZoom(this.chart);
     if (this.spec.ready) this.spec.ready(this.chart);
     this.draw();
@@ -139,11 +153,23 @@ class Figure {
     if (!this.chart) return;
     const colours = look();
     const zoom = this.spec.time ? { dataZoom: zoomOptions(this.spec.slider && !isPrinting(), colours) } : {};
-    const option = this.spec.draw(colours, this.state, widthOf(this.place) < 520);
+    const option = this.spec.draw(colours, this.state, widthOf(this.place) < NARROW);
     const base = common(colours);
-    this.chart.resize({ width: widthOf(this.place), animation: { duration: 0 } });
+    if (widthOf(this.place) < NARROW) fewerTicks(option.xAxis);
+    this.fit();
+    this.chart.resize({ width: widthOf(this.place), height: heightOf(this.spec), animation: { duration: 0 } });
     this.chart.setOption({ ...base, ...zoom, ...option, tooltip: { ...base.tooltip, ...option.tooltip } }, { notMerge: true });
     this.chart.getZr().flush();
+    this.drawForPrint();
+  }
+
+  // One picture of all layers, of which printing would lose some.
+  drawForPrint() {
+    this.place.querySelector(':scope > .printed')?.remove();
+    if (!isPrinting()) return;
+    const picture = this.chart.renderToCanvas({ pixelRatio: 2 });
+    picture.className = 'printed';
+    this.place.append(picture);
   }
 
   close() {

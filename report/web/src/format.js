@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Numbers as the program prints them on a terminal (report/text.c).
 
+// Between a number and its unit, where no line breaks.
+const GAP = '\u00a0';
+
 const grouped = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 
 export const fixed = (value, decimals) => {
@@ -17,7 +20,7 @@ export const amount = (value) => {
   return Number.isInteger(value) || size >= 1000 ? count(value) : fixed(value, size >= 100 ? 1 : 2);
 };
 
-export const share = (value) => `${fixed(value * 100, 1)} %`;
+export const share = (value) => `${fixed(value * 100, 1)}${GAP}%`;
 
 export const usd = (value) => {
   const cents = Math.round(Math.abs(value) * 100);
@@ -32,14 +35,14 @@ export const usdShort = (value) => {
   return `${value < 0 ? '-' : ''}$${Number((size / unit).toPrecision(3))}${sign}`;
 };
 
-const twoParts = (large, unit, small, smallUnit) => `${grouped(String(large))} ${unit}${small ? ` ${small} ${smallUnit}` : ''}`;
+const twoParts = (large, unit, small, smallUnit) => `${grouped(String(large))}${GAP}${unit}${small ? ` ${small}${GAP}${smallUnit}` : ''}`;
 
 // "2 h 52 min": the two largest units.
 export const duration = (seconds) => {
   if (seconds < 0) return `-${duration(-seconds)}`;
-  if (seconds === 0) return '0 s';
-  if (seconds < 0.005) return '< 0.01 s';
-  if (seconds < 59.95) return `${fixed(seconds, seconds < 9.995 ? 2 : 1)} s`;
+  if (seconds === 0) return `0${GAP}s`;
+  if (seconds < 0.005) return `<${GAP}0.01${GAP}s`;
+  if (seconds < 59.95) return `${fixed(seconds, seconds < 9.995 ? 2 : 1)}${GAP}s`;
   const whole = Math.round(seconds);
   if (whole < 3600) return twoParts(Math.floor(whole / 60), 'min', whole % 60, 's');
   const minutes = Math.floor((whole + 30) / 60);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // One job's life: its waits and its stays on GPUs, drawn as one bar and told as a list.
-import { grid, legend, makeFigure } from './chart.js';
+import { durationSteps, grid, legend, makeFigure } from './chart.js';
 import { tableOf } from './data.js';
 import { el, facts } from './dom.js';
-import { amount, duration, usd } from './format.js';
+import { amount, duration, durationShort, usd } from './format.js';
 import { hatched } from './palette.js';
 import { clockOf } from './time.js';
 import { tip } from './tip.js';
@@ -51,11 +51,12 @@ const NAMES = { waits: 'waits', runs: 'runs', lost: 'work that was lost' };
 const option = (doc, submit, parts) => (look) => {
   const clock = clockOf(doc);
   const styles = styleOf(look);
+  const span = Math.max(1, parts[parts.length - 1].end - submit);
   const kinds = [...new Set(parts.map((part) => part.kind))];
   return {
     legend: legend(look, { data: kinds.map((kind) => NAMES[kind]) }),
     grid: grid({ top: 36 }),
-    xAxis: { type: 'value', min: 0, max: Math.max(1, parts[parts.length - 1].end - submit), axisLabel: { color: look.muted, hideOverlap: true, formatter: (s) => (s ? `+${duration(s)}` : clock.text(submit)), showMinLabel: true, alignMinLabel: 'left', alignMaxLabel: 'right' }, splitNumber: 4, splitLine: { show: false } },
+    xAxis: { type: 'value', ...durationSteps(span), max: span, axisLabel: { color: look.muted, hideOverlap: true, formatter: (s) => (s ? `+${durationShort(s)}` : clock.text(submit)), showMaxLabel: false, alignMinLabel: 'left' }, splitLine: { show: false } },
     yAxis: { type: 'category', data: [''], axisLine: { show: false }, axisTick: { show: false } },
     tooltip: { trigger: 'item', formatter: ({ seriesIndex, color }) => {
       const part = parts[seriesIndex];
@@ -78,11 +79,13 @@ const story = (doc, submit, stays, state) => {
   return el('ol', { class: 'words' }, lines.map((line) => el('li', {}, line)));
 };
 
+const named = (text) => (text && text !== '(none)' ? text : null);
+
 const factsOf = (rows, row) =>
   facts([
-    ['Tenant', rows.textOf('tenant', row) || null],
-    ['User', rows.textOf('user', row) || null],
-    ['Class', rows.textOf('class', row) || null],
+    ['Tenant', named(rows.textOf('tenant', row))],
+    ['User', named(rows.textOf('user', row))],
+    ['Class', named(rows.textOf('class', row))],
     ['GPUs', amount(rows.number('gpus', row))],
     ['Cost', rows.has('cost_usd') ? usd(rows.number('cost_usd', row)) : null],
   ]);
@@ -95,6 +98,6 @@ export const jobLife = async (doc, rows, row) => {
   const chart = parts.length
     ? makeFigure({ id: 'job-life', title: `Job ${rows.id(row)}`, height: 130, draw: option(doc, submit, parts), words: () => parts.map((part) => `${part.words} ${duration(part.end - part.begin)}`).slice(0, 6).join(', ') })
     : null;
-  const element = el('div', {}, chart ? chart.element : el('h3', {}, `Job ${rows.id(row)}`), story(doc, submit, stays, rows.textOf('state', row)), factsOf(rows, row));
+  const element = el('div', { class: 'life' }, chart ? chart.element : el('h3', {}, `Job ${rows.id(row)}`), story(doc, submit, stays, rows.textOf('state', row)), factsOf(rows, row));
   return { element, close: () => chart?.close() };
 };

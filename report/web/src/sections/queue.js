@@ -42,6 +42,15 @@ const lengthFigure = (doc) => {
   });
 };
 
+const waitSeries = (doc, look) => {
+  const { mean, max } = doc.series.wait_s;
+  const longest = points(doc, max).filter(([, seconds]) => seconds > 0);
+  return [
+    { ...line(doc, 'mean', mean, look.busy), symbol: 'circle', symbolSize: 3, showSymbol: mean.length < 400 },
+    { name: 'longest', type: 'scatter', symbol: 'triangle', symbolSize: 4, color: look.worst, data: longest },
+  ];
+};
+
 const waitFigure = (doc) => {
   const { wait_s: wait } = doc.series;
   return figure({
@@ -51,11 +60,10 @@ const waitFigure = (doc) => {
     height: 260,
     words: () => `The longest wait of a job was ${duration(highest(wait.max))}; it started about ${bucketText(doc, wait.max.indexOf(highest(wait.max)))}.`,
     table: () => bucketTable(doc, [['mean', wait.mean], ['longest', wait.max]], duration),
-    draw: (look) =>
-      ({ ...chart(doc, look, duration, [
-        { ...line(doc, 'mean', wait.mean, look.busy), symbol: 'circle', symbolSize: 3, showSymbol: wait.mean.length < 400 },
-        { name: 'longest', type: 'scatter', symbol: 'triangle', symbolSize: 4, color: look.worst, data: points(doc, wait.max).filter(([, y]) => y !== null && y > 0) },
-      ], '', durationShort, durationSteps(highest(wait.max))), legend: legend(look) }),
+    draw: (look) => ({
+      ...chart(doc, look, duration, waitSeries(doc, look), '', durationShort, durationSteps(highest(wait.max))),
+      legend: legend(look),
+    }),
   });
 };
 

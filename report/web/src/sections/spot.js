@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The spot market: nodes that could be had and nodes that were up, what was taken back, and the work that went with it.
-import { figure, grid, legend, valueAxis } from '../chart.js';
+import { figure, grid, legend, lineLegend, valueAxis } from '../chart.js';
 import { el } from '../dom.js';
 import { amount, count, share } from '../format.js';
 import { highest, line, total } from '../lines.js';
@@ -20,12 +20,14 @@ const over = (doc, look, unit) => {
     legend: legend(look),
     grid: grid(),
     xAxis: timeAxis(doc, look),
-    yAxis: valueAxis(look, unit, amount),
+    yAxis: { ...valueAxis(look, unit, amount), ...(unit === 'GPU hours' ? {} : { minInterval: 1 }) },
     tooltip: { trigger: 'axis', formatter: axisTip((f) => clock.textAt(f.axisValue), amount) },
   };
 };
 
-const bars = (doc, name, list, colour, extra = {}) => ({ name, type: 'bar', data: points(doc, list), color: colour, barMinWidth: 2, barGap: '-100%', ...extra });
+const bars = (doc, name, list, colour, extra = {}) => ({ name, type: 'bar', data: points(doc, list), color: colour, barMinWidth: 2, ...extra });
+
+const marks = (doc, name, list, colour) => ({ name, type: 'scatter', symbol: 'triangle', symbolSize: 7, color: colour, data: points(doc, list).filter(([, n]) => n > 0) });
 
 const capacity = (doc, pools) =>
   figure({
@@ -41,6 +43,7 @@ const capacity = (doc, pools) =>
     },
     draw: (look, { pool }) => ({
       ...over(doc, look, 'nodes'),
+      legend: lineLegend(look),
       series: [
         line(doc, 'could be had', poolOf(pools, pool).offered, look.muted, { type: 'dashed' }),
         line(doc, 'up', poolOf(pools, pool).up, look.busy, { area: 0.3 }),
@@ -64,7 +67,7 @@ const losses = (doc, pools) => {
       series:
         what === 'lost'
           ? [bars(doc, 'lost work', lost, look.lost)]
-          : [bars(doc, 'interruptions of jobs', interrupted, look.waiting), bars(doc, 'reclaims', reclaims, look.busy)],
+          : [bars(doc, 'reclaims', reclaims, look.busy), marks(doc, 'interruptions of jobs', interrupted, look.worst)],
     }),
   });
 };
