@@ -21,10 +21,17 @@ export const block = (name) => {
   return decoded.get(name);
 };
 
-const column = (buffer, { type, coding, offset, length }) => {
-  const array = new ARRAYS[type](buffer, offset, length);
-  if (coding === 'delta') for (let i = 1; i < length; i++) array[i] += array[i - 1];
-  return array;
+// Differences are summed, and steps scaled, in doubles: sums pass the type that the differences have.
+const column = (buffer, { type, coding, offset, length, scale = 1 }) => {
+  const packed = new ARRAYS[type](buffer, offset, length);
+  if (coding !== 'delta' && scale === 1) return packed;
+  const values = new Float64Array(length);
+  let sum = 0;
+  for (let i = 0; i < length; i++) {
+    sum = coding === 'delta' ? sum + packed[i] : packed[i];
+    values[i] = sum * scale;
+  }
+  return values;
 };
 
 const tables = new Map();
@@ -34,11 +41,11 @@ const readTable = async (described) => {
   return Object.fromEntries(described.columns.map((c) => [c.name, column(buffer, c)]));
 };
 
-// The typed arrays of a table by name; deltas are undone in place, so once.
+// The columns of a table by name.
 export const tableOf = (described) => {
   if (!tables.has(described.block)) tables.set(described.block, readTable(described));
   return tables.get(described.block);
 };
 
-// Jobs' ids by row, or null where they are the row numbers.
+// Jobs' ids by row, or null where they are numbers in a column.
 export const jobIds = async () => (hasBlock('job_ids') ? new TextDecoder().decode(await block('job_ids')).split('\n') : null);

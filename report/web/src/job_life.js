@@ -8,21 +8,29 @@ import { hatched } from './palette.js';
 import { clockOf } from './time.js';
 import { tip } from './tip.js';
 
+const placeWords = (pool, node, nodes) => [pool, node >= 0 ? `node ${node}${nodes > 1 ? ` and ${nodes - 1} more` : ''}` : null].filter(Boolean).join(', ');
+
+// Of a job that started once, its row tells all.
+const onlyStay = (doc, rows, row) => {
+  const [begin, end] = [rows.number('start_s', row), rows.number('end_s', row)];
+  if (begin === null || begin < 0) return [];
+  const where = placeWords(rows.textOf('pool', row), rows.number('node', row) ?? -1, rows.number('nodes', row) ?? 0);
+  const lost = Math.max(0, rows.number('lost_s', row) ?? 0);
+  return [{ begin, end: end < 0 ? doc.spans.end_s : end, lost, ended: end < 0 ? 'still running at the end' : rows.textOf('state', row), where }];
+};
+
 // The stays of a job in order: [{ begin, end, lost, ended, where }].
-export const staysOf = async (doc, job) => {
-  if (!doc.attempts) return [];
+export const staysOf = async (doc, rows, row) => {
+  if (!doc.attempts) return onlyStay(doc, rows, row);
   const columns = await tableOf(doc.attempts);
   const { text } = doc.attempts;
   const stays = [];
   for (let i = 0; i < columns.job.length; i++) {
-    if (columns.job[i] !== job) continue;
-    const pool = (text.pool ?? doc.jobs.text.pool)?.[columns.pool?.[i]] ?? '';
-    const nodes = columns.n_nodes?.[i] ?? 0;
-    const node = columns.node?.[i] ?? -1;
-    const place = node >= 0 ? `, node ${node}${nodes > 1 ? ` and ${nodes - 1} more` : ''}` : '';
-    stays.push({ begin: columns.begin_s[i], end: columns.end_s[i], lost: columns.lost_s?.[i] ?? 0, ended: text.end?.[columns.end[i]] ?? '', where: `${pool}${place}` });
+    if (columns.job[i] !== row) continue;
+    const where = placeWords(text.pool?.[columns.pool?.[i]] ?? '', columns.node?.[i] ?? -1, columns.n_nodes?.[i] ?? 0);
+    stays.push({ begin: columns.begin_s[i], end: columns.end_s[i], lost: columns.lost_s?.[i] ?? 0, ended: text.end?.[columns.end[i]] ?? '', where });
   }
-  return stays.sort((a, b) => a.begin - b.begin);
+  return stays.length ? stays.sort((a, b) => a.begin - b.begin) : onlyStay(doc, rows, row);
 };
 
 // Waits between and before stays, and the stays; each part is at least as wide as nothing.
@@ -93,7 +101,7 @@ const factsOf = (rows, row) =>
 // { element, close() }
 export const jobLife = async (doc, rows, row) => {
   const submit = rows.number('submit_s', row);
-  const stays = await staysOf(doc, row);
+  const stays = await staysOf(doc, rows, row);
   const parts = partsOf(submit, stays);
   const chart = parts.length
     ? makeFigure({ id: 'job-life', title: `Job ${rows.id(row)}`, height: 130, draw: option(doc, submit, parts), words: () => parts.map((part) => `${part.words} ${duration(part.end - part.begin)}`).slice(0, 6).join(', ') })

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The rows of the job table as typed arrays: which of them a search keeps, and in which order.
 
-// columns: typed arrays by name; text: lists that the text columns point into; ids: list, or null where a row is its id.
+// columns: typed arrays by name; text: lists that the text columns point into; ids: list, or null where they are a column of numbers.
 export const makeRows = (columns, text, ids, count) => {
-  const id = (row) => (ids ? ids[row] : String(row));
+  const id = (row) => (ids ? ids[row] : String(columns.id ? columns.id[row] : row));
   const textOf = (name, row) => (columns[name] && text[name] ? (text[name][columns[name][row]] ?? '') : '');
   const lower = Object.fromEntries(['tenant', 'user'].map((name) => [name, (text[name] ?? []).map((word) => word.toLowerCase())]));
 
@@ -32,7 +32,7 @@ export const makeRows = (columns, text, ids, count) => {
 
   const rankOf = (name) => {
     if (name === 'id') {
-      if (!ids) return (row) => row;
+      if (!ids) return columns.id ? (row) => columns.id[row] : (row) => row;
       const order = Array.from(ids.keys()).sort((a, b) => (ids[a] < ids[b] ? -1 : ids[a] > ids[b] ? 1 : 0));
       const rank = new Uint32Array(count);
       order.forEach((row, i) => (rank[row] = i));

@@ -41,11 +41,17 @@ export const timeAxis = (doc, look) => {
   };
 };
 
+// Seconds of a bucket: the last ends with the run.
+export const widthOf = (doc, i) => {
+  const { begin_s: begin, step_s: step } = doc.series;
+  return Math.max(0, Math.min(step, doc.spans.end_s - begin - i * step));
+};
+
 // The middle of each bucket with its value, as charts want them.
 export const points = (doc, list) => {
   const { begin_s: begin, step_s: step } = doc.series;
   const clock = clockOf(doc);
-  return list.map((value, i) => [clock.ms(begin + (i + 0.5) * step), value]);
+  return list.map((value, i) => [clock.ms(begin + i * step + widthOf(doc, i) / 2), value]);
 };
 
 // When a bucket begins; to the minute where it is longer.

@@ -5,24 +5,26 @@ import { areaLegend, figure, grid, legend, valueAxis } from '../chart.js';
 import { amount, share, usd, usdShort } from '../format.js';
 import { line, total } from '../lines.js';
 import { hatched, hue } from '../palette.js';
-import { bucketText, clockOf, timeAxis } from '../time.js';
+import { bucketText, clockOf, timeAxis, widthOf } from '../time.js';
 import { axisTip } from '../tip.js';
 
 const idleStyle = (look) => ({ color: look.idle, decal: hatched(look) });
 
 const listsOf = (cost, by) => {
-  if (by === 'use') return [{ name: 'used', usd: cost.used }, { name: 'idle', usd: cost.idle }];
+  if (by === 'use') return [{ name: 'used', usd: cost.used }, { name: 'idle', usd: cost.idle }, ...(cost.other ? [{ name: 'services', usd: cost.other }] : [])];
   return (cost[by] ?? []).map((group) => ({ name: group.name || '(none)', usd: group.usd }));
 };
 
 // Dollars an hour within each bucket, or all dollars until its end.
 const shaped = (doc, list, view) => {
-  if (view === 'rate') return list.map((x) => (x * 3600) / doc.series.step_s);
+  if (view === 'rate') return list.map((x, i) => (widthOf(doc, i) ? (x * 3600) / widthOf(doc, i) : 0));
   let sum = 0;
   return list.map((x) => (sum += x));
 };
 
 const isIdle = (name) => name === 'idle' || name === '(idle)';
+
+const afterWords = ({ after_usd: after }) => (after ? `${usd(after)} more are due after the run, for nodes reserved beyond it. ` : '');
 
 const overTime = (doc) => {
   const { cost } = doc.series;
@@ -37,7 +39,7 @@ const overTime = (doc) => {
       { name: 'by', label: 'Show', options: by, value: 'use' },
       { name: 'view', label: 'As', options: [['sum', 'dollars until then'], ['rate', 'dollars an hour']], value: 'sum' },
     ],
-    words: ({ by: key }) => listsOf(cost, key).slice(0, 5).map(({ name, usd: list }) => `${name}: ${usd(total(list))}`).join(', '),
+    words: ({ by: key }) => afterWords(cost) + listsOf(cost, key).slice(0, 5).map(({ name, usd: list }) => `${name}: ${usd(total(list))}`).join(', '),
     table: ({ by: key, view }) => {
       const lists = listsOf(cost, key).map(({ name, usd: list }) => [name, shaped(doc, list, view)]);
       return { columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title, number: true }))], rows: cost.used.map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => usd(list[i]))]) };
