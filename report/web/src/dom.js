@@ -21,7 +21,7 @@ export const select = (label, options, value, change) =>
     label,
     el(
       'select',
-      { onchange: (event) => change(event.target.value) },
+      { 'aria-label': label, onchange: (event) => change(event.target.value) },
       options.map(([key, words]) => el('option', { value: key, selected: key === value }, words)),
     ),
   );

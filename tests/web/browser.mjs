@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A Chromium for the tests, pages opened in it, and what they did wrong. The folder of the pages, of what the program said
+// about the same runs, and of npm's packages come from the environment: web_page.sh sets them.
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { after } from 'node:test';
+
+const folder = process.env.HEADROOM_PAGES;
+const { chromium } = createRequire(join(process.env.HEADROOM_NODE_MODULES, 'x.js'))('playwright-core');
+
+const browser = await chromium.launch({
+  executablePath: process.env.HEADROOM_CHROMIUM,
+  args: process.getuid() === 0 ? ['--no-sandbox'] : [],
+});
+after(() => browser.close());
+
+export const path = (name) => join(folder, name);
+export const read = (name) => readFileSync(path(name), 'utf8');
+export const json = (name) => JSON.parse(read(name));
+export const has = (name) => existsSync(path(name));
+
+export const csv = (name) => {
+  const [head, ...rows] = read(name).trimEnd().split('\n');
+  const names = head.split(',');
+  return rows.map((row) => Object.fromEntries(row.split(',').map((cell, i) => [names[i], cell])));
+};
+
+// Opens a page; `page.faults` gathers errors, warnings and requests for anything but the page.
+export const open = async (name, { width = 1280, height = 900, ...settings } = {}) => {
+  const context = await browser.newContext({ viewport: { width, height }, ...settings });
+  const page = await context.newPage();
+  page.setDefaultTimeout(5000);
+  page.faults = [];
+  page.on('pageerror', (error) => page.faults.push(`error: ${error.message}`));
+  page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.faults.push(`${message.type()}: ${message.text()}`));
+  const url = pathToFileURL(path(name)).href;
+  page.on('request', (request) => !request.url().startsWith(url) && !/^(data|blob):/.test(request.url()) && page.faults.push(`request: ${request.url()}`));
+  await page.goto(url);
+  await page.waitForFunction(() => !document.querySelector('#jobs [aria-busy]'));
+  return page;
+};
+
+// Runs `check` on an opened page and closes it.
+export const on = async (name, settings, check) => {
+  const page = await open(name, settings);
+  try {
+    return await check(page);
+  } finally {
+    await page.context().close();
+  }
+};
+
+// Scrolls all of the page past the view, so that every chart is drawn.
+export const seeAll = async (page) => {
+  await page.evaluate(async () => {
+    for (const figure of document.querySelectorAll('figure')) {
+      figure.scrollIntoView({ behavior: 'instant', block: 'center' });
+      await new Promise((done) => setTimeout(done, 60));
+    }
+  });
+  await page.waitForFunction(() => [...document.querySelectorAll('.chart')].every((chart) => chart.querySelector('canvas')));
+  await page.waitForTimeout(400);
+};
+
+// Pixels of a chart that have a hue: axes and words have none.
+export const ink = (page, selector) =>
+  page.locator(selector).evaluate((chart) => {
+    let inked = 0;
+    for (const canvas of chart.querySelectorAll('canvas')) {
+      const { data } = canvas.getContext('2d', { willReadFrequently: true }).getImageData(0, 0, canvas.width, canvas.height);
+      for (let i = 0; i < data.length; i += 4) {
+        const [low, high] = [Math.min(data[i], data[i + 1], data[i + 2]), Math.max(data[i], data[i + 1], data[i + 2])];
+        if (data[i + 3] > 40 && high - low > 40) inked++;
+      }
+    }
+    return inked;
+  });
+
+// A chart as a string that changes when its picture does.
+export const picture = (page, selector) => page.locator(`${selector} .chart`).evaluate((chart) => [...chart.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()).join(' '));
+
+export const documentOf = (page) => page.evaluate(() => JSON.parse(document.getElementById('headroom-data').textContent));
+
+// Text as read: breaks that a line must not have are blanks.
+export const words = async (locator) => (await locator.innerText()).replaceAll('\u00a0', ' ');

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Switches change what a chart shows, and one stretch of time holds for all charts over time.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { documentOf, on, picture, seeAll, words } from './browser.mjs';
+
+const STILL = { reducedMotion: 'reduce' };
+
+const choose = async (page, figure, label, value) => {
+  await page.locator(figure).getByLabel(label, { exact: true }).selectOption(value);
+  await page.waitForTimeout(100);
+};
+
+test('GPUs are shown by tenant, class, type and market', () =>
+  on('agency.html', STILL, async (page) => {
+    await seeAll(page);
+    const { series } = await documentOf(page);
+    const seen = new Set([await picture(page, '#gpus-chart')]);
+    for (const by of ['tenant', 'class', 'gpu', 'market']) {
+      assert.ok(series.by[by].length > 1, by);
+      await choose(page, '#gpus-chart', 'Show', by);
+      seen.add(await picture(page, '#gpus-chart'));
+      assert.ok((await words(page.locator('#gpus-chart .chart-words'))).includes(series.by[by][0].name), by);
+    }
+    assert.equal(seen.size, 5);
+  }));
+
+test('waits are shown by size and as a tail', () =>
+  on('demo.html', STILL, async (page) => {
+    await seeAll(page);
+    const seen = new Set([await picture(page, '#waits-chart')]);
+    await choose(page, '#waits-chart', 'Of', 'by_size');
+    seen.add(await picture(page, '#waits-chart'));
+    await choose(page, '#waits-chart', 'As', 'tail');
+    seen.add(await picture(page, '#waits-chart'));
+    assert.equal(seen.size, 3);
+  }));
+
+test('all charts over time zoom as one, and back', () =>
+  on('agency.html', STILL, async (page) => {
+    await seeAll(page);
+    const charts = ['#gpus-chart', '#queue-chart', '#wait-chart', '#cost-chart', '#occupancy-chart'];
+    const pictures = () => Promise.all(charts.map((chart) => picture(page, chart)));
+    const before = await pictures();
+    await page.getByRole('button', { name: 'Zoom in' }).click();
+    await page.waitForTimeout(400);
+    const zoomed = await pictures();
+    charts.forEach((chart, i) => assert.notEqual(zoomed[i], before[i], chart));
+    await page.getByRole('button', { name: 'All time' }).click();
+    await page.waitForTimeout(400);
+    const back = await pictures();
+    charts.slice(1).forEach((chart, i) => assert.equal(back[i + 1], before[i + 1], chart));
+  }));
+
+test('every chart has words, and a table or one beside it', () =>
+  on('agency.html', STILL, async (page) => {
+    for (const figure of await page.locator('figure').all()) {
+      assert.ok((await figure.locator('.chart').getAttribute('aria-label')).length > 20);
+      const button = figure.getByRole('button', { name: /as a table/ });
+      if (!(await button.count())) continue;
+      await button.click();
+      assert.ok((await figure.locator('tbody tr').count()) > 0, await figure.getAttribute('id'));
+      await button.click();
+      assert.equal(await figure.locator('table').isVisible(), false);
+    }
+  }));
+
+test('names are text, whatever they hold', () =>
+  on('edited.html', STILL, async (page) => {
+    await seeAll(page);
+    await choose(page, '#gpus-chart', 'Show', 'tenant');
+    await page.locator('#gpus-chart .chart').hover({ position: { x: 400, y: 200 } });
+    await page.waitForTimeout(300);
+    assert.equal(await page.evaluate(() => window.broken), undefined);
+    assert.equal(await page.locator('img').count(), 0);
+    assert.ok((await page.locator('body').innerText()).includes('<img src=x onerror='));
+    assert.deepEqual(page.faults, []);
+  }));
+
+test('alerts and reasons of waits are shown where there are any', () =>
+  on('edited.html', STILL, async (page) => {
+    assert.match(await words(page.locator('#alerts')), /utilization under 20 %.*cluster.*2 h 30 min/s);
+    assert.match(await words(page.locator('#why .chart-words')), /^too few free GPUs: 75\.0 %/);
+  }));

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Pages of comparisons, plans and sweeps show what their JSON says.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { documentOf, has, json, on, seeAll } from './browser.mjs';
+
+test('policies stand side by side with the numbers of their JSON', () =>
+  on('compare.html', {}, async (page) => {
+    const { policies } = json('compare.json');
+    for (const [i, policy] of policies.entries())
+      for (const [key, value] of Object.entries(policy.mean)) {
+        const cells = page.locator(`#compare [data-metric="${key}"]`);
+        if (policies.every((p) => p.mean[key] === null)) assert.equal(await cells.count(), 0, key);
+        else assert.equal(await cells.nth(i).getAttribute('data-value'), String(value), key);
+      }
+    const row = page.locator('#compare [data-metric="wait_mean_s"]');
+    assert.match(await row.nth(1).innerText(), policies[1].difference.wait_mean_s.mean < 0 ? /−.*better$/s : /\+.*worse$/s);
+  }));
+
+test('a plan shows its mixes, its frontier and its goals', () =>
+  on('plan.html', {}, async (page) => {
+    const plan = json('plan.json');
+    const mix = (title) => page.locator(`#plan [data-mix="${title}"]`);
+    assert.equal(Number(await mix('Recommended').getAttribute('data-value')), plan.recommendation.objective);
+    assert.equal(Number(await mix('Today').getAttribute('data-value')), plan.baseline.objective);
+    await seeAll(page);
+    await page.locator('#pareto-chart').getByRole('button', { name: /as a table/ }).click();
+    assert.equal(await page.locator('#pareto-chart tbody tr').count(), plan.pareto.length);
+    const text = await page.locator('#plan').innerText();
+    for (const goal of plan.goals) assert.ok(text.includes(goal.constraint), goal.constraint);
+    for (const world of plan.sensitivity) assert.ok(text.includes(world.change), world.change);
+  }));
+
+test('a sweep has a row for every run', { skip: !has('sweep.html') }, () =>
+  on('sweep.html', {}, async (page) => {
+    const { sweep } = await documentOf(page);
+    await page.locator('#sweep-chart').getByRole('button', { name: /as a table/ }).click();
+    assert.equal(await page.locator('#sweep-chart tbody tr').count(), sweep.runs.length);
+  }));

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every kind of page opens whole at both widths: no error, nothing fetched, no scrolling to the side, charts with ink.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { has, ink, on, seeAll } from './browser.mjs';
+import { PAGES } from './pages.mjs';
+
+for (const name of PAGES)
+  for (const width of [1280, 390])
+    test(`${name} opens at ${width} pixels`, { skip: !has(`${name}.html`) }, () =>
+      on(`${name}.html`, { width }, async (page) => {
+        await seeAll(page);
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+        assert.equal(await page.locator('[role="alert"]').count(), 0);
+        assert.ok(await page.locator('h1').innerText());
+        for (const id of await page.locator('figure').evaluateAll((all) => all.map((figure) => figure.id)))
+          assert.ok((await ink(page, `#${id} .chart`)) > 150, `${id} has no ink`);
+        assert.deepEqual(page.faults, []);
+      }));
+
+test('an empty chart would have no ink', () =>
+  on('agency.html', {}, async (page) => {
+    await seeAll(page);
+    await page.evaluate(() => document.querySelectorAll('#gpus-chart canvas').forEach((canvas) => canvas.getContext('2d').clearRect(0, 0, 1e5, 1e5)));
+    assert.equal(await ink(page, '#gpus-chart .chart'), 0);
+  }));
+
+test('the page may fetch nothing', () =>
+  on('agency.html', {}, async (page) => {
+    const outcome = await page.evaluate(() => fetch('https://example.invalid/').then(() => 'fetched', () => 'refused'));
+    assert.equal(outcome, 'refused');
+    assert.ok(page.faults.some((fault) => /Content Security Policy|violates/.test(fault)), page.faults.join());
+    assert.match(await page.locator('meta[http-equiv]').getAttribute('content'), /^default-src 'none';/);
+  }));

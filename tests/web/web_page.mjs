@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// All tests of the page, in one process with one browser.
+import './opens.mjs';
+import './numbers.mjs';
+import './charts.mjs';
+import './jobs.mjs';
+import './looks.mjs';
+import './keyboard.mjs';
+import './kinds.mjs';
