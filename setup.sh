@@ -34,8 +34,10 @@ fail() {
 
 # ---- Packages -------------------------------------------------------------------------------------------------
 
+# npm often comes with a node of another origin, beside which Debian's npm cannot be installed.
 is_installed() {
-  [ "$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" = 'install ok installed' ]
+  [ "$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" = 'install ok installed' ] ||
+    { [ "$1" = npm ] && command -v npm >/dev/null 2>&1; }
 }
 
 missing_packages() {

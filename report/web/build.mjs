@@ -2,7 +2,7 @@
 // Makes the one file that the program embeds: template.html with its style, its script and nothing from outside.
 //
 //   node build.mjs TEMPLATE_FOLDER NODE_MODULES OUT.html
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
@@ -12,7 +12,7 @@ const MOST_BYTES = 1_200_000;
 const [source, modules, out] = process.argv.slice(2).map((path) => resolve(path));
 const esbuild = createRequire(join(modules, 'x.js'))('esbuild');
 
-const script = () =>
+const bundle = () =>
   esbuild.buildSync({
     entryPoints: [join(source, 'src/main.js')],
     nodePaths: [modules],
@@ -23,7 +23,21 @@ const script = () =>
     target: 'es2022',
     charset: 'utf8',
     legalComments: 'none',
-  }).outputFiles[0].text;
+    metafile: true,
+  });
+
+// The licences, notices included, of all packages that the bundle took something from.
+const licences = (inputs) => {
+  const packages = new Set(inputs.map((path) => path.match(/.*node_modules\/([^/]+)/)?.[1]).filter(Boolean));
+  const files = [...packages].sort().flatMap((name) => {
+    const folder = join(modules, name);
+    const named = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
+    const more = existsSync(join(folder, 'licenses')) ? readdirSync(join(folder, 'licenses')).map((file) => join('licenses', file)) : [];
+    if (!named.length) fail(`the package ${name} has no licence file`);
+    return [...named, ...more].map((file) => `${name}: ${file}\n\n${readFileSync(join(folder, file), 'utf8').trim()}`);
+  });
+  return files.join(`\n\n${'-'.repeat(80)}\n\n`).replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+};
 
 const style = () => {
   const folder = join(source, 'style');
@@ -41,11 +55,13 @@ const fail = (why) => {
 
 const once = (text, part) => text.split(part).length === 2 || fail(`'${part}' stands in it ${text.split(part).length - 1} times, not once`);
 
-const [code, rules] = [script(), style()];
+const { outputFiles, metafile } = bundle();
+const [code, rules] = [outputFiles[0].text, style()];
 if (/<\/script|<!--/i.test(code)) fail('the script holds what would end its element');
 if (/<\/style/i.test(rules)) fail('the style holds what would end its element');
 const page = readFileSync(join(source, 'template.html'), 'utf8')
   .replace('/*headroom:style*/', () => rules.trim())
+  .replace('<!--headroom:licences-->', () => licences(Object.keys(metafile.inputs)))
   .replace('/*headroom:script*/', () => code.trim());
 once(page, MARKER);
 once(page, '<title>Headroom</title>');

@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Makes pages with the program and looks at them in Chromium. Exit 77, said loudly, where there is no node or no Chromium.
+#
+#   web_page.sh HEADROOM NODE_MODULES
+set -euo pipefail
+
+headroom=$(realpath "$1")
+modules=$2
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+project=$(realpath "$here/../..")
+
+skip() {
+  printf 'SKIPPED: %s; the report page was not looked at\n' "$*" >&2
+  exit 77
+}
+
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip 'no Chromium (package chromium)'
+node=$(command -v node || command -v nodejs) || skip 'no node (package nodejs)'
+[ -d "$modules/playwright-core" ] || skip "no playwright-core in $modules: it was configured without npm"
+"$headroom" help report >/dev/null 2>&1 || skip 'this program has no report'
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$project"
+unset HEADROOM_DATA NO_COLOR
+
+for name in agency demo; do
+  "$headroom" report "scenarios/$name.json" --quiet -o "$work/$name.html"
+  "$headroom" run "scenarios/$name.json" --json "$work/$name.json" --jobs "$work/$name.jobs.csv" >"$work/$name.txt" 2>/dev/null
+done
+"$node" "$here/edit.mjs" "$work/agency.html" "$work/edited.html"
+"$headroom" compare scenarios/demo.json --policies fifo,sjf,conservative --quiet \
+  --report "$work/compare.html" --json "$work/compare.json"
+"$headroom" plan scenarios/plan-l4-or-t4.json --quiet --report "$work/plan.html" --json "$work/plan.json"
+"$headroom" sweep scenarios/sweeps/demo.json --quiet --db "$work/sweep.sqlite" --report "$work/sweep.html"
+
+HEADROOM_PAGES=$work HEADROOM_NODE_MODULES=$modules HEADROOM_CHROMIUM=$chromium "$node" "$here/web_page.mjs"
