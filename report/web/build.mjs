@@ -12,6 +12,11 @@ const MOST_BYTES = 1_200_000;
 const [source, modules, out] = process.argv.slice(2).map((path) => resolve(path));
 const esbuild = createRequire(join(modules, 'x.js'))('esbuild');
 
+const fail = (why) => {
+  console.error(`report page: ${why}`);
+  process.exit(1);
+};
+
 const bundle = () =>
   esbuild.buildSync({
     entryPoints: [join(source, 'src/main.js')],
@@ -31,7 +36,7 @@ const licences = (inputs) => {
   const packages = new Set(inputs.map((path) => path.match(/.*node_modules\/([^/]+)/)?.[1]).filter(Boolean));
   const files = [...packages].sort().flatMap((name) => {
     const folder = join(modules, name);
-    const named = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
+    const named = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)(\.|$)/i.test(file));
     const more = existsSync(join(folder, 'licenses')) ? readdirSync(join(folder, 'licenses')).map((file) => join('licenses', file)) : [];
     if (!named.length) fail(`the package ${name} has no licence file`);
     return [...named, ...more].map((file) => `${name}: ${file}\n\n${readFileSync(join(folder, file), 'utf8').trim()}`);
@@ -46,11 +51,6 @@ const style = () => {
     .map((name) => readFileSync(join(folder, name), 'utf8'))
     .join('\n');
   return esbuild.transformSync(text, { loader: 'css', minify: true, charset: 'utf8' }).code;
-};
-
-const fail = (why) => {
-  console.error(`report page: ${why}`);
-  process.exit(1);
 };
 
 const once = (text, part) => text.split(part).length === 2 || fail(`'${part}' stands in it ${text.split(part).length - 1} times, not once`);
