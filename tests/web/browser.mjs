@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A Chromium for the tests, pages opened in it, and what they did wrong. The folder of the pages, of what the program said
 // about the same runs, and of npm's packages come from the environment: web_page.sh sets them.
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -78,8 +79,11 @@ export const ink = (page, selector) =>
     return inked;
   });
 
-// A chart as a string that changes when its picture does.
-export const picture = (page, selector) => page.locator(`${selector} .chart`).evaluate((chart) => [...chart.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()).join(' '));
+// A chart as a short text that changes when its picture does.
+export const picture = async (page, selector) => {
+  const drawn = await page.locator(`${selector} .chart`).evaluate((chart) => [...chart.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()).join(' '));
+  return createHash('sha256').update(drawn).digest('hex').slice(0, 16);
+};
 
 export const documentOf = (page) => page.evaluate(() => JSON.parse(document.getElementById('headroom-data').textContent));
 

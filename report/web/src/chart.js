@@ -31,7 +31,7 @@ const common = (colours) => ({
   useUTC: true,
   backgroundColor: 'transparent',
   textStyle: { color: colours.text, fontFamily: 'inherit' },
-  aria: { enabled: false, decal: { show: patterns() } },
+  aria: { enabled: patterns(), label: { enabled: false }, decal: { show: patterns() } },
   tooltip: {
     confine: true,
     backgroundColor: colours.panel,

@@ -7,7 +7,7 @@ import { highest, line, total } from '../lines.js';
 import { bucketText, clockOf, points, timeAxis } from '../time.js';
 import { axisTip } from '../tip.js';
 
-const added = (lists) => lists[0].map((_, i) => lists.reduce((sum, list) => sum + (list[i] ?? 0), 0));
+const added = (lists) => (lists[0] ?? []).map((_, i) => lists.reduce((sum, list) => sum + (list?.[i] ?? 0), 0));
 
 const poolOf = (pools, name) =>
   name === 'all'
@@ -29,6 +29,11 @@ const bars = (doc, name, list, colour, extra = {}) => ({ name, type: 'bar', data
 
 const marks = (doc, name, list, colour) => ({ name, type: 'scatter', symbol: 'triangle', symbolSize: 7, color: colour, data: points(doc, list).filter(([, n]) => n > 0) });
 
+// Where the market said nothing there is no line of what it had.
+const isKnown = ({ offered }) => Boolean(offered && highest(offered));
+
+const upWords = (pool) => `At most about ${amount(highest(pool.up))} nodes were up${isKnown(pool) ? `; ${amount(highest(pool.offered))} could be had at best` : ''}.`;
+
 const capacity = (doc, pools) =>
   figure({
     id: 'spot-chart',
@@ -36,16 +41,16 @@ const capacity = (doc, pools) =>
     time: true,
     height: 300,
     choices: [{ name: 'pool', label: 'Pool', options: [['all', 'all spot pools'], ...pools.map((p) => [p.pool, p.pool])].slice(pools.length > 1 ? 0 : 1), value: pools.length > 1 ? 'all' : pools[0].pool }],
-    words: ({ pool }) => `At most ${amount(highest(poolOf(pools, pool).up))} nodes were up; ${amount(highest(poolOf(pools, pool).offered))} could be had at best.`,
+    words: ({ pool }) => upWords(poolOf(pools, pool)),
     table: ({ pool }) => {
       const { offered, up, reclaims, interrupted } = poolOf(pools, pool);
-      return { columns: [{ title: 'From' }, ...['could be had', 'up', 'reclaims', 'interrupted jobs'].map((title) => ({ title, number: true }))], rows: up.map((_, i) => [bucketText(doc, i), ...[offered, up, reclaims, interrupted].map((list) => amount(list[i] ?? 0))]) };
+      return { columns: [{ title: 'From' }, ...['could be had', 'up', 'reclaims', 'interrupted jobs'].map((title) => ({ title, number: true }))], rows: up.map((_, i) => [bucketText(doc, i), ...[offered, up, reclaims, interrupted].map((list) => amount(list?.[i] ?? 0))]) };
     },
     draw: (look, { pool }) => ({
       ...over(doc, look, 'nodes'),
       legend: lineLegend(look),
       series: [
-        line(doc, 'could be had', poolOf(pools, pool).offered, look.muted, { type: 'dashed' }),
+        ...(isKnown(poolOf(pools, pool)) ? [line(doc, 'could be had', poolOf(pools, pool).offered, look.muted, { type: 'dashed' })] : []),
         line(doc, 'up', poolOf(pools, pool).up, look.busy, { area: 0.3 }),
       ],
     }),
