@@ -6,7 +6,7 @@
 set -euo pipefail
 
 headroom=$(realpath "$1")
-modules=$2
+modules=$(realpath -m "$2")
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 project=$(realpath "$here/../..")
 
