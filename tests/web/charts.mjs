@@ -82,3 +82,16 @@ test('alerts and reasons of waits are shown where there are any', () =>
     assert.match(await words(page.locator('#alerts')), /utilization under 20 %.*cluster.*2 h 30 min/s);
     assert.match(await words(page.locator('#why .chart-words')), /^too few free GPUs: 75\.0 %/);
   }));
+
+test('over many days ticks stand at round days, and closer when zoomed', () =>
+  on('long.html', STILL, async (page) => {
+    await seeAll(page);
+    const before = await picture(page, '#queue-chart');
+    for (let i = 0; i < 3; i++) await page.getByRole('button', { name: 'Zoom in' }).click();
+    await page.waitForTimeout(400);
+    assert.notEqual(await picture(page, '#queue-chart'), before);
+    await page.getByRole('button', { name: 'All time' }).click();
+    await page.waitForTimeout(400);
+    assert.equal(await picture(page, '#queue-chart'), before);
+    assert.deepEqual(page.faults, []);
+  }));

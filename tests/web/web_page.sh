@@ -30,6 +30,9 @@ for name in agency demo; do
   "$headroom" run "scenarios/$name.json" --json "$work/$name.json" --jobs "$work/$name.jobs.csv" >"$work/$name.txt" 2>/dev/null
 done
 "$node" "$here/edit.mjs" "$work/agency.html" "$work/edited.html"
+# Two jobs a day for 100 days, without dates.
+awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 200; i++) print i * 43200 "," 7200 + i * 400 "," 8 + i % 57 }' >"$work/long.csv"
+"$headroom" report scenarios/demo.json --trace "$work/long.csv" --quiet -o "$work/long.html"
 "$headroom" compare scenarios/demo.json --policies fifo,sjf,conservative --quiet \
   --report "$work/compare.html" --json "$work/compare.json"
 "$headroom" plan scenarios/plan-l4-or-t4.json --quiet --report "$work/plan.html" --json "$work/plan.json"

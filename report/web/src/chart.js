@@ -66,7 +66,8 @@ export const valueAxis = (colours, name, write) => ({
 // Steps of an axis of durations that people count in.
 export const durationSteps = (most) => {
   const steps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000, 2592000, 8640000];
-  return { interval: steps.find((step) => most / step <= 5.5) ?? most / 5, min: 0 };
+  const interval = steps.find((step) => most / step <= 5.5) ?? Math.max(most, 1) / 5;
+  return { interval, min: 0, max: Math.ceil(most / interval) * interval || interval };
 };
 
 export const grid = (extra = {}) => ({ left: 8, right: 16, top: 56, bottom: 8, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel', ...extra });
@@ -144,7 +145,7 @@ class Figure {
     if (this.chart) return;
     near.unobserve(this.place);
     this.chart = init(this.place, null, { width: widthOf(this.place), height: heightOf(this.spec) });
-    if (this.spec.time) joinZoom(this.chart);
+    if (this.spec.time) joinZoom(this.chart, () => this.placeTicks());
     if (this.spec.ready) this.spec.ready(this.chart);
     this.draw();
   }
@@ -155,12 +156,25 @@ class Figure {
     const zoom = this.spec.time ? { dataZoom: zoomOptions(this.spec.slider && !isPrinting(), colours) } : {};
     const option = this.spec.draw(colours, this.state, widthOf(this.place) < NARROW);
     const base = common(colours);
+    this.placed ||= [option.xAxis].flat().some((axis) => axis?.axisLabel?.customValues);
     if (widthOf(this.place) < NARROW) fewerTicks(option.xAxis);
     this.fit();
     this.chart.resize({ width: widthOf(this.place), height: heightOf(this.spec), animation: { duration: 0 } });
     this.chart.setOption({ ...base, ...zoom, ...option, tooltip: { ...base.tooltip, ...option.tooltip } }, { notMerge: true });
     this.chart.getZr().flush();
     this.drawForPrint();
+  }
+
+  // Ticks that the document chose, not the axis, are chosen again for the stretch that is shown.
+  placeTicks() {
+    if (!this.placed || this.placing) return;
+    this.placing = true;
+    requestAnimationFrame(() => {
+      this.placing = false;
+      const axes = [this.spec.draw(look(), this.state, false).xAxis].flat();
+      const ticks = ({ axisLabel, axisTick }) => ({ axisLabel: { customValues: axisLabel?.customValues }, axisTick: { customValues: axisTick?.customValues } });
+      if (!this.chart.isDisposed()) this.chart.setOption({ xAxis: axes.map((axis) => (axis.type === 'time' ? ticks(axis) : {})) });
+    });
   }
 
   // One picture of all layers, of which printing would lose some.

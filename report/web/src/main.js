@@ -9,7 +9,7 @@ import { compare } from './sections/compare.js';
 import { costs } from './sections/costs.js';
 import { fragmentation } from './sections/fragmentation.js';
 import { gpus } from './sections/gpus.js';
-import { headline } from './sections/headline.js';
+import { depth, headline } from './sections/headline.js';
 import { jobs } from './sections/jobs.js';
 import { occupancy } from './sections/occupancy.js';
 import { plan } from './sections/plan.js';
@@ -19,8 +19,8 @@ import { sweep } from './sections/sweep.js';
 import { waits } from './sections/waits.js';
 import { why } from './sections/why.js';
 
-// Of a choice between alternatives the alternatives are what matters; the run in depth comes after them.
-const ORDER = [headline, alerts, plan, compare, sweep, gpus, queue, waits, why, costs, spot, fragmentation, occupancy, jobs, about];
+// Of a choice between alternatives these are what matters; the run in depth comes after them.
+const ORDER = [headline, plan, compare, sweep, depth, alerts, gpus, queue, waits, why, costs, spot, fragmentation, occupancy, jobs, about];
 
 const show = (section, doc) => {
   const heading = `${section.id}-title`;

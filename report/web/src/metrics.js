@@ -10,13 +10,19 @@ const NAMES = {
   finish_time_fairness_mean: 'Finish-time fairness, mean', finish_time_fairness_p95: 'Finish-time fairness, p95', finish_time_fairness_max: 'Finish-time fairness, worst',
   finish_time_fairness_share_above_1: 'Jobs later than on an own share', fragmentation_submit_window: 'Fragmented while jobs arrive', fragmentation_makespan: 'Fragmented',
   stranded: 'Stranded', largest_gang_mean: 'Largest gang, mean', largest_gang_min: 'Largest gang, least', monthly_usd: 'Cost a month', completed: 'Completed',
-  'wait_s.mean': 'Wait, mean', 'wait_s.p95': 'Wait, p95', 'wait_s.p99': 'Wait, p99', 'jct_s.mean': 'Submit to end, mean', 'jct_s.p95': 'Submit to end, p95',
   'utilization.submit_window': 'Utilization while jobs arrive', 'cost.usd_per_completed_job': 'Cost of a completed job', 'goodput.lost_gpu_hours': 'Lost GPU hours',
 };
 
 const MORE_IS_BETTER = /^(utilization|jobs_completed|completed|jain|largest_gang|goodput\.fraction|throughput)/;
 
-export const metricName = (key) => NAMES[key] ?? key.replaceAll('_', ' ');
+const QUANTITIES = { wait_s: 'Wait', jct_s: 'Submit to end', slowdown: 'Slowdown' };
+const STATISTICS = { mean: 'mean', p50: 'median', max: 'longest' };
+
+export const metricName = (key) => {
+  const [quantity, statistic] = key.split('.');
+  if (QUANTITIES[quantity] && statistic) return `${QUANTITIES[quantity]}, ${STATISTICS[statistic] ?? statistic}`;
+  return NAMES[key] ?? key.replaceAll('_', ' ');
+};
 
 export const metricWriter = (key) => {
   if (/usd/.test(key)) return usd;

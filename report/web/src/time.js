@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Time on the page: seconds since t = 0 in the document, dates in UTC where the trace has them, else days since the start.
 
+import { shownRange } from './zoom.js';
+
 const two = (n) => String(n).padStart(2, '0');
 
 const clockText = (ms) => {
@@ -27,16 +29,31 @@ export const clockOf = (doc) => {
   };
 };
 
+const LONG_DAYS = 45;
+const DAY_MS = 86400000;
+
+// Days since the start know no months: over many of them ticks stand at round numbers, which the time axis would not choose.
+export const dayTicks = (doc, from, to) => {
+  const days = (to - from) / DAY_MS;
+  if (clockOf(doc).dated || days < LONG_DAYS) return undefined;
+  const step = [10, 20, 50, 100, 200, 500, 1000].find((size) => days / size <= 8) ?? 5000;
+  const first = Math.ceil(from / DAY_MS / step);
+  return Array.from({ length: Math.floor(to / DAY_MS / step) - first + 1 }, (_, i) => (first + i) * step * DAY_MS);
+};
+
 // Options that every chart over time has: `doc.spans` from end to end, so that all of them zoom as one.
 export const timeAxis = (doc, look) => {
   const clock = clockOf(doc);
+  const [min, max] = [clock.ms(doc.spans.begin_s), clock.ms(doc.spans.end_s)];
+  const { start, end } = shownRange();
+  const customValues = dayTicks(doc, min + ((max - min) * start) / 100, min + ((max - min) * end) / 100);
   return {
     type: 'time',
-    min: clock.ms(doc.spans.begin_s),
-    max: clock.ms(doc.spans.end_s),
-    axisLabel: { color: look.muted, hideOverlap: true, formatter: clock.tick },
+    min,
+    max,
+    axisLabel: { color: look.muted, hideOverlap: true, formatter: clock.tick, customValues },
     axisLine: { lineStyle: { color: look.line } },
-    axisTick: { lineStyle: { color: look.line } },
+    axisTick: { lineStyle: { color: look.line }, customValues },
     splitLine: { show: false },
   };
 };

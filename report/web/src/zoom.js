@@ -5,6 +5,8 @@ import { el } from './dom.js';
 const range = { start: 0, end: 100 };
 const charts = new Set();
 
+export const shownRange = () => ({ ...range });
+
 const apply = (from) => {
   for (const chart of charts) if (chart !== from && !chart.isDisposed()) chart.dispatchAction({ type: 'dataZoom', ...range });
 };
@@ -32,11 +34,13 @@ export const zoomOptions = (slider, look) => [
     : []),
 ];
 
-export const joinZoom = (chart) => {
+// `after` is called when the stretch that the chart shows has changed.
+export const joinZoom = (chart, after) => {
   charts.add(chart);
   chart.on('datazoom', () => {
     const { start, end } = chart.getOption().dataZoom[0];
     set(start, end, chart);
+    after();
   });
 };
 

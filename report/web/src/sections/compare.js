@@ -47,6 +47,14 @@ const whisker = (spans, colour) => ({
 const spansOf = (policies, key) =>
   policies.map((p, i) => [i, p.difference?.[key]?.low, p.difference?.[key]?.high]).filter(([i, low, high]) => i > 0 && low !== undefined && low !== null && low !== high).map(([i, low, high]) => [i, policies[0].mean[key] + low, policies[0].mean[key] + high]);
 
+const WISHED = ['wait_p95_s', 'cost_total_usd', 'wait_mean_s', 'jct_mean_s'];
+
+// What policies differ in, if they do.
+const firstToShow = (policies, metrics) => {
+  const differs = (key) => metrics.includes(key) && new Set(policies.map((p) => p.mean[key])).size > 1;
+  return WISHED.find(differs) ?? metrics.find(differs) ?? metrics[0];
+};
+
 const chart = (doc) => {
   const { policies } = doc.compare;
   const metrics = metricsOf(doc.compare);
@@ -55,13 +63,13 @@ const chart = (doc) => {
     id: 'compare-chart',
     title: 'Side by side',
     height: 110 + 44 * policies.length,
-    choices: [{ name: 'metric', label: 'Figure', options: metrics.map((key) => [key, metricName(key)]), value: metrics.includes('wait_p95_s') ? 'wait_p95_s' : metrics[0] }],
+    choices: [{ name: 'metric', label: 'Figure', options: metrics.map((key) => [key, metricName(key)]), value: firstToShow(policies, metrics) }],
     words: ({ metric }) => policies.map((p, i) => `${names[i]}: ${orDash(metricWriter(metric))(p.mean[metric])}`).join(', '),
-    draw: (look, { metric }) => ({
+    draw: (look, { metric }, narrow) => ({
       legend: legend(look, { show: false }),
       grid: grid({ top: 30, right: 40 }),
       xAxis: valueAxis(look, '', metricShort(metric)),
-      yAxis: { type: 'category', inverse: true, data: names, axisLabel: { color: look.text, width: 130, overflow: 'truncate' } },
+      yAxis: { type: 'category', inverse: true, data: names, axisLabel: { color: look.text, width: narrow ? 110 : 240, overflow: 'break' } },
       tooltip: { trigger: 'item', formatter: ({ name, value, color }) => tip(name, [[color, metricName(metric), orDash(metricWriter(metric))(value)]]) },
       series: [{ name: metricName(metric), type: 'bar', data: policies.map((p, i) => ({ value: p.mean[metric], itemStyle: { color: hue(look, i, '') } })), barMaxWidth: 26 }, whisker(spansOf(policies, metric), look.text)],
     }),

@@ -52,11 +52,22 @@ export const headline = {
   has: () => true,
   fill: (root, doc) => {
     root.append(el('p', { class: 'what' }, whatWords(doc).join(' · ')));
-    if (!doc.run) return;
-    if (doc.kind !== 'run') root.append(el('p', { class: 'lead' }, doc.kind === 'plan' ? 'The numbers of the recommended mix, run in depth:' : 'The numbers of the first policy, run in depth:'));
-    if (doc.baseline) root.append(el('p', { class: 'lead' }, `Changes are against the baseline ${doc.baseline.name}.`));
-    const shown = FIGURES.filter((figure) => figure.of(doc.run) !== null);
-    root.append(el('dl', { class: 'cards' }, shown.map((figure) => card(figure, doc.run, doc.baseline?.run))));
-    if (!doc.run.cost) root.append(el('p', { class: 'note muted' }, 'No dollars: nothing in this scenario has a price. Give a pool a market or the scenario costs to see them.'));
+    if (doc.run && doc.kind === 'run') fillNumbers(root, doc);
   },
 };
+
+// Of plans and comparisons the answer comes first, and what was run in depth after it.
+export const depth = {
+  id: 'depth',
+  short: 'In depth',
+  title: (doc) => (doc.kind === 'plan' ? 'The recommended mix in depth' : 'The first policy in depth'),
+  has: (doc) => Boolean(doc.run && doc.kind !== 'run'),
+  fill: fillNumbers,
+};
+
+function fillNumbers(root, doc) {
+  if (doc.baseline) root.append(el('p', { class: 'lead' }, `Changes are against the baseline ${doc.baseline.name}.`));
+  const shown = FIGURES.filter((figure) => figure.of(doc.run) !== null);
+  root.append(el('dl', { class: 'cards' }, shown.map((figure) => card(figure, doc.run, doc.baseline?.run))));
+  if (!doc.run.cost) root.append(el('p', { class: 'note muted' }, 'No dollars: nothing in this scenario has a price. Give a pool a market or the scenario costs to see them.'));
+}

@@ -53,8 +53,8 @@ const frontierFigure = (plan) => {
     id: 'pareto-chart',
     title: `Frontier: cost against ${metricName(key).toLowerCase()}`,
     height: 340,
-    words: () => `${plan.pareto.length} mixes that no other beats in both. The cheapest costs ${objectiveText(plan, Math.min(...plan.pareto.map((mix) => mix.objective)))}.`,
-    table: () => ({ columns: [{ title: 'Mix' }, { title: metricName(plan.objective), number: true }, { title: metricName(key), number: true }], rows: plan.pareto.map((mix) => [choiceWords(mix.choice), objectiveText(plan, mix.objective), orDash(metricWriter(key))(mix.metrics[key]?.mean)]) }),
+    words: () => `${plan.pareto.length} mixes that no other beats in both cost and wait; ${plan.pareto.filter((mix) => mix.feasible).length} of them meet the goals.`,
+    table: () => ({ columns: [{ title: 'Mix' }, { title: metricName(plan.objective), number: true }, { title: metricName(key), number: true }, { title: 'Goals' }], rows: plan.pareto.map((mix) => [choiceWords(mix.choice), objectiveText(plan, mix.objective), orDash(metricWriter(key))(mix.metrics[key]?.mean), mix.feasible ? 'met' : 'a goal is missed']) }),
     draw: (look) => ({
       legend: legend(look),
       grid: grid({ right: 30 }),
@@ -62,7 +62,9 @@ const frontierFigure = (plan) => {
       yAxis: { ...valueAxis(look, metricName(key), metricShort(key)), ...(metricWriter(key) === duration ? durationSteps(highest(plan.pareto.map((mix) => mix.metrics[key]?.mean))) : {}) },
       tooltip: { trigger: 'item', formatter: mixTip(plan, key) },
       series: [
-        { ...dots('frontier', 'circle', look.busy, 9, plan.pareto.map((mix) => point(plan, key, mix))), type: 'line', step: 'end', lineStyle: { width: 1, type: 'dashed' } },
+        { ...dots('frontier', 'none', look.muted, 1, plan.pareto.map((mix) => point(plan, key, mix))), type: 'line', step: 'end', lineStyle: { width: 1, type: 'dashed' } },
+        dots('meets the goals', 'circle', look.busy, 10, plan.pareto.filter((mix) => mix.feasible).map((mix) => point(plan, key, mix))),
+        dots('misses a goal', 'emptyCircle', look.worst, 10, plan.pareto.filter((mix) => !mix.feasible).map((mix) => point(plan, key, mix))),
         ...(best ? [dots('recommended', 'pin', look.useful, 30, [point(plan, key, best)])] : []),
         ...others.map(([name, mix, symbol]) => dots(name, symbol, look.waiting, 13, [point(plan, key, mix)])),
       ],
@@ -97,6 +99,6 @@ export const plan = {
       found.tightening?.length ? titled('The price of tighter goals', tighterTable(found)) : null,
       found.sensitivity?.length ? titled('What if', worldTable(found)) : null,
     ].filter(Boolean)));
-    if (found.notes?.length) root.append(el('h3', {}, 'Notes of the plan'), el('ul', { class: 'words' }, found.notes.map((note) => el('li', {}, note))));
+    if (found.notes?.length && !doc.notes?.length) root.append(el('h3', {}, 'Notes of the plan'), el('ul', { class: 'words' }, found.notes.map((note) => el('li', {}, note))));
   },
 };

@@ -13,7 +13,7 @@ const chart = (doc, look, write, lists, unit, short = write, steps = {}) => {
     legend: lineLegend(look),
     grid: grid(),
     xAxis: timeAxis(doc, look),
-    yAxis: { ...valueAxis(look, unit, short), ...steps },
+    yAxis: { ...valueAxis(look, unit, short), minInterval: 1, ...steps },
     tooltip: { trigger: 'axis', formatter: axisTip((f) => clock.textAt(f.axisValue), write) },
     series: lists,
   };
