@@ -32,7 +32,7 @@ export const csv = (name) => {
 export const open = async (name, { width = 1280, height = 900, ...settings } = {}) => {
   const context = await browser.newContext({ viewport: { width, height }, ...settings });
   const page = await context.newPage();
-  page.setDefaultTimeout(5000);
+  page.setDefaultTimeout(15000);
   page.faults = [];
   page.on('pageerror', (error) => page.faults.push(`error: ${error.message}`));
   page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.faults.push(`${message.type()}: ${message.text()}`));

@@ -79,8 +79,13 @@ test('names are text, whatever they hold', () =>
 
 test('alerts and reasons of waits are shown where there are any', () =>
   on('edited.html', STILL, async (page) => {
-    assert.match(await words(page.locator('#alerts')), /utilization under 20 %.*cluster.*2 h 30 min/s);
-    assert.match(await words(page.locator('#why .chart-words')), /^too few free GPUs: 75\.0 %/);
+    const rows = page.locator('#alerts tbody').first().locator('tr');
+    assert.equal((await words(rows.nth(0))).replaceAll('\t', ' | '), 'gpus underused | cluster | 2 | 7 h 30 min | day 2 07:33:20 | 7 % of the GPUs');
+    assert.equal(await rows.count(), 2);
+    await page.getByText('Each of the 3 alerts').click();
+    assert.equal(await page.locator('#alerts details tbody tr').count(), 3);
+    assert.match(await words(page.locator('#why .chart-words')), /^Jobs waited for free GPUs: 75\.0 %; for a place/);
+    assert.match(await words(page.locator('#why .pair')), /retail\s+9\s+100\s+for free GPUs \(75\.0 %\)/);
   }));
 
 test('over many days ticks stand at round days, and closer when zoomed', () =>

@@ -15,14 +15,13 @@ run.wait_s.mean = scaled(run.wait_s.mean, 1.3);
 run.cost.usd_per_month = scaled(run.cost.usd_per_month, 0.9);
 run.utilization.makespan -= 0.04;
 doc.baseline = { name: 'last month', run };
-doc.alerts = [{ rule: 'utilization under 20 % for 1 h', subject: 'cluster', begin_s: 90000, end_s: 99000, seconds: 9000, value: 0.12, words: '12 % of the GPUs were allocated' }];
+const alert = (begin, seconds, words) => ({ rule: 'gpus-underused', subject: 'cluster', begin_s: begin, end_s: begin + seconds, seconds, value: 0.12, count: 0, words });
+doc.alerts = [alert(90000, 9000, '12 % of the GPUs'), alert(200000, 18000, '7 % of the GPUs'), { ...alert(300000, 60, 'late jobs'), rule: 'queue-time' }];
+const waited = (reason, hours) => ({ reason, jobs: 9, wait_s: hours * 3600, gpu_hours: hours * 8 });
 doc.why = {
-  by_reason: [
-    { reason: 'no-fit', words: 'too few free GPUs', hours: 120, gpu_hours: 900 },
-    { reason: 'fragmented', words: 'enough GPUs free, but in fragments', hours: 40, gpu_hours: 300 },
-  ],
-  by_tenant: [{ name: 'retail', hours: 99, gpu_hours: 700 }],
-  by_size: [{ name: '2-4', hours: 99, gpu_hours: 700 }],
+  waited: { jobs: 18, wait_s: 576000, gpu_hours: 1280, reasons: [waited('fragments', 40), waited('capacity', 120)], again_s: 0, unfinished: 0 },
+  by_tenant: [{ tenant: 'retail', jobs: 9, wait_s: 360000, gpu_hours: 800, reasons: [waited('capacity', 75), waited('fragments', 25)] }],
+  by_size: [{ gpus: '2-4', jobs: 9, wait_s: 360000, gpu_hours: 800, reasons: [waited('capacity', 75)] }],
 };
 const hostile = '<img src=x onerror="window.broken=1"> & \'quotes\'';
 doc.title = hostile;

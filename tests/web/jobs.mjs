@@ -6,7 +6,7 @@ import { csv, on, words } from './browser.mjs';
 
 const status = (page) => page.locator('#jobs [role="status"]');
 const says = async (page, count, of) => {
-  await page.waitForFunction((text) => document.querySelector('#jobs [role="status"]').textContent.startsWith(text), `${count.toLocaleString('en')} of ${of.toLocaleString('en')} jobs`, { timeout: 3000 }).catch(async () => {
+  await page.waitForFunction((text) => document.querySelector('#jobs [role="status"]').textContent.startsWith(text), `${count.toLocaleString('en')} of ${of.toLocaleString('en')} jobs`, { timeout: 10000 }).catch(async () => {
     throw new Error(`${await status(page).innerText()}, not ${count} of ${of}`);
   });
 };

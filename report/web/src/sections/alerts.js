@@ -1,14 +1,41 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What needs attention: rules that were broken, when and for how long, and what the run had to note.
+// What needs attention: rules that were broken, by rule and place, the longest first; each time on demand; and what the run
+// had to note.
 import { el, table } from '../dom.js';
-import { duration } from '../format.js';
+import { count, duration } from '../format.js';
 import { clockOf } from '../time.js';
 
 const FEW = 4;
+const MOST_ROWS = 1000;
 
-const COLUMNS = [{ title: 'Alert' }, { title: 'Where' }, { title: 'From' }, { title: 'For', number: true }, { title: 'What' }];
+const GROUPS = [{ title: 'Alert' }, { title: 'Where' }, { title: 'Times', number: true }, { title: 'In all', number: true }, { title: 'Longest from' }, { title: 'What, in the longest' }];
+const EACH = [{ title: 'Alert' }, { title: 'Where' }, { title: 'From' }, { title: 'For', number: true }, { title: 'What' }];
 
-const row = (clock) => (alert) => [alert.rule, alert.subject ?? '', clock.text(alert.begin_s), duration(alert.seconds), alert.words ?? ''];
+const grouped = (alerts) => {
+  const groups = new Map();
+  for (const alert of alerts) {
+    const key = `${alert.rule}\n${alert.subject}`;
+    const group = groups.get(key) ?? groups.set(key, { times: 0, seconds: 0, longest: alert }).get(key);
+    group.times++;
+    group.seconds += alert.seconds;
+    if (alert.seconds > group.longest.seconds) group.longest = alert;
+  }
+  return [...groups.values()].sort((a, b) => b.seconds - a.seconds);
+};
+
+const ruleWords = (rule) => rule.replaceAll('-', ' ');
+
+const groupRow = (clock) => ({ times, seconds, longest }) => [ruleWords(longest.rule), longest.subject ?? '', count(times), duration(seconds), clock.text(longest.begin_s), longest.words ?? ''];
+
+const eachRow = (clock) => (alert) => [ruleWords(alert.rule), alert.subject ?? '', clock.text(alert.begin_s), duration(alert.seconds), alert.words ?? ''];
+
+// Rows are made when somebody opens the list.
+const eachOf = (alerts, clock) => {
+  const details = el('details', { class: 'screen-only' }, el('summary', {}, `Each of the ${count(alerts.length)} alerts`));
+  const fill = () => details.append(table('Each alert', EACH, alerts.slice(0, MOST_ROWS).map(eachRow(clock))), alerts.length > MOST_ROWS ? el('p', { class: 'note' }, `The first ${count(MOST_ROWS)} are shown.`) : '');
+  details.addEventListener('toggle', fill, { once: true });
+  return details;
+};
 
 // Many notes fold, so that the charts stay near.
 const notesOf = (notes) => {
@@ -16,14 +43,21 @@ const notesOf = (notes) => {
   return notes.length > FEW ? el('details', {}, el('summary', {}, `${notes.length} notes`), list) : list;
 };
 
+const fillAlerts = (root, doc) => {
+  const clock = clockOf(doc);
+  const groups = grouped(doc.alerts);
+  root.classList.add('warn');
+  root.append(table(`Alerts by rule and place: ${groups.length}`, GROUPS, groups.map(groupRow(clock))));
+  if (doc.alerts.length > groups.length) root.append(eachOf(doc.alerts, clock));
+};
+
 export const alerts = {
   id: 'alerts',
   short: 'Alerts',
-  title: (doc) => (doc.alerts?.length ? `Alerts and notes` : 'Notes'),
+  title: (doc) => (doc.alerts?.length ? 'Alerts and notes' : 'Notes'),
   has: (doc) => Boolean(doc.alerts?.length || doc.notes?.length),
   fill: (root, doc) => {
-    root.classList.toggle('warn', Boolean(doc.alerts?.length));
-    if (doc.alerts?.length) root.append(table(`Alerts: ${doc.alerts.length}`, COLUMNS, doc.alerts.map(row(clockOf(doc)))));
+    if (doc.alerts?.length) fillAlerts(root, doc);
     if (doc.notes?.length) root.append(notesOf(doc.notes));
   },
 };
