@@ -7,3 +7,4 @@ import './jobs.mjs';
 import './looks.mjs';
 import './keyboard.mjs';
 import './kinds.mjs';
+import './paint.mjs';

@@ -33,6 +33,8 @@ done
 # Two jobs a day for 100 days, without dates.
 awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 200; i++) print i * 43200 "," 7200 + i * 400 "," 8 + i % 57 }' >"$work/long.csv"
 "$headroom" report scenarios/demo.json --trace "$work/long.csv" --quiet -o "$work/long.html"
+awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 125000; i++) print i * 130 "," 60 + i * 7919 % 9000 "," 1 + i * 31 % 8 }' >"$work/large.csv"
+"$headroom" report scenarios/demo.json --trace "$work/large.csv" --quiet -o "$work/large.html"
 "$headroom" compare scenarios/demo.json --policies fifo,sjf,conservative --quiet \
   --report "$work/compare.html" --json "$work/compare.json"
 "$headroom" plan scenarios/plan-l4-or-t4.json --quiet --report "$work/plan.html" --json "$work/plan.json"
