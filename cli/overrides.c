@@ -16,56 +16,29 @@ enum hr_status overrides_add(struct overrides *overrides, const char *path, cons
   return words_add(&overrides->words, text, error);
 }
 
-/* Whether one of the texts after the first `skipped` sets the path. */
-static bool is_set(const struct words *words, size_t skipped, const char *path) {
-  size_t length = strlen(path);
-  for (size_t i = skipped; i < words->count; i++)
-    if (strncmp(words->at[i], path, length) == 0 && words->at[i][length] == '=') return true;
-  return false;
-}
-
-/* One "key=value" of --policy, checked against the policy and added as "policy.key=value"; the texts after the first
-   `skipped` are the policy's own. */
-static enum hr_status add_param(struct overrides *overrides, size_t skipped, struct hr_policy_choice *choice,
-                                char *pair, struct hr_error *error) {
-  char *value = strchr(pair, '=');
-  if (!value) return hr_fail(error, HR_BAD_INPUT, "'%.60s' is not of the form key=value", pair);
-  *value++ = '\0';
-  enum hr_status status = hr_policy_choice_set(choice, pair, value, error);
-  if (status != HR_OK) return status;
-  char path[128];
-  snprintf(path, sizeof path, "policy.%s", pair);
-  if (is_set(&overrides->words, skipped, path))
-    return hr_fail(error, HR_BAD_INPUT, "parameter '%s' is given twice; keep one", pair);
-  return overrides_add(overrides, path, value, error);
-}
-
-static enum hr_status add_policy_parts(struct overrides *overrides, char *text, struct hr_error *error) {
-  struct hr_policy_choice choice = {0};
-  char *pairs = strchr(text, ':');
-  if (pairs) *pairs++ = '\0';
-  char *path = strchr(text, '/') ? realpath(text, NULL) : NULL; /* a scenario's paths begin in its folder */
-  const char *name = path ? path : text;
-  size_t skipped = overrides->words.count;
-  enum hr_status status = hr_policy_choice_init(&choice, name, error);
-  if (status == HR_OK) status = overrides_add(overrides, "policy.name", name, error);
-  for (char *pair = pairs, *next; status == HR_OK && pair; pair = next) {
-    next = strchr(pair, ',');
-    if (next) *next++ = '\0';
-    status = add_param(overrides, skipped, &choice, pair, error);
+/* Takes the texts over. */
+static enum hr_status take(struct overrides *overrides, char **texts, size_t count, struct hr_error *error) {
+  char **grown = realloc(overrides->owned, (overrides->n_owned + count + 1) * sizeof *grown);
+  if (!grown) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  overrides->owned = grown;
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < count && status == HR_OK; i++) {
+    status = words_add(&overrides->words, texts[i], error);
+    grown[overrides->n_owned++] = texts[i];
+    texts[i] = NULL;
   }
-  hr_policy_choice_finish(&choice);
-  free(path);
   return status;
 }
 
 enum hr_status overrides_add_policy(struct overrides *overrides, const char *option, const char *policy,
                                     struct hr_error *error) {
-  char *text = strdup(policy);
-  if (!text) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  char **texts;
+  size_t count;
   struct hr_error inner = {0};
-  enum hr_status status = add_policy_parts(overrides, text, &inner);
-  free(text);
+  enum hr_status status = hr_policy_overrides(policy, &texts, &count, &inner);
+  if (status == HR_OK) status = take(overrides, texts, count, &inner);
+  for (size_t i = 0; i < count; i++) free(texts[i]);
+  free(texts);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "--%s %.200s: %s", option, policy, inner.text);
 }
 

@@ -5,7 +5,7 @@
 /* What options change in a scenario: texts "path=value", as if the user had written --set. */
 
 #include "cli/options.h"
-#include "headroom/policies.h"
+#include "headroom/scenario.h"
 
 struct overrides {
   struct words words;

@@ -61,6 +61,10 @@ HR_API enum hr_status hr_scenario_load(const char *path, const char *const *over
                                        struct hr_scenario **scenario, struct hr_error *error);
 HR_API void hr_scenario_destroy(struct hr_scenario *scenario);
 
+/* A policy as "NAME[:KEY=VALUE,...]", checked, as overrides "policy.name=NAME", "policy.KEY=VALUE". The caller frees
+   the texts and the list, whatever is returned; errors say what is wrong in it, not where it stands. */
+HR_API enum hr_status hr_policy_overrides(const char *policy, char ***overrides, size_t *count, struct hr_error *error);
+
 /* Whether anything in it has a price. */
 HR_API bool hr_scenario_has_prices(const struct hr_scenario *scenario);
 /* Whether anything in it is drawn, so that its seed matters: reclaims, boots, prices. What a policy may draw by itself
