@@ -8,7 +8,9 @@
 #include "plan/sweep.h"
 
 #include "headroom/scenario.h"
+#include "plan/file_digest.h"
 #include "plan/pool.h"
+#include "plan/trace_key.h"
 #include "sim/digest.h"
 
 #include <errno.h>
@@ -21,36 +23,16 @@
 
 /* ---- Names of things that points share -------------------------------------------------------------- */
 
-static char *trace_key(const struct hr_scenario *scenario) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *out = open_memstream(&text, &size);
-  if (!out) return NULL;
-  fprintf(out, "%s\n%s\n%d", scenario->trace_file, scenario->trace_format, scenario->lenient);
-  for (size_t i = 0; i < scenario->columns.count; i++)
-    fprintf(out, "\n%s=%s", scenario->columns.entry[i].field, scenario->columns.entry[i].column);
-  if (fclose(out) == 0) return text;
-  free(text);
-  return NULL;
-}
-
 static size_t find_trace(const struct hr__sweep *sweep, const char *key) {
   size_t i = 0;
   while (i < sweep->n_traces && strcmp(sweep->traces[i].key, key) != 0) i++;
   return i;
 }
 
-static enum hr_status read_trace(const struct hr_scenario *scenario, struct hr__sweep_trace *trace,
-                                 struct hr_error *error) {
-  struct hr_trace_options options = {
-      .format = scenario->trace_format, .map = &scenario->columns, .lenient = scenario->lenient};
-  return hr_trace_read(trace->file, &options, &trace->trace, error);
-}
-
 /* The place of the point's trace in the list, which is read where no point before had it. Under the lock. */
 static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scenario *scenario, uint32_t *place,
                                   struct hr_error *error) {
-  char *key = trace_key(scenario);
+  char *key = hr__trace_key(scenario, scenario->trace_file);
   size_t found = key ? find_trace(sweep, key) : 0;
   *place = (uint32_t)found;
   if (key && found < sweep->n_traces) {
@@ -65,7 +47,7 @@ static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scena
     return hr_fail(error, HR_NO_MEMORY, "out of memory");
   }
   sweep->traces[sweep->n_traces++] = (struct hr__sweep_trace){.key = key, .file = file};
-  return read_trace(scenario, &sweep->traces[found], error);
+  return hr__trace_read(scenario, file, &sweep->traces[found].trace, error);
 }
 
 /* ---- Points ----------------------------------------------------------------------------------------- */
@@ -218,38 +200,6 @@ static enum hr_status count_runs(struct hr__sweep *sweep, uint64_t most, struct 
 
 /* ---- What the runs depend on ------------------------------------------------------------------------ */
 
-static uint64_t digest_bytes(uint64_t digest, const void *bytes, size_t count) {
-  const char *at = bytes;
-  for (uint64_t word; count >= sizeof word; count -= sizeof word, at += sizeof word) {
-    memcpy(&word, at, sizeof word);
-    digest = hr__digest_add(digest, word);
-  }
-  uint64_t rest = 0;
-  memcpy(&rest, at, count);
-  return hr__digest_add(digest, rest);
-}
-
-/* The digest of a file, or of a folder's name: what is in folders is named by itself. */
-static enum hr_status digest_file(const char *path, uint64_t *digest, struct hr_error *error) {
-  enum { BLOCK_BYTES = 1 << 16 };
-  FILE *file = fopen(path, "rb");
-  char *block = malloc(BLOCK_BYTES);
-  uint64_t bytes = 0;
-  *digest = HR__DIGEST_SEED;
-  for (size_t count; file && block && (count = fread(block, 1, BLOCK_BYTES, file)) > 0; bytes += count)
-    *digest = digest_bytes(*digest, block, count);
-  bool failed = !file || (ferror(file) && errno != EISDIR);
-  *digest = hr__digest_add(*digest, bytes);
-  enum hr_status status = HR_OK;
-  if (!block)
-    status = hr_fail(error, HR_NO_MEMORY, "out of memory");
-  else if (failed)
-    status = hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-  if (file) fclose(file);
-  free(block);
-  return status;
-}
-
 static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -262,7 +212,7 @@ static enum hr_status digest_inputs(struct hr__sweep *sweep, struct hr_error *er
   for (size_t i = 0; i < sweep->files.count && status == HR_OK; i++) {
     const char *path = sweep->files.text[i], *slash = strrchr(path, '/');
     uint64_t digest;
-    status = digest_file(path, &digest, error);
+    status = hr__digest_file(path, &digest, error);
     if (status == HR_OK) status = hr_notes_add(&lines, "%s %016" PRIx64, slash ? slash + 1 : path, digest);
   }
   for (size_t i = 0; i < lines.count; i++) size += strlen(lines.text[i]) + 1;
@@ -304,7 +254,7 @@ static void take_fingerprint(struct hr__sweep *sweep) {
   sweep->fingerprint = HR__DIGEST_SEED;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     sweep->fingerprint = hr__digest_add(sweep->fingerprint, strlen(parts[i]));
-    sweep->fingerprint = digest_bytes(sweep->fingerprint, parts[i], strlen(parts[i]));
+    sweep->fingerprint = hr__digest_bytes(sweep->fingerprint, parts[i], strlen(parts[i]));
   }
 }
 
