@@ -139,7 +139,7 @@ static size_t parent_length(const char *path, size_t folder) {
   return (size_t)(last - copy);
 }
 
-char *hr__resolve(const struct hr__builder *builder, const char *file) {
+char *hr__beside(const struct hr__builder *builder, const char *file) {
   const char *path = builder->source.path;
   const char *slash = file[0] == '/' ? NULL : strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
@@ -153,7 +153,12 @@ char *hr__resolve(const struct hr__builder *builder, const char *file) {
   if (!resolved) return NULL;
   memcpy(resolved, path, folder);
   strcpy(resolved + folder, file);
-  if (hr_notes_add(&builder->scenario->files, "%s", resolved) == HR_OK) return resolved;
+  return resolved;
+}
+
+char *hr__resolve(const struct hr__builder *builder, const char *file) {
+  char *resolved = hr__beside(builder, file);
+  if (!resolved || hr_notes_add(&builder->scenario->files, "%s", resolved) == HR_OK) return resolved;
   free(resolved);
   return NULL;
 }

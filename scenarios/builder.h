@@ -75,7 +75,9 @@ size_t hr__choice_of(const cJSON *object, const char *name, const char *const *w
 /* A number as the shortest text that reads back as the same number; other scalars as they are written. */
 const char *hr__scalar_text(const cJSON *value, char buffer[32]);
 
-/* `file` as named in the scenario: relative to its folder. "a/../b" becomes "b" for a person's eyes. */
+/* `file` as named in the source: relative to its folder. "a/../b" becomes "b" for a person's eyes. */
+char *hr__beside(const struct hr__builder *builder, const char *file);
+/* Likewise in a scenario, which lists it among the files that it names. */
 char *hr__resolve(const struct hr__builder *builder, const char *file);
 
 #endif

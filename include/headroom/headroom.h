@@ -8,6 +8,7 @@
 #include "headroom/alerts.h"
 #include "headroom/base.h"
 #include "headroom/catalog.h"
+#include "headroom/check.h"
 #include "headroom/cluster.h"
 #include "headroom/compare.h"
 #include "headroom/costs.h"

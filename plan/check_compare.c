@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What differs between a run and its baseline: figures, then the first start and the first decisions that are others,
+   then what was other from the begin. */
+
+#include "plan/checking.h"
+#include "plan/job_starts.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Figures ---------------------------------------------------------------------------------------- */
+
+static bool same_figure(const struct hr_baseline_figure *a, const struct hr_baseline_figure *b) {
+  return a->of == b->of && strcmp(a->path, b->path) == 0 &&
+         (a->of == HR_FIGURE_OF_RUN || strcmp(a->group, b->group) == 0);
+}
+
+/* Lists have nearly the same order: the search goes on where the last one ended. */
+static const struct hr_baseline_figure *find(const struct hr_baseline_run *run, const struct hr_baseline_figure *figure,
+                                             size_t *from) {
+  for (size_t i = 0; i < run->n_figures; i++) {
+    size_t at = (*from + i) % run->n_figures;
+    if (!same_figure(&run->figures[at], figure)) continue;
+    *from = at + 1;
+    return &run->figures[at];
+  }
+  return NULL;
+}
+
+static bool add_moved(struct hr__check_case *item, const struct hr_baseline_figure *before,
+                      const struct hr_baseline_figure *now, enum hr__verdict verdict) {
+  const struct hr_baseline_figure *either = now ? now : before;
+  char label[HR__LABEL_BYTES];
+  enum hr__measure measure = hr__measure_find(either->path, strlen(either->path));
+  struct hr__moved *moved = &item->moved[item->n_moved++];
+  *moved = (struct hr__moved){.label = strdup(hr__baseline_label(either, label)),
+                              .unit = measure == HR__N_MEASURES ? HR__FACTOR : hr__measure_infos[measure].unit,
+                              .before = before ? before->value : HR__UNKNOWN,
+                              .now = now ? now->value : HR__UNKNOWN,
+                              .low = now ? now->low : HR__UNKNOWN,
+                              .high = now ? now->high : HR__UNKNOWN,
+                              .verdict = verdict};
+  return moved->label != NULL;
+}
+
+/* A figure that only one of them has fails, unless another version of the program may be why. */
+static bool compare_figures(struct hr__check_case *item, const struct hr__allowance *allowance,
+                            enum hr__verdict of_strangers) {
+  const struct hr_baseline_run *before = item->before, *now = &item->now;
+  item->moved = calloc(before->n_figures + now->n_figures + 1, sizeof *item->moved);
+  bool whole = item->moved != NULL;
+  size_t from = 0;
+  for (size_t i = 0; i < now->n_figures && whole; i++) {
+    const struct hr_baseline_figure *figure = find(before, &now->figures[i], &from);
+    enum hr__verdict verdict = figure ? hr__judge_moved(allowance, figure, &now->figures[i]) : of_strangers;
+    if (verdict != HR__SAME) whole = add_moved(item, figure, &now->figures[i], verdict);
+  }
+  from = 0;
+  for (size_t i = 0; i < before->n_figures && whole; i++)
+    if (!find(now, &before->figures[i], &from)) whole = add_moved(item, &before->figures[i], NULL, of_strangers);
+  return whole;
+}
+
+/* ---- Starts ----------------------------------------------------------------------------------------- */
+
+static bool same_start(const struct hr__job_start *a, const struct hr__job_start *b) {
+  return a->wait_s == b->wait_s;
+}
+
+/* When the earlier of the two begins, if any does. */
+static int64_t earlier_s(int64_t submit_us, const struct hr__job_start *a, const struct hr__job_start *b) {
+  int64_t wait_s = a->wait_s < b->wait_s ? a->wait_s : b->wait_s;
+  return wait_s == HR_NEVER_US ? HR_NEVER_US : submit_us / HR_SECOND_US + wait_s;
+}
+
+/* The first in time; HR_NONE: all are the same. */
+static uint32_t first_other(const struct hr_result *result, const struct hr__job_start *before, uint32_t count) {
+  uint32_t first = HR_NONE;
+  int64_t first_s = HR_NEVER_US;
+  for (uint32_t job = 0; job < count; job++) {
+    const struct hr__job_start now = hr__job_start_of(result, job);
+    if (same_start(&now, &before[job])) continue;
+    int64_t at_s = earlier_s(result->trace->submit_us[job], &now, &before[job]);
+    if (first != HR_NONE && at_s >= first_s) continue;
+    first = job;
+    first_s = at_s;
+  }
+  return first;
+}
+
+static bool fill_start(struct hr__other_start *start, const struct hr_result *result, uint32_t job,
+                       const struct hr__job_start *before) {
+  char id[HR_JOB_ID_BUFFER];
+  const struct hr_trace *trace = result->trace;
+  uint32_t tenant = trace->tenant ? trace->tenant[job] : HR_NONE;
+  *start = (struct hr__other_start){.found = true,
+                                    .job = strdup(hr_trace_job_id(trace, (hr_job){job}, id)),
+                                    .tenant = tenant != HR_NONE ? strdup(trace->tenants.text[tenant]) : NULL,
+                                    .gpus = trace->gpus[job],
+                                    .submit_s = trace->submit_us[job] / HR_SECOND_US,
+                                    .before_s = before->wait_s,
+                                    .now_s = hr__job_start_of(result, job).wait_s,
+                                    .was_backfilled = before->backfilled,
+                                    .reason = (enum hr_reason)result->reason[job]};
+  return start->job && (tenant == HR_NONE || start->tenant);
+}
+
+static enum hr_status compare_starts(struct hr__check_case *item, const struct hr_result *result) {
+  struct hr__job_start *before;
+  uint32_t count;
+  if (!item->before->starts || item->before->n_jobs != result->n_jobs) return HR_OK;
+  enum hr_status status = hr__job_starts_decode(item->before->starts, result->n_jobs, &before, &count);
+  if (status == HR_BAD_INPUT)
+    return hr_notes_add(&item->told, "the baseline's column of starts is damaged, so no job can be named");
+  if (status != HR_OK) return status;
+  item->start.same = count == result->n_jobs;
+  uint32_t job = first_other(result, before, count);
+  if (job != HR_NONE && !fill_start(&item->start, result, job, &before[job])) status = HR_NO_MEMORY;
+  free(before);
+  return status;
+}
+
+/* ---- Decisions -------------------------------------------------------------------------------------- */
+
+/* "start of job 17 at 3 h 2 min" */
+static char *block_words(const struct hr__decision_block *block, const struct hr_trace *trace) {
+  char id[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES], *words = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&words, &size);
+  if (!out) return NULL;
+  fputs(hr_event_name((enum hr_event_kind)block->kind), out);
+  if (block->job.id != HR_NONE) fprintf(out, " of job %.100s", hr_trace_job_id(trace, block->job, id));
+  fprintf(out, " at %s", hr__duration_text((double)block->at_us / 1e6, when));
+  if (fclose(out) == 0) return words;
+  free(words);
+  return NULL;
+}
+
+static enum hr_status compare_decisions(struct hr__check_case *item, const struct hr_trace *trace,
+                                        const struct hr__decisions *decisions) {
+  uint64_t from, spacing = item->before->spacing;
+  if (!hr__decisions_first(decisions, item->before->chain, spacing, &from)) return HR_OK;
+  if (spacing < decisions->spacing) spacing = decisions->spacing;
+  const struct hr__decision_block *block = hr__decisions_block(decisions, from);
+  uint64_t last = from + spacing < decisions->count ? from + spacing : decisions->count;
+  item->decisions = (struct hr__other_decisions){.found = true,
+                                                 .first = from + 1,
+                                                 .last = last > from ? last : from + 1,
+                                                 .count = decisions->count,
+                                                 .begins = block ? block_words(block, trace) : NULL};
+  return block && !item->decisions.begins ? HR_NO_MEMORY : HR_OK;
+}
+
+/* ---- What was other from the begin ------------------------------------------------------------------ */
+
+/* Whether a list of words, ", " between them, has this one. */
+static bool has_word(const char *list, const char *word, size_t length) {
+  for (const char *at = strstr(list, word); at; at = strstr(at + 1, word)) {
+    bool begins = at == list || at[-1] == ' ', ends = at[length] == '\0' || at[length] == ',';
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+/* The words of `list` that `other` lacks, into `text`. */
+static void words_missing(const char *list, const char *other, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (const char *at = list; *at && used < size;) {
+    char word[200];
+    size_t length = strcspn(at, ":,");
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+    if (!has_word(other, word, strlen(word)) && strncmp(other, word, strlen(word)) != 0)
+      used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", word);
+    at += length;
+    at += strspn(at, ":, ");
+  }
+}
+
+static enum hr_status tell_policy(struct hr__check_case *item) {
+  char was[400], is[400];
+  if (strcmp(item->before->policy, item->now.policy) == 0) return HR_OK;
+  words_missing(item->before->policy, item->now.policy, was, sizeof was);
+  words_missing(item->now.policy, item->before->policy, is, sizeof is);
+  return hr_notes_add(&item->told, "policy: %s, not %s as before", is[0] ? is : "without it",
+                      was[0] ? was : "without it");
+}
+
+static enum hr_status tell_inputs(struct hr__check_case *item) {
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < item->now.n_inputs && status == HR_OK; i++) {
+    const struct hr_baseline_input *now = &item->now.inputs[i], *before = NULL;
+    for (size_t k = 0; k < item->before->n_inputs && !before; k++)
+      if (strcmp(item->before->inputs[k].name, now->name) == 0) before = &item->before->inputs[k];
+    if (!before || before->digest != now->digest)
+      status = hr_notes_add(&item->told, "%.200s was %s since", now->name, before ? "changed" : "added");
+  }
+  return status;
+}
+
+static enum hr_status tell(struct hr__check_case *item) {
+  enum hr_status status = tell_policy(item);
+  if (status == HR_OK && item->before->seed != item->now.seed)
+    status =
+        hr_notes_add(&item->told, "seed %" PRIu64 ", not %" PRIu64 " as before", item->now.seed, item->before->seed);
+  if (status == HR_OK && item->before->replications != item->now.replications)
+    status = hr_notes_add(&item->told, "%" PRIu32 " replications, not %" PRIu32 " as before", item->now.replications,
+                          item->before->replications);
+  return status == HR_OK ? tell_inputs(item) : status;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+bool hr__case_failed(const struct hr__check_case *item) {
+  return item->verdict >= HR__CASE_NEW;
+}
+
+size_t hr__case_worse(const struct hr__check_case *item) {
+  size_t worse = 0;
+  for (size_t i = 0; i < item->n_moved; i++) worse += item->moved[i].verdict == HR__WORSE;
+  return worse;
+}
+
+static void judge(struct hr__check_case *item) {
+  bool by_digest = item->wants_digest && (item->other_digest || item->other_trace);
+  bool same = !item->n_moved && !item->other_digest && !item->other_trace && !item->told.count;
+  if (by_digest || hr__case_worse(item))
+    item->verdict = HR__CASE_FAILED;
+  else
+    item->verdict = same ? HR__CASE_SAME : HR__CASE_TOLD;
+}
+
+enum hr_status hr__check_compare(const struct hr_check *check, struct hr__check_case *item,
+                                 const struct hr_result *result, const struct hr__decisions *decisions) {
+  if (!item->before) {
+    item->verdict = HR__CASE_NEW;
+    return HR_OK;
+  }
+  const struct hr__allowance allowance = {&item->run->tolerances, &check->config.suite->tolerances,
+                                          item->now.replications && item->before->replications};
+  bool same_program = strcmp(check->config.baseline->version, hr_version()) == 0;
+  bool both_single = result && !item->before->replications;
+  item->wants_digest = hr__wants_digest(&allowance);
+  item->other_digest = item->before->digest != item->now.digest;
+  item->other_trace = item->before->trace_digest != item->now.trace_digest;
+  enum hr_status status =
+      compare_figures(item, &allowance, same_program ? HR__WORSE : HR__ALLOWED) ? HR_OK : HR_NO_MEMORY;
+  if (status == HR_OK && both_single && !item->other_trace) status = compare_starts(item, result);
+  if (status == HR_OK && both_single && item->other_digest) status = compare_decisions(item, result->trace, decisions);
+  if (status == HR_OK) status = tell(item);
+  judge(item);
+  return status;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A check for a person at a terminal: only what moved. */
+
+#include "plan/checking.h"
+#include "plan/figures.h"
+#include "report/console.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LABEL = 33, VALUE = 13, CHANGE = 9, MOST_ROWS = 24 };
+
+/* Words broken into lines, two columns in. */
+static void put_wrapped(struct hr__console *console, const char *text) {
+  char *clean = hr__presentable(console, text);
+  size_t column = 0;
+  for (const char *at = clean; at && *at;) {
+    size_t bytes = strcspn(at, " "), width = hr__width_of(at, bytes);
+    bool breaks = column > 0 && column + 1 + width > HR__LINE_WIDTH;
+    if (column == 0 || breaks) {
+      fputs(breaks ? "\n    " : "  ", console->out);
+      column = breaks ? 4 : 2;
+    } else {
+      fputc(' ', console->out);
+      column++;
+    }
+    fwrite(at, 1, bytes, console->out);
+    column += width;
+    at += bytes + strspn(at + bytes, " ");
+  }
+  fputc('\n', console->out);
+  free(clean);
+}
+
+static void put_sentence(void *self, const char *sentence) {
+  put_wrapped(self, sentence);
+}
+
+/* Right-aligned in columns, not bytes. */
+static void put_right(FILE *out, const char *text, int width) {
+  int has = (int)hr__width_of(text, strlen(text));
+  fprintf(out, " %*s%s", has < width ? width - has : 0, "", text);
+}
+
+static void put_moved(struct hr__console *console, const struct hr__moved *moved) {
+  char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], change[HR__FIGURE_BYTES];
+  bool failed = moved->verdict == HR__WORSE;
+  char *label = hr__fitted(console, moved->label, LABEL, false);
+  int pad = LABEL - (int)(label ? hr__width_of(label, strlen(label)) : 0);
+  fprintf(console->out, "  %s%*s", label ? label : "", pad, "");
+  hr__moved_texts(moved, before, now);
+  put_right(console->out, before, VALUE);
+  put_right(console->out, now, VALUE);
+  put_right(console->out, hr__change_text(moved, change), CHANGE);
+  fprintf(console->out, " %s%s%s\n", failed ? hr__bold(console) : hr__dim(console), hr__verdict_word(moved->verdict),
+          hr__plain(console));
+  free(label);
+}
+
+static void put_table(struct hr__console *console, const struct hr__check_case *item) {
+  size_t shown = 0;
+  if (item->n_moved == 0) return;
+  fprintf(console->out, "  %s%-*s %*s %*s %*s%s\n", hr__dim(console), LABEL, "figure", VALUE, "baseline", VALUE, "now",
+          CHANGE, "change", hr__plain(console));
+  for (int failing = 1; failing >= 0; failing--)
+    for (size_t i = 0; i < item->n_moved && shown < MOST_ROWS; i++) {
+      if ((item->moved[i].verdict == HR__WORSE) != failing) continue;
+      put_moved(console, &item->moved[i]);
+      shown++;
+    }
+  if (shown < item->n_moved)
+    fprintf(console->out, "  and %zu more figures, which --json holds\n", item->n_moved - shown);
+}
+
+static void put_case(struct hr__console *console, const struct hr__check_case *item, bool updating) {
+  static const char *const words[] = {[HR__CASE_TOLD] = "passed, and yet",
+                                      [HR__CASE_NEW] = "NEW",
+                                      [HR__CASE_GONE] = "GONE",
+                                      [HR__CASE_FAILED] = "FAILED"};
+  const struct hr__sentences to = {.self = console, .put = put_sentence};
+  char *name = hr__fitted(console, item->name, HR__LINE_WIDTH - 16, true);
+  fprintf(console->out, "\n%s%s %s%s\n", hr__bold(console), updating ? "updated" : words[item->verdict],
+          name ? name : "", hr__plain(console));
+  free(name);
+  put_table(console, item);
+  hr__case_tell(item, &to);
+}
+
+enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool updating, bool colour) {
+  struct hr__console console = {.out = out, .colour = colour};
+  char headline[100];
+  size_t others = 0;
+  hr__check_headline(check, headline, sizeof headline);
+  for (size_t i = 0; i < check->n_cases; i++) {
+    if (check->cases[i].verdict == HR__CASE_SAME) continue;
+    put_case(&console, &check->cases[i], updating);
+    others++;
+  }
+  if (others) fputc('\n', out);
+  if (updating)
+    fprintf(out, "%zu run%s in the baseline, %zu of them other than before\n", check->n_cases,
+            check->n_cases == 1 ? "" : "s", others);
+  else
+    fprintf(out, "%s%s%s\n", hr__bold(&console), headline, hr__plain(&console));
+  return console.out_of_memory ? HR_NO_MEMORY : HR_OK;
+}
