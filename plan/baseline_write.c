@@ -125,6 +125,24 @@ static void put_seed(FILE *out, uint64_t seed) {
   fprintf(out, "      \"seed\": %s%" PRIu64 "%s,\n", quote, seed, quote);
 }
 
+static bool put_samples(FILE *out, const struct hr_baseline_run *run) {
+  bool whole = true, first = true;
+  fputs(",\n      \"samples\": {", out);
+  for (size_t i = 0; i < run->n_figures; i++) {
+    const struct hr_baseline_figure *figure = &run->figures[i];
+    char label[HR__LABEL_BYTES], number[HR__NUMBER_BYTES];
+    if (!figure->samples) continue;
+    fputs(first ? "\n        " : ",\n        ", out);
+    whole = put_text(out, hr__baseline_label(figure, label)) && whole;
+    for (uint32_t r = 0; r < figure->n_samples; r++)
+      fprintf(out, "%s%s", r ? ", " : ": [", hr__decimal_text(figure->samples[r], number));
+    fputc(']', out);
+    first = false;
+  }
+  fputs("\n      }", out);
+  return whole;
+}
+
 static bool put_run(FILE *out, const struct hr_baseline_run *run) {
   fputs("    {\n", out);
   bool whole = put_member(out, "name", run->name);
@@ -141,6 +159,8 @@ static bool put_run(FILE *out, const struct hr_baseline_run *run) {
             run->decisions, run->spacing);
     put_coded(out, "chain", run->chain);
     if (run->starts) put_coded(out, "starts", run->starts);
+  } else {
+    whole = put_samples(out, run) && whole;
   }
   fputs("\n    }", out);
   return whole;

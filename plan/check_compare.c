@@ -240,7 +240,8 @@ enum hr_status hr__check_compare(const struct hr_check *check, struct hr__check_
     return HR_OK;
   }
   const struct hr__allowance allowance = {&item->run->tolerances, &check->config.suite->tolerances,
-                                          item->now.replications && item->before->replications};
+                                          item->now.replications && item->before->replications,
+                                          item->now.seed == item->before->seed};
   bool same_program = strcmp(check->config.baseline->version, hr_version()) == 0;
   bool both_single = result && !item->before->replications;
   item->wants_digest = hr__wants_digest(&allowance);

@@ -4,6 +4,7 @@
 
 #include "plan/checking.h"
 #include "plan/figure.h"
+#include "plan/replicating.h"
 #include "report/text.h"
 
 #include <stdlib.h>
@@ -92,20 +93,38 @@ enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_
 
 /* ---- Of replications -------------------------------------------------------------------------------- */
 
+static size_t place_of(const struct hr_replicates *replicates, const struct hr__figure *figure) {
+  size_t i = 0;
+  while (!hr__figure_same(&replicates->figures[i], figure)) i++;
+  return i;
+}
+
+/* Rounded as they are kept; none where a replication does not know the figure. */
+static bool add_samples(const struct hr_replicates *replicates, size_t place, struct hr_baseline_figure *figure) {
+  figure->samples = calloc((size_t)replicates->count + 1, sizeof *figure->samples);
+  if (!figure->samples) return false;
+  for (uint32_t r = 0; r < replicates->count; r++) {
+    double value = hr__lab_values(replicates->lab, replicates->mix, r)[place];
+    if (isfinite(value)) figure->samples[figure->n_samples++] = rounded(value);
+  }
+  if (figure->n_samples == replicates->count) return true;
+  free(figure->samples);
+  figure->samples = NULL;
+  figure->n_samples = 0;
+  return true;
+}
+
 static enum hr_status add_replicated(const struct hr_replicates *replicates, const struct hr__figure *figure,
                                      struct hr_baseline_run *now) {
-  char name[HR__FIGURE_NAME_BYTES];
-  struct hr_replicated found;
-  enum hr_status status = hr_replicates_figure(replicates, hr__figure_name(figure, name), &found, NULL);
-  if (status != HR_OK) return status;
-  size_t before = now->n_figures;
-  double centre = found.of_median ? found.median : found.mean;
-  if (found.count == 0) return HR_OK;
-  if (!add(now, figure->measure, part_of(figure), figure->name, centre)) return HR_NO_MEMORY;
-  if (now->n_figures == before) return HR_OK;
-  now->figures[before].low = found.low;
-  now->figures[before].high = found.high;
-  return HR_OK;
+  struct hr__interval interval;
+  size_t place = place_of(replicates, figure);
+  if (hr__replicates_interval(replicates, place, &interval) != HR_OK) return HR_NO_MEMORY;
+  if (interval.count == 0) return HR_OK;
+  struct hr_baseline_figure *added = &now->figures[now->n_figures];
+  if (!add(now, figure->measure, part_of(figure), figure->name, hr__interval_centre(&interval))) return HR_NO_MEMORY;
+  added->low = interval.low;
+  added->high = interval.high;
+  return add_samples(replicates, place, added) ? HR_OK : HR_NO_MEMORY;
 }
 
 enum hr_status hr__check_replicated_figures(const struct hr_replicates *replicates, const struct hr_trace *trace,

@@ -33,7 +33,7 @@ const char *hr__change_text(const struct hr__moved *moved, char *buffer) {
     snprintf(buffer, HR__NUMBER_BYTES, "%s0.00 %%", difference < 0 ? "-" : "+");
   else
     snprintf(buffer, HR__NUMBER_BYTES, "%s%.20s %%", difference < 0 ? "-" : "+",
-             hr__fixed_text(fabs(share), fabs(share) < 9.995 ? 2 : 1, text));
+             hr__fixed_text(fabs(share), fabs(share) < 9.995 ? 2 : fabs(share) < 999.95, text));
   return buffer;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Blocks are of eight decisions until there are too many, and then of twice as many each time: what is kept has a
+/* Blocks are of sixteen decisions until there are too many, and then of twice as many each time: what is kept has a
    bound, and which blocks there are depends on the number of decisions alone. */
 
 #include "plan/decisions.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_SPACING = 8, MOST_BLOCKS = 1 << 14, MARK_LETTERS = 2, MARK_BITS = 12, HALF_BITS = 6 };
+enum { FIRST_SPACING = 16, MOST_BLOCKS = 1 << 10, MARK_LETTERS = 2, MARK_BITS = 12, HALF_BITS = 6 };
 
 bool hr__decisions_init(struct hr__decisions *decisions) {
   *decisions = (struct hr__decisions){

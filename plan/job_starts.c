@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LETTERS = 1 << 13, LONGEST_NUMBER = 14, DIGIT_BITS = 5, MORE = 1 << DIGIT_BITS };
+enum { MOST_LETTERS = 1 << 12, LONGEST_NUMBER = 14, DIGIT_BITS = 5, MORE = 1 << DIGIT_BITS };
 enum { TOKEN_AT_ONCE = 0, TOKEN_NEVER = 2, TOKEN_WAITED = 3 };
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -13,7 +13,7 @@ struct hr__job_start {
 
 struct hr__job_start hr__job_start_of(const struct hr_result *result, uint32_t job);
 
-/* Text of letters, digits, '+' and '/', of the first jobs of the trace: of so many as 8,192 letters hold. The caller
+/* Text of letters, digits, '+' and '/', of the first jobs of the trace: of so many as 4,096 letters hold. The caller
    frees it; NULL when out of memory. */
 char *hr__job_starts_code(const struct hr_result *result);
 /* Reads what the function above wrote of at most so many jobs. HR_BAD_INPUT: it is damaged; HR_NO_MEMORY. The caller

@@ -4,8 +4,13 @@
 
 #include "plan/tolerance.h"
 
+#include "plan/intervals.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define CONFIDENCE 0.95
 
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
@@ -136,6 +141,20 @@ static enum hr_worse direction(const struct hr__allowance *allowance, const stru
   return hr__worse_of(hr__measure_find(figure->path, strlen(figure->path)));
 }
 
+/* Replications have the same random events in both, so their differences tell most: whether the interval of their mean
+   has zero in it. Where they cannot be paired, whether the interval of now has what was before. */
+static bool may_be_chance(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
+                          const struct hr_baseline_figure *now) {
+  uint32_t count = before->n_samples < now->n_samples ? before->n_samples : now->n_samples;
+  struct hr__interval interval = {.low = now->low - before->value, .high = now->high - before->value};
+  double *differences = allowance->paired && count > 1 ? malloc(count * sizeof *differences) : NULL;
+  for (uint32_t r = 0; differences && r < count; r++) differences[r] = now->samples[r] - before->samples[r];
+  if (differences && hr__interval_of(differences, count, HR__MEAN, CONFIDENCE, false, &interval) != HR_OK)
+    interval.low = interval.high = HR__UNKNOWN;
+  free(differences);
+  return interval.low <= 0 && interval.high >= 0;
+}
+
 enum hr__verdict hr__judge_moved(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
                                  const struct hr_baseline_figure *now) {
   if (before->value == now->value) return HR__SAME;
@@ -147,6 +166,5 @@ enum hr__verdict hr__judge_moved(const struct hr__allowance *allowance, const st
   /* Sums of decimals are off by a little, which must not count. */
   double allowed = tolerance ? fmax(tolerance->absolute, tolerance->relative * size) + 1e-12 * size : 0;
   if (tolerance && fabs(difference) <= allowed) return HR__ALLOWED;
-  bool by_chance = allowance->replicated && before->value >= now->low && before->value <= now->high;
-  return by_chance ? HR__CHANCE : HR__WORSE;
+  return allowance->replicated && may_be_chance(allowance, before, now) ? HR__CHANCE : HR__WORSE;
 }

@@ -11,13 +11,14 @@
 struct hr__allowance {
   const struct hr_tolerances *own, *common;
   bool replicated;
+  bool paired; /* its replications have the seeds that those of the baseline had */
 };
 
 enum hr__verdict {
   HR__SAME,
   HR__BETTER,  /* for the better, where only what is worse counts */
   HR__ALLOWED, /* within the tolerance */
-  HR__CHANCE,  /* the baseline is within the interval of replications */
+  HR__CHANCE,  /* no more than replications differ by themselves */
   HR__WORSE    /* all else: it fails */
 };
 

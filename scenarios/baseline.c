@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,29 @@ static bool build_figures(const cJSON *json, struct hr_baseline_run *run) {
   return whole;
 }
 
+/* "wait_s.p95 of class training" */
+static const cJSON *samples_of(const cJSON *all, const struct hr_baseline_figure *figure) {
+  static const char *const kinds[HR_N_FIGURE_OF] = {
+      [HR_FIGURE_OF_CLASS] = "class", [HR_FIGURE_OF_TENANT] = "tenant", [HR_FIGURE_OF_POOL] = "pool"};
+  char label[400];
+  if (figure->of == HR_FIGURE_OF_RUN) return get(all, figure->path);
+  snprintf(label, sizeof label, "%s of %s %s", figure->path, kinds[figure->of], figure->group);
+  return get(all, label);
+}
+
+static bool build_samples(const cJSON *json, struct hr_baseline_run *run) {
+  const cJSON *all = get(json, "samples"), *sample;
+  for (size_t i = 0; all && i < run->n_figures; i++) {
+    struct hr_baseline_figure *figure = &run->figures[i];
+    const cJSON *samples = samples_of(all, figure);
+    if (!samples) continue;
+    figure->samples = calloc((size_t)cJSON_GetArraySize(samples), sizeof *figure->samples);
+    if (!figure->samples) return false;
+    cJSON_ArrayForEach(sample, samples) figure->samples[figure->n_samples++] = sample->valuedouble;
+  }
+  return true;
+}
+
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
 static enum hr_status build_inputs(struct hr__builder *builder, const cJSON *json, struct hr_baseline_run *run) {
@@ -106,7 +130,8 @@ static bool build_texts(const cJSON *json, struct hr_baseline_run *run) {
 }
 
 static enum hr_status build_run(struct hr__builder *builder, const cJSON *json, struct hr_baseline_run *run) {
-  if (!build_texts(json, run) || !build_figures(json, run)) return hr__build_no_memory(builder);
+  if (!build_texts(json, run) || !build_figures(json, run) || !build_samples(json, run))
+    return hr__build_no_memory(builder);
   run->seed = seed_of(json);
   run->replications = (uint32_t)hr__number_of(json, "replications", 0);
   run->n_jobs = (uint32_t)hr__number_of(json, "jobs", 0);
@@ -196,6 +221,7 @@ void hr_baseline_run_finish(struct hr_baseline_run *run) {
   for (size_t i = 0; i < run->n_figures; i++) {
     free(run->figures[i].path);
     free(run->figures[i].group);
+    free(run->figures[i].samples);
   }
   for (size_t i = 0; i < run->n_inputs; i++) free(run->inputs[i].name);
   free(run->figures);

@@ -5,6 +5,7 @@
 #include "scenarios/suite_keys.h"
 
 #include "headroom/check.h"
+#include "headroom/compare.h"
 #include "scenarios/key_rows.h"
 
 #define MOST_RUNS 10000.0
@@ -62,6 +63,9 @@ static const struct hr__key baseline_keys[] = {OBJECT(""),
                                                GROUPS("runs.*.by_class"),
                                                GROUPS("runs.*.by_tenant"),
                                                GROUPS("runs.*.by_pool"),
+                                               {"runs.*.samples", HR__KEY_OBJECT, false, 0, MOST_GROUPS, NULL},
+                                               LIST("runs.*.samples.*", 1, HR_MAX_REPLICATIONS),
+                                               REAL("runs.*.samples.*.*", -MAX_FIGURE, MAX_FIGURE),
                                                WHOLE("runs.*.jobs", 0, HR_NONE),
                                                WHOLE("runs.*.decisions", 0, MAX_EXACT),
                                                WHOLE("runs.*.spacing", 1, MAX_EXACT),

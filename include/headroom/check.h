@@ -106,6 +106,8 @@ struct hr_baseline_figure {
   enum hr_figure_of of;
   double value;     /* rounded as it is printed */
   double low, high; /* of replicated runs that were just made: its interval; NAN otherwise */
+  double *samples;  /* of replicated runs: by replication; NULL where one does not know it */
+  uint32_t n_samples;
 };
 
 /* A file that a run read: its name without folders, and a digest of its bytes. */
