@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whole checks: a baseline comes back as it was written, every figure in it counts, the first start that differs is the
+   one that a naive search finds, and the files are what their schemas say. */
+
+#include "harness.h"
+
+#include "../report/files.h"
+#include "headroom/check.h"
+#include "headroom/headroom.h"
+#include "schema_check.h"
+
+#include <math.h>
+#include <string.h>
+
+#define POOLS                                                                                                          \
+  "{\"name\":\"o\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":4,\"market\":\"owned\",\"usd_per_gpu_hour\":1},"     \
+  "{\"name\":\"s\",\"gpu\":\"V100\",\"nodes\":2,\"gpus_per_node\":4,\"market\":\"spot\",\"usd_per_gpu_hour\":0.5,"     \
+  "\"boot_s\":5,\"spot\":{\"model\":\"exponential\",\"rate_per_h\":1}}"
+
+static const char scenario_text[] =
+    "{\"name\":\"t\",\"seed\":5,\"trace\":{\"file\":\"jobs.csv\"},\"cluster\":{\"pools\":[" POOLS "]},"
+    "\"policy\":{\"name\":\"queue\",\"backfill\":\"easy\",\"market\":\"spot-first\"}}";
+
+static const char suite_text[] = "{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\",\"policies\":[\"fifo\",\"sjf\"]},"
+                                 "{\"name\":\"b\",\"scenario\":\"s.json\",\"set\":{\"replications.count\":3}}]}";
+
+static void put_file(const char *name, const char *text) {
+  FILE *file = fopen(files_path(name), "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs(text, file);
+  CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
+}
+
+/* Some two hundred jobs of odd lengths, of two tenants and two classes. */
+static void put_jobs(void) {
+  FILE *file = fopen(files_path("jobs.csv"), "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs("job_id,submit_s,duration_s,gpus,tenant,class\n", file);
+  for (int i = 0; i < 200; i++)
+    fprintf(file, "j%d,%d,%d,%d,%s,%s\n", i, i * 60 + i % 7, 60 + i * 7919 % 3600, 1 << i % 4, i % 3 ? "x" : "\"y, z\"",
+            i % 5 ? "training" : "inference");
+  CU_ASSERT_EQUAL_FATAL(fclose(file), 0);
+}
+
+static struct hr_suite *load_suite(const char *text) {
+  struct hr_suite *suite = NULL;
+  struct hr_error error = {0};
+  put_file("s.json", scenario_text);
+  put_jobs();
+  put_file("suite.json", text);
+  if (hr_suite_load(files_path("suite.json"), &suite, &error) != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(suite);
+  return suite;
+}
+
+static struct hr_check *check_of(const struct hr_suite *suite, const struct hr_baseline *baseline, uint32_t n_threads) {
+  struct hr_check *check = NULL;
+  struct hr_error error = {0};
+  const struct hr_check_config config = {
+      .suite = suite, .baseline = baseline, .baseline_path = "base.json", .n_threads = n_threads};
+  if (hr_check(&config, &check, &error) != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(check);
+  return check;
+}
+
+static struct hr_baseline *load_baseline(void) {
+  struct hr_baseline *baseline = NULL;
+  struct hr_error error = {0};
+  if (hr_baseline_load(files_path("base.json"), &baseline, &error) != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(baseline);
+  return baseline;
+}
+
+static struct hr_baseline *make_baseline(const struct hr_suite *suite) {
+  struct hr_check *check = check_of(suite, NULL, 2);
+  CU_ASSERT_EQUAL(hr_check_failures(check), hr_check_runs(check)); /* all are new */
+  CU_ASSERT_EQUAL_FATAL(hr_check_write_baseline(files_path("base.json"), check, NULL), HR_OK);
+  hr_check_destroy(check);
+  return load_baseline();
+}
+
+static bool passes(const struct hr_suite *suite, const struct hr_baseline *baseline) {
+  struct hr_check *check = check_of(suite, baseline, 1);
+  bool passed = hr_check_passed(check);
+  hr_check_destroy(check);
+  return passed;
+}
+
+/* ---- Baselines -------------------------------------------------------------------------------------- */
+
+static void what_was_written_passes(void) {
+  struct hr_suite *suite = load_suite(suite_text);
+  struct hr_baseline *baseline = make_baseline(suite);
+  CU_ASSERT_EQUAL_FATAL(baseline->n_runs, 3);
+  CU_ASSERT_STRING_EQUAL(baseline->runs[1].name, "a/sjf");
+  CU_ASSERT_EQUAL(baseline->runs[2].replications, 3);
+  CU_ASSERT_TRUE(passes(suite, baseline));
+  char *first = files_read(files_path("base.json"));
+  for (uint32_t n_threads = 1; n_threads <= 4; n_threads *= 2) {
+    struct hr_check *check = check_of(suite, baseline, n_threads);
+    CU_ASSERT_EQUAL_FATAL(hr_check_write_baseline(files_path("base.json"), check, NULL), HR_OK);
+    char *again = files_read(files_path("base.json"));
+    CU_ASSERT_STRING_EQUAL(first, again);
+    free(again);
+    hr_check_destroy(check);
+  }
+  free(first);
+  hr_baseline_destroy(baseline);
+  hr_suite_destroy(suite);
+}
+
+/* A figure that is compared with nothing would be a hole. */
+static void every_figure_counts(void) {
+  struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
+  struct hr_baseline *baseline = make_baseline(suite);
+  struct hr_baseline_run *run = &baseline->runs[0];
+  CU_ASSERT_TRUE(run->n_figures > 80);
+  CU_ASSERT_TRUE(passes(suite, baseline));
+  for (size_t i = 0; i < run->n_figures; i++) {
+    run->figures[i].value += 1e-6;
+    CU_ASSERT_FALSE(passes(suite, baseline));
+    run->figures[i].value -= 1e-6;
+    run->figures[i].value = nearbyint(run->figures[i].value * 1e6) / 1e6;
+  }
+  CU_ASSERT_TRUE(passes(suite, baseline));
+  run->digest++;
+  CU_ASSERT_FALSE(passes(suite, baseline));
+  run->digest--;
+  run->trace_digest++;
+  CU_ASSERT_FALSE(passes(suite, baseline));
+  run->trace_digest--;
+  char *path = run->figures[0].path;
+  run->figures[0].path = (char *)"jobs.imagined";
+  CU_ASSERT_FALSE(passes(suite, baseline));
+  run->figures[0].path = path;
+  CU_ASSERT_TRUE(passes(suite, baseline));
+  run->seed++; /* told, and no more */
+  CU_ASSERT_TRUE(passes(suite, baseline));
+  hr_baseline_destroy(baseline);
+  hr_suite_destroy(suite);
+}
+
+/* ---- The first start that differs ------------------------------------------------------------------- */
+
+static cJSON *read_json(const char *path) {
+  char *text = files_read(path);
+  cJSON *tree = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  free(text);
+  return tree;
+}
+
+static cJSON *result_of(const struct hr_suite *suite, const struct hr_baseline *baseline) {
+  struct hr_check *check = check_of(suite, baseline, 1);
+  CU_ASSERT_EQUAL_FATAL(hr_check_write_json(files_path("check.json"), check, NULL), HR_OK);
+  hr_check_destroy(check);
+  return read_json(files_path("check.json"));
+}
+
+static struct hr_result *run_under(const char *policy, const struct hr_trace *trace, struct hr_scenario **scenario) {
+  char word[100];
+  snprintf(word, sizeof word, "policy.order=%s", policy);
+  const char *const overrides[] = {word};
+  struct hr_result *result = NULL;
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_load(files_path("s.json"), overrides, 1, scenario, NULL), HR_OK);
+  const struct hr_run_config config = {.trace = trace,
+                                       .cluster = &(*scenario)->cluster,
+                                       .policy = (*scenario)->policy.ops,
+                                       .params = (*scenario)->policy.params,
+                                       .seed = (*scenario)->seed,
+                                       .horizon_us = HR_NEVER_US,
+                                       .classes = (*scenario)->classes};
+  CU_ASSERT_EQUAL_FATAL(hr_sim_run(&config, &result, NULL), HR_OK);
+  return result;
+}
+
+/* The earliest start that only one of two runs has, by looking at all. */
+static uint32_t naive_first(const struct hr_result *a, const struct hr_result *b) {
+  uint32_t first = HR_NONE;
+  int64_t first_us = HR_NEVER_US;
+  for (uint32_t job = 0; job < a->n_jobs; job++) {
+    int64_t earlier_us = a->start_us[job] < b->start_us[job] ? a->start_us[job] : b->start_us[job];
+    if (a->start_us[job] == b->start_us[job] || earlier_us >= first_us) continue;
+    first = job;
+    first_us = earlier_us;
+  }
+  return first;
+}
+
+static void the_first_start_is_the_first(void) {
+  static const char *const orders[] = {"sjf", "largest", "smallest", "f1", "wfp3"};
+  struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
+  struct hr_baseline *baseline = make_baseline(suite);
+  struct hr_trace *trace = NULL;
+  CU_ASSERT_EQUAL_FATAL(
+      hr_trace_read(files_path("jobs.csv"), &(struct hr_trace_options){.format = "csv"}, &trace, NULL), HR_OK);
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+    char text[200], id[HR_JOB_ID_BUFFER];
+    struct hr_scenario *scenarios[2];
+    snprintf(text, sizeof text,
+             "{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\",\"set\":{\"policy.order\":\"%s\"}}]}", orders[i]);
+    struct hr_suite *other = load_suite(text);
+    cJSON *tree = result_of(other, baseline);
+    struct hr_result *before = run_under("fifo", trace, &scenarios[0]),
+                     *now = run_under(orders[i], trace, &scenarios[1]);
+    uint32_t job = naive_first(before, now);
+    CU_ASSERT_NOT_EQUAL_FATAL(job, HR_NONE);
+    const cJSON *start = schema_get(cJSON_GetArrayItem(schema_get(tree, "runs"), 0), "first_start");
+    CU_ASSERT_STRING_EQUAL(schema_get(start, "job")->valuestring, hr_trace_job_id(trace, (hr_job){job}, id));
+    CU_ASSERT_EQUAL(schema_get(start, "wait_s")->valuedouble,
+                    round((double)(now->start_us[job] - trace->submit_us[job]) / 1e6));
+    CU_ASSERT_EQUAL(schema_get(start, "baseline_wait_s")->valuedouble,
+                    round((double)(before->start_us[job] - trace->submit_us[job]) / 1e6));
+    hr_result_destroy(before);
+    hr_result_destroy(now);
+    hr_scenario_destroy(scenarios[0]);
+    hr_scenario_destroy(scenarios[1]);
+    cJSON_Delete(tree);
+    hr_suite_destroy(other);
+  }
+  hr_trace_destroy(trace);
+  hr_baseline_destroy(baseline);
+  hr_suite_destroy(suite);
+}
+
+/* ---- Files ------------------------------------------------------------------------------------------ */
+
+static void expect_fit(cJSON *tree, const char *schema_path) {
+  cJSON *schema = read_json(schema_path);
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "written"));
+  CU_ASSERT_PTR_NOT_NULL_FATAL(cJSON_AddNumberToObject(tree, "extra", 0));
+  CU_ASSERT_FALSE(schema_fits(schema, tree, "on purpose"));
+  cJSON_Delete(schema);
+  cJSON_Delete(tree);
+}
+
+static void files_fit_their_schemas(void) {
+  struct hr_suite *suite = load_suite(suite_text);
+  struct hr_baseline *baseline = make_baseline(suite);
+  expect_fit(read_json(files_path("base.json")), PROJECT_DIR "/docs/baseline.schema.json");
+  expect_fit(result_of(suite, baseline), PROJECT_DIR "/docs/check-result.schema.json");
+  hr_suite_destroy(suite);
+  suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\",\"policies\":[\"fifo\",\"las\"],\"set\":"
+                     "{\"cluster.pools.0.nodes\":1}},{\"name\":\"b\",\"scenario\":\"s.json\",\"set\":"
+                     "{\"replications.count\":3,\"seed\":6}}]}");
+  cJSON *tree = result_of(suite, baseline);
+  CU_ASSERT_EQUAL(schema_get(tree, "failures")->valueint, 4); /* moved, new, gone, moved */
+  expect_fit(tree, PROJECT_DIR "/docs/check-result.schema.json");
+  hr_suite_destroy(suite);
+  hr_baseline_destroy(baseline);
+}
+
+TEST_MAIN("plan: checks", TEST(what_was_written_passes), TEST(every_figure_counts), TEST(the_first_start_is_the_first),
+          TEST(files_fit_their_schemas))

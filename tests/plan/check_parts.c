@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The parts of a check against naive ones: coded starts, marks of decisions, tolerances. */
+
+#include "harness.h"
+
+#include "plan/decisions.h"
+#include "plan/job_starts.h"
+#include "plan/tolerance.h"
+
+#include <string.h>
+
+/* Numbers that look random, the same in every run. */
+static uint32_t drawn;
+static uint32_t draw(uint32_t below) {
+  drawn = drawn * 1664525u + 1013904223u;
+  return (drawn >> 8) % below;
+}
+
+/* ---- Starts ----------------------------------------------------------------------------------------- */
+
+enum { MOST_JOBS = 3000 };
+
+struct jobs {
+  int64_t submit_us[MOST_JOBS], start_us[MOST_JOBS];
+  uint8_t reason[MOST_JOBS];
+  struct hr_trace trace;
+  struct hr_result result;
+};
+
+static void fill(struct jobs *jobs, uint32_t count, uint32_t busy) {
+  int64_t now_us = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    now_us += draw(3000) * 1000;
+    jobs->submit_us[i] = now_us;
+    bool waits = draw(100) < busy, never = draw(40) == 0;
+    int64_t wait_us = waits ? (int64_t)draw(1u << (2 + draw(21))) * (draw(2) ? 1000000 : 999) : draw(499999);
+    jobs->start_us[i] = never ? HR_NEVER_US : now_us + wait_us;
+    jobs->reason[i] = draw(3) == 0 ? HR_REASON_BACKFILL : HR_REASON_IN_ORDER;
+  }
+  jobs->trace = (struct hr_trace){.n_jobs = count, .submit_us = jobs->submit_us};
+  jobs->result =
+      (struct hr_result){.trace = &jobs->trace, .n_jobs = count, .start_us = jobs->start_us, .reason = jobs->reason};
+}
+
+static void expect_starts(const struct jobs *jobs, const struct hr__job_start *starts, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    bool never = jobs->start_us[i] == HR_NEVER_US;
+    double wait_s = (double)(jobs->start_us[i] - jobs->submit_us[i]) / 1e6;
+    CU_ASSERT_EQUAL(starts[i].wait_s, never ? HR_NEVER_US : (int64_t)(wait_s + 0.5));
+    if (!never) CU_ASSERT_EQUAL(starts[i].backfilled, jobs->reason[i] == HR_REASON_BACKFILL);
+  }
+}
+
+static void starts_come_back(void) {
+  static struct jobs jobs;
+  uint32_t cut = 0;
+  for (uint32_t round = 0; round < 200; round++) {
+    uint32_t n_jobs = round < 3 ? round : 1 + draw(MOST_JOBS - 1), count;
+    struct hr__job_start *starts;
+    fill(&jobs, n_jobs, draw(101));
+    char *text = hr__job_starts_code(&jobs.result);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    CU_ASSERT_TRUE(strlen(text) <= 4096);
+    CU_ASSERT_EQUAL_FATAL(hr__job_starts_decode(text, n_jobs, &starts, &count), HR_OK);
+    CU_ASSERT_TRUE(count == n_jobs || strlen(text) > 4000);
+    cut += count < n_jobs;
+    expect_starts(&jobs, starts, count);
+    free(starts);
+    free(text);
+  }
+  CU_ASSERT_TRUE(cut > 10 && cut < 190);
+}
+
+/* Text that is none is told, whatever it is. */
+static void damaged_starts(void) {
+  static const char *const texts[] = {"A", "AB", "gggggggggggggggggggggggg", "C C", "-", "CCC", "Ag", "D////////////B"};
+  struct hr__job_start *starts;
+  uint32_t count;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    CU_ASSERT_EQUAL(hr__job_starts_decode(texts[i], i == 1 ? 1 : 2, &starts, &count), HR_BAD_INPUT);
+  for (uint32_t round = 0; round < 2000; round++) {
+    char text[20] = "";
+    for (uint32_t i = 0, length = draw(19); i < length; i++) text[i] = hr__letter_of(draw(64));
+    enum hr_status status = hr__job_starts_decode(text, 8, &starts, &count);
+    CU_ASSERT_TRUE(status == HR_BAD_INPUT || (status == HR_OK && count <= 8));
+    free(starts);
+  }
+}
+
+/* ---- Decisions -------------------------------------------------------------------------------------- */
+
+/* So many events, of which one in three is a move; at move `other`, something is other. */
+static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t other, bool by_node) {
+  CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions));
+  const struct hr_fold fold = hr__decisions_fold(decisions);
+  for (uint32_t move = 0; move < moves; move++) {
+    struct hr_slice slice = {.node = {move % 7 + (by_node && move == other)}, .gpu_milli = 1000};
+    struct hr_placement placement = {.n_slices = 1, .slices = &slice};
+    int64_t at_us = (int64_t)move * 1000 + (!by_node && move == other);
+    struct hr_event end = {.at_us = at_us, .kind = HR_EVENT_END, .job = {move}, .pool = {HR_NONE}};
+    struct hr_event start = {
+        .at_us = at_us, .kind = HR_EVENT_START, .job = {move}, .placement = &placement, .pool = {HR_NONE}};
+    if (move % 2) fold.on_event(fold.self, NULL, &end);
+    fold.on_event(fold.self, NULL, &start);
+  }
+}
+
+static void expect_first(uint32_t moves, uint32_t other, bool by_node) {
+  struct hr__decisions before, now;
+  uint64_t from;
+  decide(&before, moves, HR_NONE, by_node);
+  decide(&now, moves, other, by_node);
+  char *chain = hr__decisions_chain(&before);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(chain);
+  CU_ASSERT_FALSE(hr__decisions_first(&before, chain, before.spacing, &from));
+  CU_ASSERT_TRUE(hr__decisions_first(&now, chain, before.spacing, &from));
+  /* One chance in 4,096 is not met by these numbers. */
+  CU_ASSERT_TRUE(from <= other && other < from + now.spacing);
+  const struct hr__decision_block *block = hr__decisions_block(&now, from);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(block);
+  CU_ASSERT_EQUAL(block->job.id, from);
+  CU_ASSERT_EQUAL(block->kind, HR_EVENT_START);
+  free(chain);
+  hr__decisions_finish(&before);
+  hr__decisions_finish(&now);
+}
+
+static void decisions_are_found(void) {
+  for (uint32_t round = 0; round < 60; round++) {
+    uint32_t moves = 1 + draw(round % 3 == 0 ? 60000 : 500);
+    expect_first(moves, draw(moves), round % 2);
+  }
+}
+
+/* Runs of other lengths have blocks of other lengths. */
+static void longer_runs_are_found(void) {
+  struct hr__decisions before, now;
+  uint64_t from;
+  static const uint32_t lengths[][2] = {{100, 30000}, {30000, 100}, {16384, 16385}, {16, 17}, {0, 1}, {20000, 40000}};
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    decide(&before, lengths[i][0], HR_NONE, true);
+    decide(&now, lengths[i][1], HR_NONE, true);
+    char *chain = hr__decisions_chain(&before);
+    uint64_t shorter = lengths[i][0] < lengths[i][1] ? lengths[i][0] : lengths[i][1];
+    uint64_t wide = before.spacing > now.spacing ? before.spacing : now.spacing;
+    CU_ASSERT_TRUE(hr__decisions_first(&now, chain, before.spacing, &from));
+    CU_ASSERT_TRUE(from <= shorter && shorter <= from + wide);
+    free(chain);
+    hr__decisions_finish(&before);
+    hr__decisions_finish(&now);
+  }
+}
+
+/* ---- Tolerances ------------------------------------------------------------------------------------- */
+
+static struct hr_tolerance tolerance(const char *figure, double relative, double absolute, enum hr_worse worse) {
+  return (struct hr_tolerance){{(char *)figure, (char *)""}, relative, absolute, worse};
+}
+
+static enum hr__verdict judge(const struct hr_tolerances *own, const struct hr_tolerances *common, const char *path,
+                              const char *class_, double before, double now) {
+  const struct hr__allowance allowance = {own, common, false, false};
+  enum hr_figure_of of = class_ ? HR_FIGURE_OF_CLASS : HR_FIGURE_OF_RUN;
+  const struct hr_baseline_figure was = {.path = (char *)path, .group = (char *)class_, .of = of, .value = before};
+  struct hr_baseline_figure is = was;
+  is.value = now;
+  return hr__judge_moved(&allowance, &was, &is);
+}
+
+static void exact_unless_said(void) {
+  const struct hr_tolerances none = {0};
+  const struct hr__allowance allowance = {&none, &none, false, false}, replicated = {&none, &none, true, true};
+  CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 100), HR__SAME);
+  CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 100.000001), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&none, &none, "wait_s.p95", NULL, 100, 99), HR__WORSE);
+  CU_ASSERT_TRUE(hr__wants_digest(&allowance));
+  CU_ASSERT_FALSE(hr__wants_digest(&replicated));
+}
+
+static void the_nearest_name_counts(void) {
+  struct hr_tolerance of_suite[] = {tolerance("*", 0.5, 0, HR_WORSE_UNSAID),
+                                    tolerance("wait_p95_s", 0.1, 0, HR_WORSE_UNSAID),
+                                    tolerance("wait_s.p95 of training", 0, 3, HR_WORSE_UNSAID)};
+  struct hr_tolerance of_run[] = {tolerance("*", 0.2, 0, HR_WORSE_UNSAID)};
+  const struct hr_tolerances common = {.at = of_suite, .count = 3}, own = {.at = of_run, .count = 1}, none = {0};
+  const struct hr__allowance allowance = {&none, &common, false, false};
+  CU_ASSERT_FALSE(hr__wants_digest(&allowance));
+  /* The suite's "*", the run's before it. */
+  CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 150), HR__ALLOWED);
+  CU_ASSERT_EQUAL(judge(&none, &common, "queue.mean", NULL, 100, 151), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&own, &common, "queue.mean", NULL, 100, 121), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&own, &common, "queue.mean", NULL, 100, 80), HR__ALLOWED);
+  /* A name, by any of its spellings, before "*"; also of classes, unless one is named. */
+  CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", NULL, 100, 110), HR__ALLOWED);
+  CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", NULL, 100, 111), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", "inference", 100, 111), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", "inference", 100, 109), HR__ALLOWED);
+  CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", "training", 100, 103), HR__ALLOWED);
+  CU_ASSERT_EQUAL(judge(&own, &common, "wait_s.p95", "training", 100, 104), HR__WORSE);
+}
+
+static void the_larger_bound_counts(void) {
+  struct hr_tolerance both[] = {tolerance("*", 0.1, 5, HR_WORSE_UNSAID)};
+  const struct hr_tolerances common = {.at = both, .count = 1}, none = {0};
+  CU_ASSERT_EQUAL(judge(&none, &common, "makespan_s", NULL, 10, 15), HR__ALLOWED);
+  CU_ASSERT_EQUAL(judge(&none, &common, "makespan_s", NULL, 100, 110), HR__ALLOWED);
+  CU_ASSERT_EQUAL(judge(&none, &common, "makespan_s", NULL, 100, 110.01), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&none, &common, "makespan_s", NULL, 0, 5), HR__ALLOWED);
+  CU_ASSERT_EQUAL(judge(&none, &common, "makespan_s", NULL, -100, -110), HR__ALLOWED);
+}
+
+static void directions(void) {
+  struct hr_tolerance higher[] = {tolerance("utilization.makespan", 0, 0, HR_WORSE_HIGHER)};
+  const struct hr_tolerances only_worse = {.only_worse = true, .said_only_worse = true}, none = {0};
+  const struct hr_tolerances said = {.at = higher, .count = 1, .only_worse = true, .said_only_worse = true};
+  CU_ASSERT_EQUAL(judge(&none, &only_worse, "wait_s.mean", NULL, 100, 99), HR__BETTER);
+  CU_ASSERT_EQUAL(judge(&none, &only_worse, "wait_s.mean", NULL, 100, 101), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&none, &only_worse, "utilization.makespan", NULL, 0.5, 0.6), HR__BETTER);
+  CU_ASSERT_EQUAL(judge(&none, &only_worse, "utilization.makespan", NULL, 0.5, 0.4), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&none, &only_worse, "jobs.submitted", NULL, 5, 6), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&none, &only_worse, "jobs.submitted", NULL, 6, 5), HR__WORSE);
+  CU_ASSERT_EQUAL(judge(&none, &said, "utilization.makespan", NULL, 0.5, 0.4), HR__BETTER);
+  CU_ASSERT_EQUAL(judge(&none, &said, "utilization.makespan", NULL, 0.5, 0.6), HR__WORSE);
+}
+
+static void replications(void) {
+  double before[] = {10, 20, 30, 40}, up[] = {11, 21, 31, 41}, either[] = {12, 18, 33, 38};
+  const struct hr_tolerances none = {0};
+  const struct hr__allowance paired = {&none, &none, true, true}, unpaired = {&none, &none, true, false};
+  const struct hr_baseline_figure was = {.path = (char *)"wait_s.mean", .value = 25, .samples = before, .n_samples = 4};
+  struct hr_baseline_figure is = was;
+  is.value = 26;
+  is.low = 10;
+  is.high = 40;
+  is.samples = up;
+  CU_ASSERT_EQUAL(hr__judge_moved(&paired, &was, &is), HR__WORSE); /* every one is up by one */
+  CU_ASSERT_EQUAL(hr__judge_moved(&unpaired, &was, &is), HR__CHANCE);
+  is.samples = either;
+  is.value = 25.25;
+  CU_ASSERT_EQUAL(hr__judge_moved(&paired, &was, &is), HR__CHANCE);
+  is.low = 25.1;
+  CU_ASSERT_EQUAL(hr__judge_moved(&unpaired, &was, &is), HR__WORSE);
+}
+
+static void unknown_figures(void) {
+  struct hr_error error = {0};
+  struct hr_tolerance wrong[] = {tolerance("wait_s.p96", 0, 0, HR_WORSE_UNSAID)};
+  struct hr_tolerances tolerances = {.at = wrong, .count = 1};
+  CU_ASSERT_EQUAL(hr__tolerances_check(&tolerances, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "unknown figure 'wait_s.p96'; did you mean 'wait_s.p9"));
+  wrong[0] = tolerance("wait_s.p95 of anyone", 0, 0, HR_WORSE_UNSAID);
+  CU_ASSERT_EQUAL(hr__tolerances_check(&tolerances, &error), HR_OK);
+}
+
+TEST_MAIN("plan: parts of a check", TEST(starts_come_back), TEST(damaged_starts), TEST(decisions_are_found),
+          TEST(longer_runs_are_found), TEST(exact_unless_said), TEST(the_nearest_name_counts),
+          TEST(the_larger_bound_counts), TEST(directions), TEST(replications), TEST(unknown_figures))
