@@ -48,17 +48,17 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "SUITE is a JSON file with runs of scenarios, under policies, with tolerances\n"
-                              "(docs/check.md). A scenario alone is a suite of one run; the options that change a\n"
-                              "scenario are for it.\n"
-                              "Runs are exact: unless a tolerance is given, all figures and the digest of all that\n"
-                              "happened have to be what they were. Replicated runs are held against intervals.\n"
+                              "(docs/check.md). A scenario alone is a suite of one run, and only then may the\n"
+                              "options that change a scenario be given.\n"
+                              "Unless a tolerance is given, all figures and the digest of all that happened\n"
+                              "have to be what they were. Replicated runs are held against intervals.\n"
                               "Exit code: 0 nothing moved too far, 1 something did, or the suite has other runs\n"
                               "than the baseline, 2 bad input or usage, 3 a policy broke its contract, 4 the\n"
                               "system failed.\n\n"
                               "Examples:\n"
                               "  headroom check scenarios/demo.json --baseline demo.base.json --update\n"
                               "  headroom check scenarios/demo.json --baseline demo.base.json\n"
-                              "  headroom check suite.json --baseline base.json --junit check.xml --md check.md\n";
+                              "  headroom check suite.json --baseline base.json --junit check.xml --md -\n";
 
 struct check {
   const struct check_args *args;

@@ -1,0 +1,370 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# `headroom check`: what it sees and what not, its files, and what is refused.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+unset GITHUB_ACTIONS
+reference=$project/traces/reference
+
+# A suite of three short runs: of tenants with quotas, of spot nodes, of gangs.
+small_suite() {
+  mkdir -p suite
+  for name in multi-tenant spot-heavy gang-heavy; do
+    cp "$reference/$name.json" suite/
+    head -n 300 "$reference/$name.csv" >"suite/$name.csv"
+  done
+  cat >suite/suite.json <<'JSON'
+{
+  "runs": [
+    { "name": "tenants", "scenario": "multi-tenant.json",
+      "set": { "cluster.pools.0.nodes": 6, "quotas.tenants.0.guaranteed_gpus": 8, "quotas.tenants.0.max_gpus": 24 } },
+    { "name": "spot", "scenario": "spot-heavy.json", "set": { "cluster.pools.0.nodes": 2 } },
+    { "name": "gangs", "scenario": "gang-heavy.json", "policies": ["easy", "srtf", "conservative"] }
+  ]
+}
+JSON
+}
+
+# The same suite with its baseline.
+checked_suite() {
+  small_suite
+  try 0 check suite/suite.json --baseline base.json --update -q
+}
+
+check_suite() {
+  local code=$1
+  shift
+  try "$code" check suite/suite.json --baseline base.json "$@"
+}
+
+# edit FILE SED: the expression must change the file.
+edit() {
+  cp "$1" before
+  sed -i "$2" "$1"
+  ! cmp -s before "$1" || fail "$2 changes nothing in $1"
+}
+
+# ---- Mutations -----------------------------------------------------------------------------------------------------
+
+# Each is seen; after it, the suite as it was passes.
+mutated() {
+  local file=$1 expression=$2
+  cp "suite/$file" original
+  edit "suite/$file" "$expression"
+  check_suite 1 --junit out.xml --json out.json
+  says stderr 'not as in base.json'
+  says out.json '"passed": false'
+  grep -q '<failure ' out.xml || fail "$expression: no failure in the XML"
+  ! command -v xmllint >/dev/null || xmllint --noout --schema "$here/junit.xsd" out.xml 2>stderr || fail "$expression: XML"
+  mv original "suite/$file"
+}
+
+case_mutations_of_policies() {
+  checked_suite
+  mutated multi-tenant.json 's/"order": "fifo"/"order": "sjf"/'
+  mutated multi-tenant.json 's/"backfill": "easy"/"backfill": "strict"/'
+  mutated multi-tenant.json 's/"placement": "best-fit"/"placement": "worst-fit"/'
+  mutated spot-heavy.json 's/"market": "spot-first"/"market": "on-demand-only"/'
+  mutated suite.json 's/"srtf"/"srtf:min_run_s=1800"/'
+  mutated suite.json 's/"conservative"/"conservative:placement=first-fit"/'
+  check_suite 0
+}
+
+case_mutations_of_prices_and_clusters() {
+  checked_suite
+  mutated gang-heavy.json 's/"usd_per_gpu_hour": 1.6/"usd_per_gpu_hour": 1.600001/'
+  mutated spot-heavy.json 's/"usd_per_gpu_hour": 1.1,/"usd_per_gpu_hour": 1.2,/'
+  mutated multi-tenant.json 's/"idle_split": "proportional"/"idle_split": "even"/;s/"usd_per_gpu_hour": 1.2/"usd_per_gpu_hour": 1.3/'
+  mutated suite.json 's/"cluster.pools.0.nodes": 6/"cluster.pools.0.nodes": 5/'
+  mutated gang-heavy.json 's/"nodes": 16/"nodes": 17/'
+  mutated spot-heavy.json 's/"boot_s": 180/"boot_s": 181/'
+  check_suite 0
+}
+
+case_mutations_of_traces() {
+  checked_suite
+  mutated gang-heavy.csv '3{h;d};4{G}' # two rows change places, and nothing else: their jobs are the same
+  says out.json '"moved": []'
+  mutated gang-heavy.csv '120s/^\([^,]*,[^,]*\),\([0-9]\)/\1,9\2/'
+  mutated multi-tenant.csv '77s/tenant-[0-9]*/tenant-12/'
+  mutated spot-heavy.csv '200,210d'
+  mutated spot-heavy.csv '10s/training/inference/;10s/,[0-9]*$/,/'
+  check_suite 0
+}
+
+case_mutations_of_the_rest() {
+  checked_suite
+  mutated spot-heavy.json 's/"seed": 7/"seed": 8/'
+  mutated spot-heavy.json 's/"interval_s": 1800/"interval_s": 900/'
+  mutated spot-heavy.json 's/"restart_s": 120/"restart_s": 121/'
+  mutated spot-heavy.json 's/"rate_per_h": 0.05/"rate_per_h": 0.3/'
+  mutated suite.json 's/"quotas.tenants.0.max_gpus": 24/"quotas.tenants.0.max_gpus": 16/'
+  mutated suite.json 's/"name": "gangs"/"name": "packs"/'
+  check_suite 0
+}
+
+# ---- The reference suite -------------------------------------------------------------------------------------------
+
+case_reference_traces_are_made_again() {
+  mkdir made
+  sh "$reference/suite.sh" "$headroom" made
+  for file in made/*.csv; do cmp "$file" "$reference/$(basename "$file")" || fail "$file is another"; done
+  [ "$(find made -name '*.csv' | wc -l)" -eq 6 ] || fail "not six traces"
+}
+
+# Every policy and every name for a setting is in it.
+case_reference_suite_has_all_policies() {
+  "$headroom" list policies | sed -n 's/^\([^ ][^ ]*\).*/\1/p' | while read -r policy; do
+    grep -qE "\"$policy[\":]" "$reference/suite.json" || fail "$policy is in no run"
+  done
+}
+
+# ---- What is told --------------------------------------------------------------------------------------------------
+
+case_says_what_moved() {
+  checked_suite
+  check_suite 0
+  says stdout '5 runs passed'
+  edit suite/gang-heavy.json 's/"nodes": 16/"nodes": 15/'
+  check_suite 1
+  says stdout 'FAILED gangs/easy'
+  matches stdout '^  wait_s.mean .* [+][0-9.,]+ % FAILED$'
+  says stdout 'The first job whose start differs: '
+  says stdout 'gang-heavy.json was changed since.'
+  says stdout '3 of 5 runs failed'
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  if grep -q ' $' stdout; then fail "a line ends in a space"; fi
+}
+
+case_decisions_where_no_start_moves() {
+  small_scenario
+  printf 'job_id,submit_s,duration_s,gpus\n1,0,100,2\n2,10,100,2\n3,20,50,4\n' >jobs.csv
+  try 0 check s.json --trace jobs.csv --baseline base.json --update
+  try 1 check s.json --trace jobs.csv --baseline base.json --set policy.placement=worst-fit
+  says stdout 'Every job starts when it did, but a decision that differs is one of 1 to 3'
+  says stdout 'policy: placement worst-fit, not placement best-fit as before.'
+}
+
+case_new_and_gone_runs() {
+  checked_suite
+  edit suite/suite.json 's/"easy", "srtf"/"easy", "las"/'
+  check_suite 1
+  says stdout 'NEW gangs/las'
+  says stdout 'GONE gangs/srtf'
+  says stdout '2 of 6 runs failed'
+  check_suite 0 --update
+  says stdout 'updated gangs/las'
+  check_suite 0
+}
+
+case_update_says_what_moved() {
+  checked_suite
+  check_suite 0 --update
+  says stdout '5 runs in the baseline, 0 of them other than before'
+  cp base.json before
+  edit suite/gang-heavy.json 's/1.6/1.7/'
+  check_suite 0 --update
+  matches stdout 'cost.total_usd .* [+]6.25 % FAILED'
+  says stdout '3 of them other than before'
+  if cmp -s before base.json; then fail "the baseline is as it was"; fi
+  check_suite 0
+}
+
+case_threads_change_nothing() {
+  checked_suite
+  edit suite/spot-heavy.json 's/0.05/0.06/'
+  for threads in 1 2 5; do
+    check_suite 1 --threads $threads --json $threads.json --junit $threads.xml --md $threads.md
+    cp stdout $threads.txt
+    try 0 check suite/suite.json --baseline $threads.base --update -q --threads $threads
+  done
+  for threads in 2 5; do
+    for end in json xml md txt base; do cmp 1.$end $threads.$end || fail "$threads threads: another $end"; done
+  done
+}
+
+# ---- Tolerances ----------------------------------------------------------------------------------------------------
+
+case_tolerances() {
+  checked_suite
+  edit suite/gang-heavy.json 's/1.6/1.61/'
+  check_suite 1
+  check_suite 0 --tolerance '*=1%'
+  says stdout 'passed, and yet gangs/easy'
+  matches stdout 'monthly_usd .* [+]0.63 % allowed'
+  check_suite 1 --tolerance 'wait_s.p95=1%'
+  check_suite 1 --tolerance '*=0.5%'
+  check_suite 1 --only-worse
+  edit suite/gang-heavy.json 's/1.61/1.59/'
+  check_suite 0 --only-worse
+  matches stdout 'monthly_usd .* -0.62 % better'
+  check_suite 1 --tolerance '*=1%' --tolerance 'monthly_usd=10'
+}
+
+case_tolerances_of_a_suite() {
+  checked_suite
+  edit suite/suite.json 's/"conservative"\] }/"conservative"], "tolerances": { "*": { "relative": 0.01 } } }/'
+  edit suite/gang-heavy.json 's/1.6/1.61/'
+  check_suite 0
+  edit suite/suite.json 's/"relative": 0.01 } }/"relative": 0.01 }, "digest": "exact" }/'
+  check_suite 0
+  edit suite/gang-heavy.csv '3{h;d};4{G}'
+  check_suite 1
+  edit suite/suite.json 's/, "digest": "exact"//'
+  check_suite 0
+  says stdout "The trace gang-heavy.csv is another than the baseline's, so jobs are not"
+}
+
+case_replications() {
+  checked_suite
+  edit suite/suite.json 's/"set": { "cluster.pools.0.nodes": 2 }/"set": { "cluster.pools.0.nodes": 2, "replications.count": 4 }/'
+  check_suite 1 # there was one run, now there are four
+  check_suite 0 --update
+  check_suite 0
+  edit suite/spot-heavy.json 's/"usd_per_gpu_hour": 1.1,/"usd_per_gpu_hour": 1.1001,/'
+  check_suite 1 # in each pair of runs the same difference
+  matches stdout 'cost.total_usd .* FAILED'
+}
+
+# ---- Files ---------------------------------------------------------------------------------------------------------
+
+case_junit() {
+  checked_suite
+  check_suite 0 --junit - -q
+  says stdout '<testsuites tests="5" failures="0" errors="0">'
+  says stdout '<testcase classname="headroom.check" name="gangs/srtf"/>'
+  edit suite/suite.json 's/"name": "spot"/"name": "<s\&\\"pot>"/'
+  check_suite 1 --junit out.xml
+  says out.xml 'name="&lt;s&amp;&quot;pot&gt;"'
+  says out.xml '<failure type="new" message="not in the baseline">'
+  says out.xml '<failure type="gone" message="not in the suite">'
+  ! command -v xmllint >/dev/null || xmllint --noout --schema "$here/junit.xsd" out.xml 2>stderr || fail "no such XML"
+}
+
+case_markdown() {
+  checked_suite
+  check_suite 0 --md -
+  says stdout '## :white_check_mark: headroom check: 5 runs passed'
+  edit suite/gang-heavy.json 's/1.6/1.7/'
+  check_suite 1 --md out.md
+  says out.md '## :x: headroom check: 3 of 5 runs failed'
+  says out.md '### gangs/easy: failed'
+  matches out.md '^\| cost.total\\_usd \| \$[0-9,.]+ \| \*\*\$[0-9,.]+\*\* \| \+6.25 % \| :x: failed \|$'
+}
+
+case_annotations() {
+  checked_suite
+  edit suite/gang-heavy.json 's/1.6/1.7/'
+  check_suite 1
+  if grep -q '^::' stdout; then fail "annotations that nobody asked for"; fi
+  check_suite 1 --github -q
+  matches stdout '^::error file=suite/gang-heavy.json,title=headroom check%3A gangs/easy::cost.total_usd: .*%0A'
+  [ "$(grep -c '^::error ' stdout)" -eq 3 ] || fail "not three annotations"
+  GITHUB_ACTIONS=true check_suite 1 --md -
+  matches stderr '^::error '
+  if grep -q '^::' stdout; then fail "annotations within Markdown"; fi
+  GITHUB_ACTIONS=true check_suite 0 --update
+  if grep -q '^::' stdout stderr; then fail "annotations of an update"; fi
+}
+
+case_full_disk_and_closed_pipe() {
+  checked_suite
+  cp base.json before
+  for option in json junit md; do
+    try 4 check suite/suite.json --baseline base.json --$option /dev/full
+    says stderr '/dev/full: cannot be written'
+  done
+  ln -s /dev/full full.json
+  try 2 check suite/suite.json --baseline nowhere/base.json --update
+  says stderr 'nowhere'
+  cmp before base.json || fail "the baseline was changed"
+  code=0
+  "$headroom" check suite/suite.json --baseline base.json --json - 2>stderr | head -c 1 >/dev/null || code=${PIPESTATUS[0]}
+  is_empty stderr
+}
+
+# ---- What is refused -----------------------------------------------------------------------------------------------
+
+case_no_baseline() {
+  small_suite
+  try 2 check suite/suite.json
+  says stderr 'check: --baseline FILE is missing'
+  check_suite 2
+  says stderr '--baseline base.json: No such file or directory; --update writes it'
+  [ ! -e base.json ] || fail "it was written"
+}
+
+case_what_is_no_baseline_stays() {
+  small_suite
+  cp suite/multi-tenant.json other.json
+  try 2 check suite/suite.json --baseline other.json --update
+  says stderr "other.json: is no baseline, which has a 'format'"
+  cmp suite/multi-tenant.json other.json || fail "it was overwritten"
+  printf '{"runs": 1, "format": 99}' >other.json
+  try 2 check suite/suite.json --baseline other.json
+  says stderr 'other.json: is a baseline of format 99, and this version of headroom'
+  try 0 check suite/suite.json --baseline other.json --update
+  says stderr 'note: other.json: is a baseline of format 99'
+  try 0 check suite/suite.json --baseline other.json
+}
+
+case_another_version() {
+  checked_suite
+  edit base.json 's/"version": "[^"]*"/"version": "0.0.1"/'
+  check_suite 0
+  says stderr 'note: the baseline was written by headroom 0.0.1; this is '
+}
+
+case_bad_suites() {
+  checked_suite
+  edit suite/suite.json 's/"srtf"/"srft"/'
+  check_suite 2
+  says stderr "headroom: run 'gangs/srft': unknown policy 'srft'; did you mean 'srtf'?"
+  edit suite/suite.json 's/"srft"/"srtf"/; s/pools.0.nodes": 2/pools.0.nods": 2/'
+  check_suite 2
+  says stderr "run 'spot': --set cluster.pools.0.nods=2: "
+  edit suite/suite.json 's/nods": 2/nodes": 2/; s/spot-heavy.json/spot-heavier.json/'
+  check_suite 2
+  says stderr "suite/spot-heavier.json: "
+}
+
+case_bad_tolerances() {
+  checked_suite
+  check_suite 2 --tolerance wait_s.p95
+  says stderr '--tolerance wait_s.p95: FIGURE=BY is wanted'
+  check_suite 2 --tolerance 'wait_s.p96=1%'
+  says stderr "--tolerance wait_s.p96=1%: unknown figure 'wait_s.p96'; did you mean"
+  check_suite 2 --tolerance 'wait_s.p95 of nobody=1%'
+  says stderr "'wait_s.p95 of nobody' is a figure of none of the runs that it is for"
+  check_suite 0 --tolerance 'wait_s.p95 of tenant-1=1%' --tolerance 'cost_usd of pool spot=1%'
+}
+
+case_options_of_scenarios() {
+  checked_suite
+  check_suite 2 --policy sjf
+  says stderr '--policy: is for a scenario, and suite/suite.json is a suite'
+  check_suite 2 --set seed=3
+  says stderr '--set: is for a scenario'
+  small_scenario
+  try 2 check s.json --baseline b.json --update
+  says stderr 's.json: names no trace; name one with --trace FILE'
+  printf 'when;x,submit_s,long,gpus\n0,1,100,2\n0,10,x,2\n' >jobs.csv
+  try 0 check s.json --trace jobs.csv --map duration=long --lenient --baseline b.json --update
+  says stderr 'note: jobs.csv: 1 row left out'
+  try 0 check s.json --trace jobs.csv --map duration=long --lenient --format csv --policy fifo --seed 1 --baseline b.json
+}
+
+case_outputs_spare_the_inputs() {
+  checked_suite
+  cp base.json before
+  check_suite 2 --json base.json
+  says stderr '--json base.json: cannot be written: this run reads it'
+  check_suite 2 --md suite/spot-heavy.json
+  says stderr 'this run reads it'
+  check_suite 2 --md same --json same
+  says stderr 'both write to'
+  cmp before base.json || fail "the baseline was changed"
+}
+
+run_case
