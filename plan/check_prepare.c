@@ -20,6 +20,10 @@ const char *hr__base_name(const char *path) {
   return slash && slash[1] ? slash + 1 : path;
 }
 
+static bool same_text(const char *a, const char *b) {
+  return a && b && strcmp(a, b) == 0;
+}
+
 /* ---- Cases ------------------------------------------------------------------------------------------ */
 
 static size_t count_cases(const struct hr_check_config *config) {
@@ -49,7 +53,7 @@ static const struct hr_baseline_run *find_before(const struct hr_check *check, c
 
 static const struct hr__check_case *find_case(const struct hr_check *check, const char *name, size_t count) {
   for (size_t i = 0; i < count; i++)
-    if (strcmp(check->cases[i].name, name) == 0) return &check->cases[i];
+    if (same_text(check->cases[i].name, name)) return &check->cases[i];
   return NULL;
 }
 
@@ -130,7 +134,7 @@ static enum hr_status add_input(struct hr_baseline_run *now, const char *path, s
   enum hr_status status = hr__digest_file(path, &digest, error);
   if (status != HR_OK) return status;
   for (size_t i = 0; i < now->n_inputs; i++)
-    if (strcmp(now->inputs[i].name, hr__base_name(path)) == 0) {
+    if (same_text(now->inputs[i].name, hr__base_name(path))) {
       now->inputs[i].digest = hr__digest_add(now->inputs[i].digest, digest);
       return HR_OK;
     }

@@ -79,8 +79,8 @@ static void put_case(struct hr__console *console, const struct hr__check_case *i
                                       [HR__CASE_FAILED] = "FAILED"};
   const struct hr__sentences to = {.self = console, .put = put_sentence};
   char *name = hr__fitted(console, item->name, HR__LINE_WIDTH - 16, true);
-  fprintf(console->out, "\n%s%s %s%s\n", hr__bold(console), updating ? "updated" : words[item->verdict],
-          name ? name : "", hr__plain(console));
+  fprintf(console->out, "%s%s %s%s\n", hr__bold(console), updating ? "updated" : words[item->verdict], name ? name : "",
+          hr__plain(console));
   free(name);
   put_table(console, item);
   hr__case_tell(item, &to);
@@ -94,9 +94,9 @@ enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool upda
   for (size_t i = 0; i < check->n_cases; i++) {
     if (check->cases[i].verdict == HR__CASE_SAME) continue;
     put_case(&console, &check->cases[i], updating);
+    fputc('\n', out);
     others++;
   }
-  if (others) fputc('\n', out);
   if (updating)
     fprintf(out, "%zu run%s in the baseline, %zu of them other than before\n", check->n_cases,
             check->n_cases == 1 ? "" : "s", others);

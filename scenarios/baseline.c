@@ -172,7 +172,7 @@ static enum hr_status build_runs(struct hr__builder *builder, struct hr_baseline
 /* Said before keys are looked at, which another format has others of. */
 static enum hr_status check_format(const struct hr__builder *builder) {
   const cJSON *format = cJSON_IsObject(builder->source.file.tree) ? get(builder->source.file.tree, "format") : NULL;
-  if (!cJSON_IsNumber(format))
+  if (!format || !cJSON_IsNumber(format))
     return hr_fail(builder->error, HR_BAD_INPUT,
                    "%s: is no baseline, which has a 'format'; 'headroom check' writes one "
                    "with --update",

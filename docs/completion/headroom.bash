@@ -39,7 +39,7 @@ _headroom_rules() {
 
 _headroom_operands() {
   case $2 in
-  run | report | compare | plan | advise | sweep | merge | fill | forecast | validate) compgen -f -- "$3" ;;
+  run | report | compare | check | plan | advise | sweep | merge | fill | forecast | validate) compgen -f -- "$3" ;;
   list) compgen -W "$(_headroom_lists "$1")" -- "$3" ;;
   trace) compgen -W "generate" -- "$3" ;;
   help) compgen -W "$(_headroom_verbs "$1")" -- "$3" ;;
@@ -59,7 +59,7 @@ _headroom() {
     --provider) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;
     --openmetrics-by) found=$(compgen -W "node gpu pool" -- "$word") ;;
     --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;
-    --trace | --jobs | --timeline | --costs | --json | --perfetto | --openmetrics | --csv | --md | --db | --report | --baseline | --output | -o) found=$(compgen -f -- "$word") ;;
+    --trace | --jobs | --timeline | --costs | --json | --perfetto | --openmetrics | --csv | --md | --junit | --db | --report | --baseline | --output | -o) found=$(compgen -f -- "$word") ;;
     *)
       case $word in
       -*) found=$(compgen -W "$(_headroom_options "$program" "$verb")" -- "$word") ;;

@@ -116,7 +116,7 @@ case_reference_traces_are_made_again() {
 # Every policy and every name for a setting is in it.
 case_reference_suite_has_all_policies() {
   "$headroom" list policies | sed -n 's/^\([^ ][^ ]*\).*/\1/p' | while read -r policy; do
-    grep -qE "\"$policy[\":]" "$reference/suite.json" || fail "$policy is in no run"
+    grep -qE "\"${policy}[\":]" "$reference/suite.json" || fail "$policy is in no run"
   done
 }
 

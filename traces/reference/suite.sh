@@ -6,6 +6,7 @@
 #
 # The generator knows no classes, priorities, deadlines or bursts. What a trace has of them is made of the job's number
 # and its times, in whole numbers, so that every awk writes the same.
+# shellcheck disable=SC2016 # expressions of awk
 set -eu
 
 headroom=$1

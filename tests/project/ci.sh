@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The workflows of docs/ci.md: they are YAML, and their commands do what the page says, with stand-ins for what needs a
+# network.
+#
+#   ci.sh SOURCE BUILD
+set -euo pipefail
+
+source_dir=$1
+PATH=$2:$PATH
+area=$(mktemp -d)
+trap 'rm -rf "$area"' EXIT
+cd "$area"
+
+fail() {
+  echo "FAILED: $*"
+  for file in out errors; do [ ! -s "$file" ] || head -c 2000 "$file"; done
+  exit 1
+}
+
+awk '/^```yaml$/ { inside = 1; file = sprintf("%d.yml", ++count); next } /^```/ { inside = 0 } inside { print > file }' \
+  "$source_dir/docs/ci.md"
+if ! [ -s 1.yml ] || ! [ -s 2.yml ]; then fail "the page has not two workflows"; fi
+for file in 1.yml 2.yml; do
+  if python3 -c 'import yaml' 2>errors; then
+    python3 -c 'import sys, yaml; yaml.safe_load(open(sys.argv[1]))' $file 2>errors || fail "$file is no YAML"
+  else
+    echo "*** SKIPPED: python3-yaml is not there to read $file ***"
+  fi
+done
+
+# block FILE HEAD: the lines of the block "|" that follows the first line with HEAD, as a script.
+block() {
+  awk -v head="$2" '
+    index($0, head) { found = 1 }
+    found && !inside && /\|$/ { inside = 1; next }
+    inside { match($0, /^ */); if (!indent) indent = RLENGTH; if (RLENGTH < indent) exit; print substr($0, indent + 1) }' "$1"
+}
+
+# line FILE HEAD: the item "- HEAD..." of a list.
+line() {
+  sed -n "s/^ *- \($2.*\)/\1/p" "$1"
+}
+
+block 1.yml 'name: Install' >install
+block 1.yml 'name: Check' >check
+block 1.yml 'name: Summary' >summary
+block 1.yml 'name: Comment' >comment
+line 2.yml 'headroom check' >check2
+block 2.yml 'after_script' >comment2
+for file in install check summary comment check2 comment2; do [ -s $file ] || fail "no commands: $file"; done
+
+# ---- Stand-ins -----------------------------------------------------------------------------------------------------
+
+mkdir -p bin headroom-source ci
+cat >bin/gh <<'SH'
+#!/bin/sh
+echo "gh $*" >>posted
+case $* in *--edit-last*) exit 1 ;; esac
+SH
+cat >bin/curl <<'SH'
+#!/bin/sh
+echo "curl $*" >>posted
+SH
+cat >headroom-source/setup.sh <<'SH'
+#!/bin/sh
+[ "$1" = install ] && mkdir -p "$2/bin"
+SH
+chmod +x bin/* headroom-source/setup.sh
+PATH=$area/bin:$PATH
+sed -n '/^  demo \|^  install /p' "$source_dir/setup.sh" | grep -q '^  install \[PREFIX\]' || fail "setup.sh installs otherwise"
+cp "$source_dir/traces/reference/gang-heavy.json" ci/
+head -n 200 "$source_dir/traces/reference/gang-heavy.csv" >ci/gang-heavy.csv
+echo '{ "runs": [{ "name": "gangs", "scenario": "gang-heavy.json" }] }' >ci/suite.json
+# The command that the page tells for the beginning.
+sed -n 's/^    \(headroom check .*--update\)$/\1/p' "$source_dir/docs/ci.md" >update
+sh -eu update >out 2>errors || fail "the baseline is not written"
+
+# ---- The commands --------------------------------------------------------------------------------------------------
+
+export RUNNER_TEMP=$area/temp GITHUB_PATH=$area/path GITHUB_STEP_SUMMARY=$area/step PULL_REQUEST=7 GITHUB_ACTIONS=true
+export CI_MERGE_REQUEST_IID=3 HEADROOM_TOKEN=t CI_API_V4_URL=https://x/api/v4 CI_PROJECT_ID=5
+sh -eu install >out 2>errors || fail "install"
+[ "$(cat path)" = "$area/temp/headroom/bin" ] || fail "the program's folder is not told"
+
+# expect CODE: what both checks end with, and that all is posted.
+expect() {
+  for script in check check2; do
+    code=0
+    rm -f check.md check.xml
+    sh -eu $script >out 2>errors || code=$?
+    [ $code -eq "$1" ] || fail "$script: exit code $code, not $1"
+    if ! [ -s check.xml ] || ! [ -s check.md ]; then fail "$script: no files"; fi
+  done
+  : >posted
+  : >step
+  for script in summary comment comment2; do sh -eu $script >out 2>errors || fail $script; done
+  cmp -s step check.md || fail "the summary is another"
+  [ "$(grep -c . posted)" -eq 3 ] || fail "not posted: $(cat posted)"
+}
+
+expect 0
+sed -i 's/"usd_per_gpu_hour": 1.6/"usd_per_gpu_hour": 1.7/' ci/gang-heavy.json
+expect 1
+sh -eu check >out 2>errors || grep -q '^::error file=ci/gang-heavy.json' out || fail "no annotation"
+grep -q 'merge_requests/3/notes' posted || fail "posted elsewhere"
+
+# What is no result posts nothing.
+rm check.md
+: >posted
+for script in summary comment comment2; do sh -eu $script >out 2>errors || fail "$script without a result"; done
+[ ! -s posted ] || fail "posted nothing's result"
+echo "docs/ci.md: two workflows, their commands run"
