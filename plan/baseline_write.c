@@ -179,7 +179,11 @@ enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *
     first = false;
   }
   fputs("\n  ]\n}\n", file.stream);
-  if (whole) return hr__output_commit(&file, error);
+  bool readable = ftell(file.stream) <= HR_MOST_BASELINE_BYTES; /* -1 of a pipe */
+  if (whole && readable) return hr__output_commit(&file, error);
   hr__output_abandon(&file);
-  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  if (!whole) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: the baseline of %zu runs would be larger than 16 MiB; two suites with fewer runs each are wanted",
+                 path, check->n_cases);
 }

@@ -50,20 +50,9 @@ static void put_moved(struct page *page, const struct hr__moved *moved) {
           hr__verdict_word(moved->verdict));
 }
 
-static void put_summary(struct page *page, const struct hr__check_case *item) {
-  size_t worse = hr__case_worse(item);
-  if (item->verdict == HR__CASE_NEW)
-    fputs("not in the baseline", page->out);
-  else if (item->verdict == HR__CASE_GONE)
-    fputs("not in the suite", page->out);
-  else if (worse)
-    fprintf(page->out, "%zu figure%s moved too far", worse, worse == 1 ? "" : "s");
-  else
-    fputs(item->other_trace ? "another trace" : "other decisions", page->out);
-}
-
 static void put_case(struct page *page, const struct hr__check_case *item) {
   const struct hr__sentences to = {.self = page, .put = put_sentence};
+  char summary[100];
   fputs("    <testcase classname=\"headroom.check\" name=\"", page->out);
   put_text(page, item->name);
   if (!hr__case_failed(item)) {
@@ -73,7 +62,8 @@ static void put_case(struct page *page, const struct hr__check_case *item) {
   fputs("\">\n      <failure type=\"", page->out);
   fputs(item->verdict == HR__CASE_FAILED ? "changed" : item->verdict == HR__CASE_NEW ? "new" : "gone", page->out);
   fputs("\" message=\"", page->out);
-  put_summary(page, item);
+  hr__case_summary(item, summary, sizeof summary);
+  put_text(page, summary);
   fputs("\">", page->out);
   for (size_t i = 0; i < item->n_moved; i++) put_moved(page, &item->moved[i]);
   hr__case_tell(item, &to);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* A comment may have 65,536 characters. */
-enum { MOST_CASES = 40, MOST_ROWS = 30 };
+enum { MOST_CASES = 8, MOST_LINES = 200, MOST_ROWS = 24 };
 
 /* A text in which nothing is markup. */
 static void put_text(struct hr__console *console, const char *text) {
@@ -66,15 +66,28 @@ static void put_case(struct hr__console *console, const struct hr__check_case *i
   hr__case_tell(item, &to);
 }
 
-/* Those that failed, or those that passed and moved; returns how many were left out. */
-static size_t put_cases(struct hr__console *console, const struct hr_check *check, bool failed) {
+static void put_line(struct hr__console *console, const struct hr__check_case *item) {
+  char summary[100];
+  hr__case_summary(item, summary, sizeof summary);
+  fputs("- ", console->out);
+  put_text(console, item->name);
+  fprintf(console->out, ": %s\n", summary);
+}
+
+/* Those that failed, or those that passed and are not the same; of many, the first whole and the others in a line. */
+static void put_cases(struct hr__console *console, const struct hr_check *check, bool failed) {
   size_t count = 0;
   for (size_t i = 0; i < check->n_cases; i++) {
     const struct hr__check_case *item = &check->cases[i];
     if (item->verdict == HR__CASE_SAME || hr__case_failed(item) != failed) continue;
-    if (count++ < MOST_CASES) put_case(console, item);
+    if (count == MOST_CASES) fputs("\n### And\n\n", console->out);
+    if (count < MOST_CASES)
+      put_case(console, item);
+    else if (count < MOST_LINES)
+      put_line(console, item);
+    count++;
   }
-  return count > MOST_CASES ? count - MOST_CASES : 0;
+  if (count > MOST_LINES) fprintf(console->out, "\nand %zu more\n", count - MOST_LINES);
 }
 
 static bool any_told(const struct hr_check *check) {
@@ -97,11 +110,10 @@ static void put_page(struct hr__console *console, const struct hr_check *check) 
     put_text(console, check->notes.text[i]);
     fputs(".\n", console->out);
   }
-  size_t more = put_cases(console, check, true);
-  if (more) fprintf(console->out, "\nand %zu more runs that failed\n", more);
+  put_cases(console, check, true);
   if (!any_told(check)) return;
   fputs("\n<details><summary>Runs that passed, and are not the same as before</summary>\n", console->out);
-  (void)put_cases(console, check, false);
+  put_cases(console, check, false);
   fputs("\n</details>\n", console->out);
 }
 

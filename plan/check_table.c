@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL = 33, VALUE = 13, CHANGE = 9, MOST_ROWS = 24 };
+enum { LABEL = 33, VALUE = 13, CHANGE = 9, MOST_ROWS = 24, MOST_TABLES = 6 };
 
 /* Words broken into lines, two columns in. */
 static void put_wrapped(struct hr__console *console, const char *text) {
@@ -72,31 +72,50 @@ static void put_table(struct hr__console *console, const struct hr__check_case *
     fprintf(console->out, "  and %zu more figures, which --json holds\n", item->n_moved - shown);
 }
 
-static void put_case(struct hr__console *console, const struct hr__check_case *item, bool updating) {
+static void put_head(struct hr__console *console, const struct hr__check_case *item, bool updating,
+                     const char *summary) {
   static const char *const words[] = {[HR__CASE_TOLD] = "passed, and yet",
                                       [HR__CASE_NEW] = "NEW",
                                       [HR__CASE_GONE] = "GONE",
                                       [HR__CASE_FAILED] = "FAILED"};
-  const struct hr__sentences to = {.self = console, .put = put_sentence};
-  char *name = hr__fitted(console, item->name, HR__LINE_WIDTH - 16, true);
-  fprintf(console->out, "%s%s %s%s\n", hr__bold(console), updating ? "updated" : words[item->verdict], name ? name : "",
-          hr__plain(console));
+  char *name = hr__fitted(console, item->name, HR__LINE_WIDTH - 18 - strlen(summary), true);
+  fprintf(console->out, "%s%s %s%s%s%s\n", hr__bold(console), updating ? "updated" : words[item->verdict],
+          name ? name : "", hr__plain(console), summary[0] ? ": " : "", summary);
   free(name);
+}
+
+static void put_case(struct hr__console *console, const struct hr__check_case *item, bool updating) {
+  const struct hr__sentences to = {.self = console, .put = put_sentence};
+  put_head(console, item, updating, "");
   put_table(console, item);
   hr__case_tell(item, &to);
+  fputc('\n', console->out);
+}
+
+/* Those that failed, or those that passed and are not the same; of many, the first whole and the others in a line. */
+static size_t put_cases(struct hr__console *console, const struct hr_check *check, bool failed, bool updating) {
+  size_t count = 0;
+  for (size_t i = 0; i < check->n_cases; i++) {
+    const struct hr__check_case *item = &check->cases[i];
+    char summary[100];
+    if (item->verdict == HR__CASE_SAME || hr__case_failed(item) != failed) continue;
+    if (count++ < MOST_TABLES) {
+      put_case(console, item, updating);
+    } else {
+      hr__case_summary(item, summary, sizeof summary);
+      put_head(console, item, updating, summary);
+    }
+  }
+  if (count > MOST_TABLES) fputc('\n', console->out);
+  return count;
 }
 
 enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool updating, bool colour) {
   struct hr__console console = {.out = out, .colour = colour};
   char headline[100];
-  size_t others = 0;
   hr__check_headline(check, headline, sizeof headline);
-  for (size_t i = 0; i < check->n_cases; i++) {
-    if (check->cases[i].verdict == HR__CASE_SAME) continue;
-    put_case(&console, &check->cases[i], updating);
-    fputc('\n', out);
-    others++;
-  }
+  size_t others = put_cases(&console, check, true, updating);
+  others += put_cases(&console, check, false, updating);
   if (updating)
     fprintf(out, "%zu run%s in the baseline, %zu of them other than before\n", check->n_cases,
             check->n_cases == 1 ? "" : "s", others);

@@ -45,6 +45,21 @@ void hr__moved_texts(const struct hr__moved *moved, char *before, char *now) {
   hr__decimal_text(moved->now, now);
 }
 
+void hr__case_summary(const struct hr__check_case *item, char *text, size_t size) {
+  size_t worse = hr__case_worse(item);
+  const char *what = item->verdict == HR__CASE_NEW    ? "not in the baseline"
+                     : item->verdict == HR__CASE_GONE ? "not in the suite"
+                     : item->other_trace              ? "another trace"
+                     : item->other_digest             ? "other decisions"
+                                                      : "the same figures";
+  if (worse)
+    snprintf(text, size, "%zu figure%s moved too far", worse, worse == 1 ? "" : "s");
+  else if (item->n_moved)
+    snprintf(text, size, "%zu figure%s moved, as allowed", item->n_moved, item->n_moved == 1 ? "" : "s");
+  else
+    snprintf(text, size, "%s", what);
+}
+
 void hr__check_headline(const struct hr_check *check, char *text, size_t size) {
   size_t failures = hr_check_failures(check), runs = hr_check_runs(check);
   if (failures)

@@ -106,6 +106,8 @@ struct hr__sentences {
   void (*put)(void *self, const char *sentence);
 };
 void hr__case_tell(const struct hr__check_case *item, const struct hr__sentences *to);
+/* What became of one, in a few words: "12 figures moved too far". */
+void hr__case_summary(const struct hr__check_case *item, char *text, size_t size);
 /* What became of all, in one line without its end: "2 of 12 runs fail". */
 void hr__check_headline(const struct hr_check *check, char *text, size_t size);
 /* "-3.2 %", "+4", "new": how a figure changed. Into `buffer`, of 32 bytes. */

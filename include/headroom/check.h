@@ -84,7 +84,7 @@ HR_API void hr_suite_destroy(struct hr_suite *suite);
 
 /* ---- Baselines -------------------------------------------------------------------------------------- */
 
-enum { HR_BASELINE_FORMAT = 1 };
+enum { HR_BASELINE_FORMAT = 1, HR_MOST_BASELINE_BYTES = 1 << 24 };
 
 /* Of what part of a run a figure is. */
 #define HR_FIGURE_OF_TABLE(X)                                                                                          \
