@@ -276,6 +276,8 @@ case_full_disk_and_closed_pipe() {
     says stderr '/dev/full: cannot be written'
   done
   ln -s /dev/full full.json
+  try 2 check suite/suite.json --baseline full.json --update
+  says stderr 'full.json'
   try 2 check suite/suite.json --baseline nowhere/base.json --update
   says stderr 'nowhere'
   cmp before base.json || fail "the baseline was changed"
