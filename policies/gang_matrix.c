@@ -93,6 +93,13 @@ enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view 
   return status;
 }
 
+bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
+  struct hr_placement unused;
+  for (uint32_t row = 0; row < matrix->n_rows; row++)
+    if (find_place(matrix, &matrix->rows[row], job, &unused)) return true;
+  return false;
+}
+
 static enum hr_status unify_into(struct hr__matrix *matrix, uint32_t number, struct hr__gang *gang) {
   struct hr__gang_row *row = &matrix->rows[number];
   struct hr_placement placement = hr__place_placement(&gang->place);

@@ -44,6 +44,8 @@ enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy
                                uint32_t n_rows);
 /* Puts jobs from outside into the first row where they fit, in order, until one fits in none. */
 enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view *view);
+/* Whether a job from outside would fit in some row. */
+bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job);
 /* Into each row where something became free, jobs of later rows but for those of the present one, whose turn it is:
    jobs that have their place free there, and those that do not run and fit elsewhere. */
 enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present);

@@ -77,7 +77,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 
 static uint32_t abilities(void *self) {
   (void)self;
-  return HR_POLICY_PREEMPTS | HR_POLICY_STARVES_NOBODY;
+  return HR_POLICY_PREEMPTS | HR_POLICY_STARVES_NOBODY | HR_POLICY_HOLDS_BY_JOB;
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
@@ -279,6 +279,22 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   return status == HR_OK ? wake_at_end(slicer, view, plan, was_calm) : status;
 }
 
+/* Who is in the matrix waits for its row; who is outside, until the first of them finds room in one. */
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_hold *hold) {
+  const struct slicer *slicer = self;
+  struct hr_job_entry first;
+  if (slicer->matrix.gang_of[job.id]) {
+    hold->reason = HR_HOLD_TURN;
+    hold->until_us = slicer->slice_end_us;
+  } else if (hr__matrix_has_room(&slicer->matrix, job) && hr_job_tree_first(&slicer->matrix.outside, &first) &&
+             first.job.id != job.id) {
+    hold->reason = HR_HOLD_ORDER;
+    hold->behind = first.job;
+  } else {
+    hr_view_lack(view, job, hold);
+  }
+}
+
 HR_POLICY(gang_slice) = {HR_POLICY_HEAD,
                          .name = "gang-slice",
                          .summary = "gangs take turns: rows of jobs that fit together, each for a slice of time",
@@ -286,4 +302,5 @@ HR_POLICY(gang_slice) = {HR_POLICY_HEAD,
                          .create = create,
                          .observe = observe,
                          .decide = decide,
-                         .abilities = abilities};
+                         .abilities = abilities,
+                         .explain = explain};

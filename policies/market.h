@@ -32,6 +32,10 @@ struct hr__market_limits {
 
 /* The rules that look at what waits as a whole; makes queue->market, which listens. False: out of memory. */
 bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits);
+/* Of a waiting job that finds no place: whether the nodes that it lacks are on offer, so that it is the rule that asks
+   for none; and until when it waits for spot capacity, HR_NEVER_US where it does not. */
+bool hr__market_could_ask(const struct hr__queue *queue, hr_job job);
+int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job);
 /* After the backfill's pass. */
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 

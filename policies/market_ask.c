@@ -130,6 +130,25 @@ enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *
   return status;
 }
 
+bool hr__market_could_ask(const struct hr__queue *queue, hr_job job) {
+  const struct hr__market_plan *market = queue->market;
+  if (hr__gpus(queue, job) == 0) return false;
+  const struct hr__demand *demand = &market->demands[market->demand_of[job.id]];
+  for (uint32_t i = 0; i < market->n_pools; i++) {
+    uint32_t size = market->gpus_per_node[i], offer = hr_cluster_offer(queue->cluster, (hr_pool){i});
+    if (offer == 0 || !hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i})) continue;
+    uint32_t free = hr_free_index_count(hr_cluster_free_index(queue->cluster, (hr_pool){i}), size);
+    if (demand->is_single ? demand->gpus <= size : offer + free >= hr__nodes_per_job(demand->gpus, size)) return true;
+  }
+  return false;
+}
+
+int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job) {
+  int64_t until_us = queue->market->patience_us[job.id];
+  bool waits = queue->market->limits.rule == HR__MARKET_SPOT_FIRST && until_us != HR__IMPATIENT;
+  return waits ? until_us : HR_NEVER_US;
+}
+
 enum hr_status hr__market_keep_minimum(struct hr__queue *queue, struct hr_plan *plan) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < queue->market->n_pools && status == HR_OK; i++) {

@@ -290,6 +290,14 @@ bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node fi
   return true;
 }
 
+uint64_t hr_packer_finds(const struct hr_packer *packer) {
+  return packer->packing.finds;
+}
+
+void hr_packer_rewind(struct hr_packer *packer, uint64_t finds) {
+  packer->packing.finds = finds;
+}
+
 void hr_packer_changed(struct hr_packer *packer, hr_node node) {
   uint32_t i = node.id, head = packer->n_nodes;
   packer->after[packer->before[i]] = packer->after[i];

@@ -4,6 +4,7 @@
 #include "policies/deadlines.h"
 #include "policies/dispatch.h"
 #include "policies/expectations.h"
+#include "policies/explain.h"
 #include "policies/preempt_pass.h"
 #include "policies/queue_params.h"
 #include "policies/quota.h"
@@ -189,8 +190,9 @@ static bool starves_nobody(const struct hr__queue *queue) {
 
 static uint32_t abilities(void *self) {
   const struct hr__queue *queue = self;
-  if (queue->deadlines) return HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
-  uint32_t promises = HR_POLICY_KEEPS_WITHIN | (starves_nobody(queue) ? HR_POLICY_STARVES_NOBODY : 0);
+  uint32_t promises = hr__queue_explains_by(queue);
+  if (queue->deadlines) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
+  promises |= HR_POLICY_KEEPS_WITHIN | (starves_nobody(queue) ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
   if (queue->market) return promises | HR_POLICY_MANAGES_CAPACITY | HR_POLICY_PREEMPTS;
   return promises | (queue->preemptor ? HR_POLICY_PREEMPTS : 0);
 }
@@ -258,6 +260,8 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   struct hr__queue *queue = self;
   if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
   enum hr_status status = HR_OK;
+  queue->n_passes++;
+  queue->reserved_us = HR_NEVER_US;
   if (queue->n_given_up) status = hr__queue_reject_given_up(queue, view, plan);
   if (status == HR_OK && queue->within) status = hr__within_begin_pass(queue, view);
   if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
@@ -268,6 +272,10 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, plan) : status;
 }
 
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_hold *hold) {
+  hr__queue_explain(self, view, job, hold);
+}
+
 HR_POLICY(queue) = {HR_POLICY_HEAD,
                     .name = "queue",
                     .summary = "a queue in some order, with backfill and a placement rule",
@@ -275,4 +283,5 @@ HR_POLICY(queue) = {HR_POLICY_HEAD,
                     .create = create,
                     .observe = observe,
                     .decide = decide,
-                    .abilities = abilities};
+                    .abilities = abilities,
+                    .explain = explain};

@@ -11,8 +11,8 @@
 
 struct hr__quota {
   struct hr_quota_tree *tree;
-  uint32_t n_tenants;
-  bool guarantees; /* somebody is guaranteed something */
+  uint32_t n_tenants, n_nodes; /* nodes: that the scenario names */
+  bool guarantees;             /* somebody is guaranteed something */
 };
 
 uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
@@ -61,6 +61,15 @@ bool hr__quota_allows(const struct hr__queue *queue, hr_job job) {
   uint64_t milli = hr__counted_milli(queue, job);
   if (!queue->quota || milli == 0) return true;
   return hr_quota_tree_available(queue->quota->tree, hr__tenant(queue, job)) >= (int64_t)milli;
+}
+
+bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota) {
+  uint64_t milli = hr__counted_milli(queue, job);
+  if (!queue->quota || milli == 0) return false;
+  uint32_t place = hr__quota_tree_stop(queue->quota->tree, hr__tenant(queue, job), milli);
+  if (place == HR_NONE) return false;
+  *quota = place == 0 ? HR_QUOTA_ROOT : place <= queue->quota->n_nodes ? place - 1 : HR_QUOTA_FALLBACK;
+  return true;
 }
 
 bool hr__quota_may_reclaim(const struct hr__queue *queue, hr_job job, hr_job victim) {
@@ -135,7 +144,9 @@ bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) 
   }
   queue->quota = hr_arena_alloc(env->arena, sizeof *queue->quota);
   if (!queue->quota) return false;
-  *queue->quota = (struct hr__quota){.n_tenants = env->jobs->tenants.count, .guarantees = any_guaranteed(env->quotas)};
+  *queue->quota = (struct hr__quota){.n_tenants = env->jobs->tenants.count,
+                                      .n_nodes = env->quotas->n_nodes,
+                                      .guarantees = any_guaranteed(env->quotas)};
   queue->quota->tree = hr_quota_tree_create(env->arena, env->quotas, env->jobs, total_milli);
   hr__queue_listen(queue, &listener);
   return queue->quota->tree != NULL;

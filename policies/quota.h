@@ -19,6 +19,8 @@ uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job);
 bool hr__quota_guarantees(const struct hr__queue *queue);
 /* Whether the job may go now: while the preferred alone count, those within their tenants' guarantees. */
 bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job);
+/* Whether the job is beyond what its tenant may use now, and then whose limit that is, as hr_hold has it. */
+bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
 /* For those who stop jobs for others. Whether the job is within what its tenant may use now; whether one job may be
    stopped because its tenant uses what the other's is guaranteed. All true, and false, where there are no quotas. */
 bool hr__quota_allows(const struct hr__queue *queue, hr_job job);

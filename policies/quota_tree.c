@@ -228,6 +228,16 @@ bool hr__quota_tree_is_barred(const struct hr_quota_tree *tree, uint32_t tenant,
   return false;
 }
 
+uint32_t hr__quota_tree_stop(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli) {
+  int64_t wanted = bounded(milli), spare = 0;
+  for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
+    bool is_full = hr__quota_tree_room(tree, i, HR__BAR_FULL) < wanted;
+    if (is_full || hr__quota_tree_room(tree, i, HR__BAR_LESS_SPARE) < wanted - spare) return i;
+    spare += most(0, tree->nodes[i].kept - tree->nodes[i].usage);
+  }
+  return HR_NONE;
+}
+
 /* ---- What could be ---------------------------------------------------------------------------------- */
 
 static int64_t potential(const struct hr_quota_tree *tree, uint32_t from) {

@@ -77,7 +77,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
 static uint32_t abilities(void *self) {
   const struct hr__rounds *rounds = self;
   bool is_fair = rounds->objective == HR__FAIR || rounds->objective == HR__MAX_MIN;
-  return HR_POLICY_PREEMPTS | (rounds->manages ? (uint32_t)HR_POLICY_MANAGES_CAPACITY : 0) |
+  return HR_POLICY_PREEMPTS | (rounds->manages ? HR_POLICY_MANAGES_CAPACITY | HR_POLICY_HOLDS_BY_JOB : 0u) |
          (is_fair ? (uint32_t)HR_POLICY_STARVES_NOBODY : 0);
 }
 
@@ -206,6 +206,25 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   return status == HR_OK ? hr__round_begin(rounds, view, plan) : status;
 }
 
+/* Within a round, who waits does so until the next one, unless the GPUs or nodes for it are not there at all. */
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_hold *hold) {
+  const struct hr__rounds *rounds = self;
+  const struct hr__member *member = rounds->member_of[job.id];
+  uint32_t accept_class = hr_cluster_accept_class(rounds->cluster, job);
+  bool are_there = false;
+  for (uint32_t i = 0; i < rounds->n_pools; i++)
+    are_there = are_there || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
+                              hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= hold->asked_milli);
+  if (member && member->awaits != HR_NONE) {
+    hold->reason = HR_HOLD_BOOTING;
+  } else if (are_there) {
+    hold->reason = HR_HOLD_TURN;
+    hold->until_us = rounds->end_us;
+  } else {
+    hr_view_lack(view, job, hold);
+  }
+}
+
 HR_POLICY(rounds) = {HR_POLICY_HEAD,
                      .name = "rounds",
                      .summary = "rounds of time, and shares of it by an objective that knows how fast jobs are where",
@@ -213,4 +232,5 @@ HR_POLICY(rounds) = {HR_POLICY_HEAD,
                      .create = create,
                      .observe = observe,
                      .decide = decide,
-                     .abilities = abilities};
+                     .abilities = abilities,
+                     .explain = explain};

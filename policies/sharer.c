@@ -4,31 +4,10 @@
  * for each pool, as one that accepts that pool alone; pools are tried in the cluster's order.
  */
 
-#include "policies/sharer.h"
+#include "policies/sharer_state.h"
 
 #include "policies/dispatch.h"
 #include "policies/sharer_groups.h"
-
-/* A state of the cluster, and who looks for places in it. */
-struct hr__yard {
-  struct hr_stock *stock;
-  struct hr_packer *packer;
-  struct hr__groups *groups; /* NULL unless jobs are to be within some */
-};
-
-struct hr__sharer {
-  struct hr__yard now;   /* follows what happens */
-  struct hr__yard empty; /* all nodes there, and no job; NULL unless some gang may never find places */
-  const struct hr_requests *requests;
-  struct hr_request *asked; /* the packer's: those of the trace, and those of gangs for each pool */
-  uint32_t *first_variant;  /* by request: its variant for pool 0; HR_NONE: it has one task, or none */
-  uint32_t n_asked, n_pools;
-  const struct hr_typical_pods *typical;
-  struct hr_acceptance acceptance; /* of the cluster's classes, and of each pool alone */
-  struct hr_slice *slices;         /* room for the largest gang */
-  const struct hr_cluster *cluster;
-  bool failed; /* out of memory while it was asked something */
-};
 
 /* ---- Finding ---------------------------------------------------------------------------------------- */
 
@@ -44,6 +23,7 @@ static bool find_task(const struct hr__sharer *sharer, const struct hr__yard *ya
 
 static void change_node(const struct hr__yard *yard, hr_node node) {
   if (yard->groups) hr__groups_changed(yard->groups, node);
+  if (yard->bare) hr_packer_changed(yard->bare, node);
 }
 
 static void take(const struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request,
@@ -209,6 +189,14 @@ bool hr__sharer_find_within(struct hr__sharer *sharer, uint32_t request, enum hr
 bool hr__yard_find_within(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t request, enum hr_tier tier,
                           struct hr_placement *placement) {
   return find_within(sharer, yard, request, tier, placement);
+}
+
+uint64_t hr__sharer_finds(const struct hr__sharer *sharer) {
+  return hr_packer_finds(sharer->now.packer);
+}
+
+void hr__sharer_rewind(struct hr__sharer *sharer, uint64_t finds) {
+  hr_packer_rewind(sharer->now.packer, finds);
 }
 
 bool hr__sharer_failed(const struct hr__sharer *sharer) {

@@ -20,6 +20,12 @@ bool hr__sharer_find(struct hr__sharer *sharer, uint32_t request, struct hr_plac
 /* Likewise within one group of a tier, HR_TIER_ISLAND to HR_TIER_ZONE. */
 bool hr__sharer_find_within(struct hr__sharer *sharer, uint32_t request, enum hr_tier tier,
                             struct hr_placement *placement);
+/* Draws go by how many places were looked for: that those looked for since then were only to know whether there is one.
+ */
+uint64_t hr__sharer_finds(const struct hr__sharer *sharer);
+void hr__sharer_rewind(struct hr__sharer *sharer, uint64_t finds);
+/* Whether a job that finds no place would find one if it asked for no CPU or memory of nodes (sharer_bare.c). */
+bool hr__sharer_lacks_node(struct hr__queue *queue, hr_job job);
 /* Whether memory ran out while it was asked. */
 bool hr__sharer_failed(const struct hr__sharer *sharer);
 

@@ -18,6 +18,7 @@ struct hr__within {
   struct wait *heap;
   uint32_t n_waits, capacity;
   int64_t anywhere_us; /* when a head was last found to fit anywhere */
+  bool lapses;         /* some wait will be over */
 };
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
@@ -53,6 +54,12 @@ bool hr__within_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t numb
   bool found = queue->sharer ? hr__sharer_find_within(queue->sharer, kind.base, kind.tier, placement)
                              : hr_placer_find_within(queue->placer, kind.tier, gpus, kind.base, placement);
   return found || (kind.preferred && fits_anywhere(queue, gpus, kind.base, placement));
+}
+
+bool hr__within_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
+  struct kind kind = kind_of(number);
+  struct hr_placement unused;
+  return kind.tier != HR_TIER_ANY && !kind.preferred && fits_anywhere(queue, gpus, kind.base, &unused);
 }
 
 bool hr__within_yard_fits(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t number,
@@ -198,11 +205,19 @@ enum hr_status hr__within_end_pass(struct hr__queue *queue, const struct hr_view
   return first ? hr__queue_wake(queue, view, plan, first->until_us) : HR_OK;
 }
 
+bool hr__within_lapses(const struct hr__queue *queue) {
+  return queue->within->lapses;
+}
+
 struct hr__within *hr__within_create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__within *within = hr_arena_alloc(env->arena, sizeof *within);
   if (!within) return NULL;
   within->is_over = hr_arena_alloc(env->arena, (size_t)env->jobs->n_jobs + 1);
   if (!within->is_over) return NULL;
+  for (uint32_t i = 0; i < env->jobs->n_jobs && !within->lapses; i++) {
+    struct hr_within of_job = hr_cluster_within(env->cluster, (hr_job){i});
+    within->lapses = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
+  }
   hr__queue_listen(queue, &listener);
   return within;
 }

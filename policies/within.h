@@ -20,6 +20,11 @@ uint32_t hr__within_kind(const struct hr__queue *queue, hr_job job, uint32_t bas
 /* hr__fits of such a kind. */
 bool hr__within_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind, struct hr_placement *placement);
 
+/* Whether such a job fits, but for having to be within its tier. */
+bool hr__within_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32_t kind);
+/* Whether the wait of some job will be over. */
+bool hr__within_lapses(const struct hr__queue *queue);
+
 /* Whether there is such a place in another state of the cluster, where GPUs are told apart; any such place. */
 bool hr__within_yard_fits(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t kind,
                           struct hr_placement *placement);

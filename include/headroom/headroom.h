@@ -17,6 +17,7 @@
 #include "headroom/forecast.h"
 #include "headroom/fragmentation.h"
 #include "headroom/history.h"
+#include "headroom/hold.h"
 #include "headroom/ledger.h"
 #include "headroom/market.h"
 #include "headroom/mig.h"

@@ -84,6 +84,9 @@ HR_API bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *
 /* Likewise on some neighbouring nodes alone; costs a look at each of them besides. */
 HR_API bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node first, uint32_t n_nodes,
                                  hr_node *node, uint64_t *gpus);
+/* How many finds were made, which draws go by; and that those since then were only to know whether a task fits. */
+HR_API uint64_t hr_packer_finds(const struct hr_packer *packer);
+HR_API void hr_packer_rewind(struct hr_packer *packer, uint64_t finds);
 /* To be told after hr_stock_take and hr_stock_give. */
 HR_API void hr_packer_taken(struct hr_packer *packer, uint32_t request, hr_node node);
 HR_API void hr_packer_given(struct hr_packer *packer, uint32_t request, hr_node node);

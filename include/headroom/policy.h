@@ -16,6 +16,7 @@
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
+#include "headroom/hold.h"
 #include "headroom/quota.h"
 #include "headroom/stock.h"
 #include "headroom/trace.h"
@@ -302,7 +303,11 @@ enum {
   HR_POLICY_PREEMPTS = 1,
   HR_POLICY_MANAGES_CAPACITY = 2,
   HR_POLICY_STARVES_NOBODY = 4, /* a promise: no job that fits the cluster waits for ever while others come and go */
-  HR_POLICY_KEEPS_WITHIN = 8    /* it looks at how near together jobs are to be */
+  HR_POLICY_KEEPS_WITHIN = 8,   /* it looks at how near together jobs are to be */
+  /* Of `explain`. Jobs that ask for the same (the same GPUs, request, pools and tier to be within) are held back for the
+     same reason at any time; unless of different tenants; unless each may have a reason of its own. */
+  HR_POLICY_HOLDS_BY_TENANT = 16,
+  HR_POLICY_HOLDS_BY_JOB = 32
 };
 
 struct hr_policy_ops {
@@ -322,6 +327,10 @@ struct hr_policy_ops {
      HR_POLICY_KEEPS_WITHIN), and what it promises (HR_POLICY_STARVES_NOBODY). Asked once, after `create`; NULL: nothing
      of it. Who does not manage capacity gets all nodes that can be had, as soon as they can be had. */
   uint32_t (*abilities)(void *self);
+  /* Why a waiting job does not start, asked after a pass in the state that it left: sets the reason of `hold`, and who
+     is before the job, which quota, or until when, if it can tell. HR_HOLD_POLICY, free and asked GPUs are set before.
+     It must not change what will be decided. NULL: it does not say. */
+  void (*explain)(void *self, const struct hr_view *view, hr_job job, struct hr_hold *hold);
 };
 
 /*
