@@ -203,6 +203,7 @@ static enum hr_status plan_anew(struct hr__queue *queue, const struct hr_view *v
   struct hr__shape *blocked;
   enum hr_status status = hr__queue_start_in_order(queue, view, plan, &blocked);
   if (status != HR_OK || !blocked) return status;
+  queue->head = blocked->head.job;
   hr__reservations_clear(&planner->to_come);
   planner->n_plans++;
   if (hr__future_begin(&planner->future, view->now_us) != HR_OK) return HR_NO_MEMORY;

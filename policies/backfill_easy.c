@@ -49,7 +49,9 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
   struct hr__shape *head;
   enum hr_status status = hr__queue_start_in_order(queue, view, plan, &head);
   if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
-  int64_t reserved_us = queue->reserved_us = hr__within_earliest(queue, view, head);
+  int64_t reserved_us = hr__within_earliest(queue, view, head);
+  queue->head = head->head.job;
+  queue->reserved_us = reserved_us;
   struct hr_job_entry last = head->head;
   while (status == HR_OK) {
     struct candidate candidate = next_candidate(queue, head, last, reserved_us, view->now_us);

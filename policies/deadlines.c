@@ -27,7 +27,8 @@ static uint32_t nodes_for(const struct hr__queue *queue, hr_job job, uint32_t po
   return gpus / size + (gpus % size != 0);
 }
 
-static bool may_use(const struct hr__queue *queue, const struct hr__dated *dated, uint32_t pool, enum hr_market market) {
+static bool may_use(const struct hr__queue *queue, const struct hr__dated *dated, uint32_t pool,
+                    enum hr_market market) {
   if (spec_of(queue, pool)->market.market != market) return false;
   return hr_cluster_accepts(queue->cluster, hr_cluster_accept_class(queue->cluster, dated->job), (hr_pool){pool});
 }
@@ -134,7 +135,7 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
 
 /* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
 uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__dated *dated, enum hr_market market,
-                         int64_t now_us) {
+                             int64_t now_us) {
   uint32_t best = HR_NONE;
   int64_t best_price = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
@@ -212,7 +213,8 @@ static uint32_t by_greed(const struct hr__queue *queue, const struct hr_view *vi
   return hr__deadlines_offer(queue, dated, dated->committed ? HR_MARKET_ON_DEMAND : HR_MARKET_SPOT, view->now_us);
 }
 
-static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct hr_view *view, struct hr__dated *dated) {
+static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct hr_view *view,
+                                    struct hr__dated *dated) {
   const struct hr__deadlines *self = queue->deadlines;
   int64_t done_us = hr_view_done_us(view, dated->job);
   if (holds(queue, dated, HR_MARKET_SPOT)) return dated->pool;

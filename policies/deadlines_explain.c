@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Why a job waits that is placed by its deadline: for nodes of its own to boot; for the rule, which has it wait for spot
-   capacity while on-demand nodes are to be had; or for want of nodes. */
+/* Why a job waits that is placed by its deadline: for nodes of its own to boot; for the rule, which has it wait for
+   spot capacity while on-demand nodes are to be had, and does not put it beside others; or for want of nodes. */
 
 #include "policies/deadlines_state.h"
 
@@ -25,6 +25,6 @@ void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *
   bool may_hurry = hr__deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us) != HR_NONE;
   if (dated->pool != HR_NONE)
     hold->reason = HR_HOLD_BOOTING;
-  else
-    hold->reason = may_hurry ? HR_HOLD_MARKET : HR_HOLD_CAPACITY;
+  else if (may_hurry || hold->reason != HR_HOLD_CAPACITY)
+    hold->reason = HR_HOLD_MARKET;
 }

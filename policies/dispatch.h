@@ -58,9 +58,8 @@ struct hr__queue {
   bool parted;                   /* lanes are parted by priority, too */
   bool frozen;                   /* keys are not to change until the pass is over */
   hr_job blocked;                /* the job that stopped the last pass, HR_NONE for none */
-  int64_t reserved_us;           /* the start promised to the first in order in this pass; HR_NEVER_US for none */
-  uint64_t n_passes, first_known; /* of explanations: the pass when `first` was looked up */
-  hr_job first;
+  hr_job head;                   /* the first in order that did not fit in this pass, as far as the backfill told */
+  int64_t reserved_us;           /* the start promised to it; HR_NEVER_US for none */
   struct hr__given_up *given_up; /* since the last pass */
   uint32_t n_given_up, given_up_capacity;
   int64_t wake_us; /* the next wake-up that hr__queue_wake asked for */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A waiting job is asked about in the order in which the pass would meet what holds it: a quota, whatever is free; want
- * of a place; and where it has one, the job that nobody may pass, or whose start was promised. Who is first in order
- * is looked up once a pass, when it is asked for.
+ * of a place; and where it has one, the job that nobody may pass, or whose start was promised.
  */
 
 #include "policies/explain.h"
@@ -14,18 +13,15 @@
 
 /* ---- Who is before it ------------------------------------------------------------------------------- */
 
-static hr_job find_first(const struct hr__queue *queue, const struct hr_view *view) {
+/* Who stopped the pass; under orders whose keys change with each start it need not be the first in order any more. */
+static hr_job head_of(struct hr__queue *queue, const struct hr_view *view) {
   hr_job blocked = queue->blocked;
   bool stopped_pass = blocked.id != HR_NONE && view->state[blocked.id] == HR_JOB_WAITING;
   if (!queue->backfill->by_shape && stopped_pass) return blocked;
+  if (queue->head.id != HR_NONE) return queue->head;
   const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
-  return shape ? shape->head.job : (hr_job){HR_NONE};
-}
-
-static hr_job first_in_order(struct hr__queue *queue, const struct hr_view *view) {
-  if (queue->first_known != queue->n_passes) queue->first = find_first(queue, view);
-  queue->first_known = queue->n_passes;
-  return queue->first;
+  if (shape) queue->head = shape->head.job;
+  return queue->head;
 }
 
 /* The first job of its lane where that is held back and it is not; HR_NONE. */
@@ -38,7 +34,7 @@ static hr_job held_before_it(const struct hr__queue *queue, hr_job job) {
 
 /* It would fit. */
 static void explain_turn(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_hold *hold) {
-  hr_job held = held_before_it(queue, job), first = held.id != HR_NONE ? held : first_in_order(queue, view);
+  hr_job held = held_before_it(queue, job), first = held.id != HR_NONE ? held : head_of(queue, view);
   if (queue->preemptor && hr__preemption_holds(queue)) {
     hold->reason = HR_HOLD_PREEMPTION;
     hold->behind = queue->preemptor->promised;

@@ -260,7 +260,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   struct hr__queue *queue = self;
   if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
   enum hr_status status = HR_OK;
-  queue->n_passes++;
+  queue->head = (hr_job){HR_NONE};
   queue->reserved_us = HR_NEVER_US;
   if (queue->n_given_up) status = hr__queue_reject_given_up(queue, view, plan);
   if (status == HR_OK && queue->within) status = hr__within_begin_pass(queue, view);

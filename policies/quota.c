@@ -145,8 +145,8 @@ bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env) 
   queue->quota = hr_arena_alloc(env->arena, sizeof *queue->quota);
   if (!queue->quota) return false;
   *queue->quota = (struct hr__quota){.n_tenants = env->jobs->tenants.count,
-                                      .n_nodes = env->quotas->n_nodes,
-                                      .guarantees = any_guaranteed(env->quotas)};
+                                     .n_nodes = env->quotas->n_nodes,
+                                     .guarantees = any_guaranteed(env->quotas)};
   queue->quota->tree = hr_quota_tree_create(env->arena, env->quotas, env->jobs, total_milli);
   hr__queue_listen(queue, &listener);
   return queue->quota->tree != NULL;

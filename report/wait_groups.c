@@ -47,7 +47,8 @@ uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t n
   enum { FIRST_MEMBERS = 4, FIRST_CLOCKS = 4 };
   bool full = group->n_members == group->members_capacity;
   uint32_t clocks = group->clocks_capacity ? group->clocks_capacity : FIRST_CLOCKS;
-  if (full && !make_room(group, full && group->n_members ? 2 * group->n_members : FIRST_MEMBERS, clocks)) return HR_NONE;
+  if (full && !make_room(group, full && group->n_members ? 2 * group->n_members : FIRST_MEMBERS, clocks))
+    return HR_NONE;
   hr__wait_group_come_to(group, now_us);
   uint32_t member = group->n_members++;
   int64_t *noted = group->noted + (size_t)member * group->clocks_capacity;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Between two instants nothing changes, so what was said after a pass holds until the next one. A job that begins to wait
- * joins its group at the end of the instant, if it still waits then: most start at once. When a job leaves, the
+ * Between two instants nothing changes, so what was said after a pass holds until the next one. A job that begins to
+ * wait joins its group at the end of the instant, if it still waits then: most start at once. When a job leaves, the
  * clocks of its group come to the present, by what was said at the instant before.
  */
 
@@ -208,8 +208,7 @@ static void on_instant(void *self, const struct hr_view *view) {
   for (uint32_t i = 0; i < waits->n_arrivals && good; i++)
     if (waits->group_of[waits->arrivals[i].id] == HR__JUST_WAITING) good = join(waits, view, waits->arrivals[i]);
   waits->n_arrivals = 0;
-  for (uint32_t i = 0; i < waits->n_active && good; i++)
-    good = ask(waits, view, &waits->groups[waits->active[i]]);
+  for (uint32_t i = 0; i < waits->n_active && good; i++) good = ask(waits, view, &waits->groups[waits->active[i]]);
   waits->failed = !good;
 }
 
@@ -232,8 +231,7 @@ static int by_watched(const void *a, const void *b) {
 }
 
 enum hr_status hr_waits_close(struct hr_waits *waits, const struct hr_result *result) {
-  for (uint32_t job = 0; job < waits->trace->n_jobs; job++)
-    leave(waits, (hr_job){job}, result->end_us, true);
+  for (uint32_t job = 0; job < waits->trace->n_jobs; job++) leave(waits, (hr_job){job}, result->end_us, true);
   if (waits->n_waits > 1) qsort(waits->waits, waits->n_waits, sizeof *waits->waits, by_job);
   if (waits->n_segments > 1) qsort(waits->segments, waits->n_segments, sizeof *waits->segments, by_watched);
   return waits->failed ? HR_NO_MEMORY : HR_OK;

@@ -25,8 +25,8 @@ struct hr_waits {
   /* By job. */
   uint32_t *group_of, *member_of;
   uint8_t *has_started;
-  hr_job *watched;           /* in order of their ids */
-  uint32_t *segment_of;      /* by watched job: the one that goes on + 1, 0: none */
+  hr_job *watched;      /* in order of their ids */
+  uint32_t *segment_of; /* by watched job: the one that goes on + 1, 0: none */
   uint32_t n_watched;
   hr_job *arrivals; /* that began to wait since the last instant */
   uint32_t n_arrivals, arrivals_capacity;

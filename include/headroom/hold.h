@@ -43,10 +43,10 @@ HR_API const char *hr_hold_words(enum hr_hold_reason reason);
 /* What holds a job back now. */
 struct hr_hold {
   enum hr_hold_reason reason;
-  hr_job behind;  /* of order, reservations and preemption: the job that it waits for; HR_NONE: not known */
-  uint32_t quota; /* of quotas: the place in hr_quota_spec's nodes of the tenant or cohort that is at its limit,
-                     HR_QUOTA_FALLBACK or HR_QUOTA_ROOT; else HR_NONE */
-  int64_t until_us;     /* the start promised to `behind`, or when the turn or the patience ends; HR_NEVER_US: not known */
+  hr_job behind;    /* of order, reservations and preemption: the job that it waits for; HR_NONE: not known */
+  uint32_t quota;   /* of quotas: the place in hr_quota_spec's nodes of the tenant or cohort that is at its limit,
+                       HR_QUOTA_FALLBACK or HR_QUOTA_ROOT; else HR_NONE */
+  int64_t until_us; /* the start promised to `behind`, or when the turn or the patience ends; HR_NEVER_US: not known */
   uint64_t free_milli;  /* the most free GPUs of a pool that it accepts, in thousandths */
   uint64_t asked_milli; /* that it asks for */
 };
@@ -59,9 +59,9 @@ HR_API void hr_view_hold(const struct hr_view *view, hr_job job, struct hr_hold 
 /* What the policy does and promises: HR_POLICY_PREEMPTS and its like, as it told them. Likewise. */
 HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 
-/* For policies that explain themselves. Whether no place is left for the job, whatever the placement rule, and then why:
-   capacity, booting nodes that would do, or fragments. Costs a few bit scans for each pool; where GPUs are told apart a
-   look at each node, unless they are too few. */
+/* For policies that explain themselves. Whether no place is left for the job, whatever the placement rule, and then
+   why: capacity, booting nodes that would do, or fragments. Costs a few bit scans for each pool; where GPUs are told
+   apart a look at each node, unless they are too few. */
 HR_API bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_hold *hold);
 /* Why a job finds no place that is known to find none; likewise, without looking at nodes. */
 HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_hold *hold);

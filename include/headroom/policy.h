@@ -304,8 +304,8 @@ enum {
   HR_POLICY_MANAGES_CAPACITY = 2,
   HR_POLICY_STARVES_NOBODY = 4, /* a promise: no job that fits the cluster waits for ever while others come and go */
   HR_POLICY_KEEPS_WITHIN = 8,   /* it looks at how near together jobs are to be */
-  /* Of `explain`. Jobs that ask for the same (the same GPUs, request, pools and tier to be within) are held back for the
-     same reason at any time; unless of different tenants; unless each may have a reason of its own. */
+  /* Of `explain`. Jobs that ask for the same (the same GPUs, request, pools and tier to be within) are held back for
+     the same reason at any time; unless of different tenants; unless each may have a reason of its own. */
   HR_POLICY_HOLDS_BY_TENANT = 16,
   HR_POLICY_HOLDS_BY_JOB = 32
 };

@@ -3,9 +3,9 @@
 #define HEADROOM_WAITS_H
 
 /*
- * Where waiting time goes. A fold asks at each instant what holds waiting jobs back (hr_view_hold), and adds the time up
- * to the next instant. Jobs that are held back for the same reason are asked about once; those that are watched, each
- * by itself, with who was before them. The parts of a wait sum to it, to the microsecond.
+ * Where waiting time goes. A fold asks at each instant what holds waiting jobs back (hr_view_hold), and adds the time
+ * up to the next instant. Jobs that are held back for the same reason are asked about once; those that are watched,
+ * each by itself, with who was before them. The parts of a wait sum to it, to the microsecond.
  */
 
 #include "headroom/hold.h"

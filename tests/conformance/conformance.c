@@ -8,6 +8,7 @@
  *   conformance [POLICY[:key=value,...]...]     a name, or a shared object's path; default: all that are built in
  */
 
+#include "holds.h"
 #include "scarce_memory.h"
 #include "tracker.h"
 
@@ -188,18 +189,21 @@ static void fail(const struct hr_policy_choice *choice, const char *property, co
   n_failed++;
 }
 
-static enum hr_status run(const struct workload *workload, const struct hr_policy_choice *choice,
-                          const struct hr_fold *fold, struct hr_result **result, struct hr_error *error) {
+enum { UNCHECKED, CHECKED }; /* checks take most of the time */
+
+static enum hr_status run_with(const struct workload *workload, const struct hr_policy_choice *choice, bool check,
+                               const struct hr_fold *folds, uint32_t n_folds, struct hr_result **result,
+                               struct hr_error *error) {
   struct hr_run_config config = {.trace = &workload->trace,
                                  .cluster = &workload->cluster,
                                  .policy = choice->ops,
                                  .params = choice->params,
                                  .seed = 1,
                                  .horizon_us = HR_NEVER_US,
-                                 .check = fold != NULL, /* it takes most of the time */
+                                 .check = check,
                                  .classes = workload->classes,
-                                 .folds = fold,
-                                 .n_folds = fold != NULL,
+                                 .folds = folds,
+                                 .n_folds = n_folds,
                                  .quotas = with_quotas ? &quotas : NULL,
                                  .speeds = workload->speeds.n_rows ? &workload->speeds : NULL};
   *result = NULL;
@@ -207,11 +211,33 @@ static enum hr_status run(const struct workload *workload, const struct hr_polic
   return hr_sim_run(&config, result, error);
 }
 
-/* The rules of a run, and the same digest when it is done again. */
+static enum hr_status run(const struct workload *workload, const struct hr_policy_choice *choice,
+                          const struct hr_fold *fold, struct hr_result **result, struct hr_error *error) {
+  return run_with(workload, choice, fold ? CHECKED : UNCHECKED, fold, fold != NULL, result, error);
+}
+
+/* The same digest when it is done again, asked at each instant why jobs wait. */
+static void check_again(const struct workload *workload, const struct hr_policy_choice *choice, uint64_t digest) {
+  struct hr_fold folds[HOLDS_FOLDS];
+  struct hr_result *again;
+  struct hr_error error;
+  struct holds holds;
+  if (!holds_init(&holds, &workload->trace)) abort();
+  holds_folds(&holds, folds);
+  if (run_with(workload, choice, UNCHECKED, folds, HOLDS_FOLDS, &again, &error) == HR_OK) {
+    holds_check_end(&holds, again);
+    if (again->digest != digest) fail(choice, "determinism", "a second run does something else");
+    if (holds.fault[0]) fail(choice, "explanations", holds.fault);
+    hr_result_destroy(again);
+  }
+  holds_finish(&holds);
+}
+
+/* The rules of a run, done twice. */
 static void check_run(const struct workload *workload, const struct hr_policy_choice *choice) {
   static const char *const properties[N_KINDS] = {"standing nodes", "nodes that go with notice", "nodes that fail"};
   struct hr_error error = {0};
-  struct hr_result *result, *again;
+  struct hr_result *result;
   struct tracker tracker;
   if (!tracker_init(&tracker, &workload->trace, &workload->cluster)) abort();
   struct hr_fold fold = tracker_fold(&tracker);
@@ -220,10 +246,7 @@ static void check_run(const struct workload *workload, const struct hr_policy_ch
   if (status != HR_OK && !refused) fail(choice, properties[workload->kind], error.text);
   if (status == HR_OK) tracker_check_end(&tracker, result);
   if (tracker.fault[0]) fail(choice, properties[workload->kind], tracker.fault);
-  if (status == HR_OK && run(workload, choice, NULL, &again, &error) == HR_OK) {
-    if (again->digest != result->digest) fail(choice, "determinism", "a second run does something else");
-    hr_result_destroy(again);
-  }
+  if (status == HR_OK) check_again(workload, choice, result->digest);
   hr_result_destroy(result);
   tracker_finish(&tracker);
 }

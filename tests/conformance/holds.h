@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_TESTS_CONFORMANCE_HOLDS_H
+#define HR_TESTS_CONFORMANCE_HOLDS_H
+
+/* Follows a run and asks why jobs wait: by groups, job by job, and whether what is said can be true. */
+
+#include "headroom/waits.h"
+
+enum { HOLDS_FOLDS = 3 };
+
+struct holds {
+  const struct hr_trace *trace;
+  struct hr_waits *grouped, *each;
+  char fault[200]; /* the first thing that does not hold; empty: none */
+};
+
+bool holds_init(struct holds *holds, const struct hr_trace *trace);
+void holds_finish(struct holds *holds);
+/* [HOLDS_FOLDS] */
+void holds_folds(struct holds *holds, struct hr_fold *folds);
+/* After the run: parts sum to waits, waits are what the result tells, and groups say what each job says. */
+void holds_check_end(struct holds *holds, const struct hr_result *result);
+
+#endif
