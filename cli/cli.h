@@ -23,8 +23,8 @@ struct verb {
   enum hr_status (*run)(const void *args, const struct words *operands, struct hr_error *error);
 };
 
-extern const struct verb verb_run, verb_report, verb_compare, verb_check, verb_plan, verb_advise, verb_sweep, verb_merge, verb_fill,
-    verb_forecast, verb_validate, verb_list, verb_trace;
+extern const struct verb verb_run, verb_report, verb_why, verb_compare, verb_check, verb_plan, verb_advise, verb_sweep,
+    verb_merge, verb_fill, verb_forecast, verb_validate, verb_list, verb_trace;
 /* Actions. */
 extern const struct verb verb_trace_generate;
 

@@ -26,7 +26,7 @@ static const struct verb verb_help = {.name = "help",
                                       .run = run_help};
 
 static const struct verb *const verbs[] = {
-    &verb_run, &verb_report, &verb_compare, &verb_check, &verb_plan, &verb_advise, &verb_sweep, &verb_merge,
+    &verb_run, &verb_report, &verb_why, &verb_compare, &verb_check, &verb_plan, &verb_advise, &verb_sweep, &verb_merge,
     &verb_fill, &verb_forecast, &verb_validate, &verb_list, &verb_trace,  &verb_help,  NULL};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 

@@ -135,20 +135,6 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
 
-static const char *rejection_words(enum hr_reason reason) {
-  if (reason == HR_REASON_TOO_LARGE) return "more GPUs asked for than any pool they accept has";
-  if (reason == HR_REASON_NO_GPU_TYPE) return "no pool has a GPU type they accept";
-  if (reason == HR_REASON_GPU_MEMORY) return "the GPUs that they accept, or their parts, have too little memory";
-  if (reason == HR_REASON_NO_REGION) return "no pool with such GPUs is in a region they accept";
-  if (reason == HR_REASON_NO_CLASS_POOL) return "the pools that would do are for jobs of other classes";
-  if (reason == HR_REASON_NODE_TOO_SMALL) return "a task asks for more than any node they accept has";
-  if (reason == HR_REASON_MIG_PROFILE) return "no GPU they accept is split into instances that will do";
-  if (reason == HR_REASON_NO_GROUP) return "no group of the tier they must be within is so large";
-  if (reason == HR_REASON_OVER_QUOTA) return "more GPUs asked for than their tenant may ever use";
-  if (reason == HR_REASON_SPOT_ONLY) return "only spot capacity would do, and they may not go there";
-  return "refused by the policy";
-}
-
 /* Jobs that can never run: how many for this reason, and the first few. */
 static void note_rejected(FILE *out, const struct run *run, enum hr_reason reason) {
   enum { MOST_IDS = 5 };
@@ -166,7 +152,7 @@ static void note_rejected(FILE *out, const struct run *run, enum hr_reason reaso
   if (count)
     fprintf(out, "note: %" PRIu64 " job%s can never run and %s rejected: %s%s (%s: %s)\n", count, count == 1 ? "" : "s",
             count == 1 ? "was" : "were", ids, count > MOST_IDS ? ", ..." : "", hr_reason_name(reason),
-            rejection_words(reason));
+            hr_rejection_words(reason));
 }
 
 static void print_notes(const struct run *run) {

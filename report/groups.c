@@ -16,7 +16,7 @@
 
 #define SHORT_RUN_US (10 * HR_SECOND_US) /* below which a run time does not blow slowdown up */
 
-enum { N_SIZES = 9 };
+enum { N_SIZES = HR__SIZES };
 static const char *const size_names[N_SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
 
 uint32_t hr__size_of(uint32_t gpus) {

@@ -39,6 +39,7 @@
 #include "headroom/topology.h"
 #include "headroom/trace.h"
 #include "headroom/waits.h"
+#include "headroom/why.h"
 #include "headroom/workload.h"
 
 #endif

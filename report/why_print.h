@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_REPORT_WHY_PRINT_H
+#define HR_REPORT_WHY_PRINT_H
+
+/* The parts of the answer for a person. */
+
+#include "report/console.h"
+#include "report/why_sums.h"
+
+/* why_job.c: a job's life. */
+void hr__why_print_job(struct hr__console *console, const struct hr_why *why, hr_job job);
+/* why_table.c: where waiting time went; the jobs that waited longest. */
+void hr__why_print_sums(struct hr__console *console, const struct hr__why_sums *sums, bool of_tenant);
+void hr__why_print_slowest(struct hr__console *console, const struct hr_why *why, const struct hr__why_sums *sums,
+                           uint32_t most);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where waiting time went, 80 columns wide: by reason, by tenant, by size of request; and who waited longest. */
+
+#include "report/why_print.h"
+
+#include "report/why_words.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_WIDTH = 15, MOST_TENANTS = 12, MOSTLY = 3 };
+
+static double hours_of(hr_amount us) {
+  return (double)us / (3600.0 * (double)HR_SECOND_US);
+}
+
+static const char *gpu_hours_text(hr_amount milli_us, char *buffer) {
+  double hours = hours_of(milli_us) / 1000;
+  return hr__fixed_text(hours, hours < 1000 ? 1 : 0, buffer);
+}
+
+static const char *time_text(hr_amount us, char *buffer) {
+  return hr__duration_text((double)us / (double)HR_SECOND_US, buffer);
+}
+
+static const char *percent_text(hr_amount part, hr_amount all, char *buffer) {
+  hr__fixed_text(all > 0 ? 100 * (double)part / (double)all : 0, 1, buffer);
+  return strcat(buffer, " %");
+}
+
+/* "capacity 61 %, order 30 %", the longest reasons first. */
+static void put_mostly(FILE *out, const struct hr__why_row *row, uint32_t most) {
+  enum hr_hold_reason order[HR_N_HOLDS];
+  uint32_t count = hr__why_order(row, order);
+  for (uint32_t i = 0; i < count && i < most; i++) {
+    double share = 100 * (double)row->us[order[i]] / (double)row->all_us;
+    char text[HR__NUMBER_BYTES];
+    fprintf(out, "%s%s %s %%", i ? ", " : "", hr_hold_name(order[i]),
+            share < 0.5 ? "<1" : hr__fixed_text(share, 0, text));
+  }
+}
+
+/* ---- By reason -------------------------------------------------------------------------------------- */
+
+static void put_reasons(struct hr__console *console, const struct hr__why_sums *sums) {
+  enum hr_hold_reason order[HR_N_HOLDS];
+  uint32_t count = hr__why_order(&sums->all, order);
+  fprintf(console->out, "\n%s%-*s%10s%14s%10s%14s%10s%s\n", hr__bold(console), NAME_WIDTH + 1, "reason", "jobs",
+          "waited", "share", "GPU hours", "share", hr__plain(console));
+  for (uint32_t i = 0; i < count; i++) {
+    char text[5][HR__NUMBER_BYTES];
+    enum hr_hold_reason reason = order[i];
+    fprintf(console->out, "%-*s%10s%14s%10s%14s%10s\n", NAME_WIDTH + 1, hr_hold_name(reason),
+            hr__count_text(sums->jobs_of[reason], text[0]), time_text(sums->all.us[reason], text[1]),
+            percent_text(sums->all.us[reason], sums->all.all_us, text[2]),
+            gpu_hours_text(sums->all.milli_us[reason], text[3]),
+            percent_text(sums->all.milli_us[reason], sums->all.all_milli_us, text[4]));
+  }
+  for (uint32_t i = 0; i < count; i++)
+    fprintf(console->out, "%s%s: %s%s\n", hr__dim(console), hr_hold_name(order[i]), hr_hold_words(order[i]),
+            hr__plain(console));
+}
+
+/* ---- By whom ---------------------------------------------------------------------------------------- */
+
+static void put_row(struct hr__console *console, const struct hr__why_row *row) {
+  char text[3][HR__NUMBER_BYTES];
+  char *name = hr__fitted(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
+  if (!name) return;
+  fprintf(console->out, "%s%*s%8s%13s%11s  ", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
+          hr__count_text(row->jobs, text[0]), time_text(row->all_us, text[1]),
+          gpu_hours_text(row->all_milli_us, text[2]));
+  put_mostly(console->out, row, 2);
+  fputc('\n', console->out);
+  free(name);
+}
+
+static void put_rows(struct hr__console *console, const char *title, const struct hr__why_row *rows, size_t count,
+                     size_t most) {
+  char more[HR__NUMBER_BYTES];
+  fprintf(console->out, "\n%s%-*s%8s%13s%11s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, title, "jobs", "waited",
+          "GPU hours", "mostly", hr__plain(console));
+  for (size_t i = 0; i < count && i < most; i++) put_row(console, &rows[i]);
+  if (count > most)
+    fprintf(console->out, "%sand %s more%s\n", hr__dim(console), hr__count_text(count - most, more),
+            hr__plain(console));
+}
+
+static void put_head(struct hr__console *console, const struct hr__why_sums *sums) {
+  char text[3][HR__NUMBER_BYTES];
+  hr__put_field(console, "waited", "%s job%s, %s in all: %s GPU hours that they asked for",
+                hr__count_text(sums->all.jobs, text[0]), sums->all.jobs == 1 ? "" : "s",
+                time_text(sums->all.all_us, text[1]), gpu_hours_text(sums->all.all_milli_us, text[2]));
+  if (sums->later_us > 0)
+    hr__put_field(console, "again", "%s of it after something had stopped them (%s)",
+                  time_text(sums->later_us, text[0]), percent_text(sums->later_us, sums->all.all_us, text[1]));
+  if (sums->open > 0)
+    hr__put_field(console, "unfinished", "%s job%s waited still when the run ended",
+                  hr__count_text(sums->open, text[0]), sums->open == 1 ? "" : "s");
+}
+
+void hr__why_print_sums(struct hr__console *console, const struct hr__why_sums *sums, bool of_tenant) {
+  if (sums->all.all_us == 0) {
+    hr__put_field(console, "waited", "nobody: each job started as soon as it came");
+    return;
+  }
+  put_head(console, sums);
+  put_reasons(console, sums);
+  if (!of_tenant && (sums->n_tenants > 1 || sums->tenants[0].name[0]))
+    put_rows(console, "tenant", sums->tenants, sums->n_tenants, MOST_TENANTS);
+  put_rows(console, "GPUs asked for", sums->sizes, sums->n_sizes, sums->n_sizes);
+}
+
+/* ---- Who waited longest ----------------------------------------------------------------------------- */
+
+static void put_slow(struct hr__console *console, const struct hr_why *why, const struct hr__why_job *slow) {
+  char text[2][HR__NUMBER_BYTES], id[HR_JOB_ID_BUFFER];
+  struct hr__why_row row;
+  char *name = hr__fitted(console, hr_trace_job_id(why->trace, slow->job, id), NAME_WIDTH, true);
+  if (!name) return;
+  hr__why_job_row(why, slow->job, &row);
+  fprintf(console->out, "%s%*s%6s%13s  ", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
+          hr__why_gpus(hr__why_asked_milli(why, slow->job), text[0]), time_text(row.all_us, text[1]));
+  put_mostly(console->out, &row, MOSTLY);
+  fputc('\n', console->out);
+  free(name);
+}
+
+void hr__why_print_slowest(struct hr__console *console, const struct hr_why *why, const struct hr__why_sums *sums,
+                           uint32_t most) {
+  if (sums->n_jobs == 0 || most == 0) return;
+  fprintf(console->out, "\n%s%-*s%6s%13s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, "slowest", "GPUs", "waited",
+          "mostly", hr__plain(console));
+  for (size_t i = 0; i < sums->n_jobs && i < most; i++) put_slow(console, why, &sums->jobs[i]);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "report/why_words.h"
+
+#include <inttypes.h>
+
+const char *hr__why_time(int64_t at_us, char *buffer) {
+  int64_t s = at_us / HR_SECOND_US, rest_us = at_us % HR_SECOND_US;
+  int used = snprintf(buffer, HR__NUMBER_BYTES, "%" PRId64 " d %02d:%02d:%02d", s / 86400, (int)(s / 3600 % 24),
+                      (int)(s / 60 % 60), (int)(s % 60));
+  if (rest_us > 0 && used > 0 && used + 8 < HR__NUMBER_BYTES)
+    snprintf(buffer + used, (size_t)(HR__NUMBER_BYTES - used), ".%06d", (int)rest_us);
+  return buffer;
+}
+
+const char *hr__why_duration(int64_t us, char *buffer) {
+  return hr__duration_text((double)us / (double)HR_SECOND_US, buffer);
+}
+
+const char *hr__why_gpus(uint64_t milli, char *buffer) {
+  *hr__put_thousandths(buffer, (int64_t)milli) = '\0';
+  return buffer;
+}
+
+/* ---- Room ------------------------------------------------------------------------------------------- */
+
+/* "while 31 were free", `how` behind it. */
+static void put_free(FILE *out, const struct hr__why_part *part, const char *how) {
+  char least[HR__NUMBER_BYTES], most[HR__NUMBER_BYTES];
+  if (part->most_free_milli == 0)
+    fprintf(out, " while none was free");
+  else if (part->least_free_milli == part->most_free_milli)
+    fprintf(out, " while %s %s free%s", hr__why_gpus(part->most_free_milli, most),
+            part->most_free_milli <= 1000 ? "was" : "were", how);
+  else
+    fprintf(out, " while %s to %s were free%s", hr__why_gpus(part->least_free_milli, least),
+            hr__why_gpus(part->most_free_milli, most), how);
+}
+
+static void put_capacity(FILE *out, const struct hr__why_part *part) {
+  char asked[HR__NUMBER_BYTES];
+  if (part->asked_milli == 1000)
+    fprintf(out, " for a free GPU");
+  else
+    fprintf(out, " for %s free GPUs", hr__why_gpus(part->asked_milli, asked));
+  put_free(out, part, "");
+}
+
+static void put_fragments(FILE *out, const struct hr_why *why, const struct hr__why_part *part) {
+  char asked[HR__NUMBER_BYTES];
+  uint32_t largest = 0;
+  for (uint32_t i = 0; i < why->cluster->n_pools; i++)
+    if (why->cluster->pools[i].gpus_per_node > largest) largest = why->cluster->pools[i].gpus_per_node;
+  hr__why_gpus(part->asked_milli, asked);
+  if (part->asked_milli < 1000)
+    fprintf(out, " for a GPU with %s of it free", asked);
+  else if (part->asked_milli > (uint64_t)largest * 1000)
+    fprintf(out, " for nodes for its %s GPUs", asked);
+  else
+    fprintf(out, " for a node with %s free GPU%s", asked, part->asked_milli == 1000 ? "" : "s");
+  put_free(out, part, " in fragments");
+}
+
+/* ---- Who was before it ------------------------------------------------------------------------------ */
+
+static void put_job(FILE *out, const struct hr_why *why, hr_job job) {
+  char buffer[HR_JOB_ID_BUFFER];
+  fprintf(out, "job %.60s", hr_trace_job_id(why->trace, job, buffer));
+}
+
+/* " (1 h of it job 17, 20 min job 18, 4 min 2 others)" */
+static void put_behind(FILE *out, const struct hr_why *why, const struct hr__why_part *part) {
+  char time[HR__NUMBER_BYTES];
+  uint32_t told = part->n_behind < HR__MOST_BEHIND ? part->n_behind : HR__MOST_BEHIND, others = part->n_behind - told;
+  for (uint32_t i = 0; i < told; i++) {
+    fprintf(out, "%s", i ? ", " : " (");
+    put_job(out, why, part->behind[i].job);
+    fprintf(out, " for %s", hr__why_duration(part->behind[i].us, time));
+  }
+  if (others)
+    fprintf(out, ", %" PRIu32 " other%s for %s", others, others == 1 ? "" : "s",
+            hr__why_duration(part->others_us, time));
+  fputc(')', out);
+}
+
+static void put_order(FILE *out, const struct hr_why *why, const struct hr__why_part *part) {
+  bool one = part->n_behind == 1, is_reserved = part->reason == HR_HOLD_RESERVATION;
+  if (one && part->behind[0].job.id == HR_NONE) {
+    fprintf(out, " %s", hr_hold_words(part->reason));
+    return;
+  }
+  fprintf(out, one ? (is_reserved ? " behind the reservation of " : " behind ")
+                   : (is_reserved ? " behind the reservations of other jobs" : " behind jobs that nobody may pass"));
+  if (!one) {
+    put_behind(out, why, part);
+    return;
+  }
+  put_job(out, why, part->behind[0].job);
+  if (!is_reserved) fprintf(out, ", which nobody may pass");
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_job job) {
+  uint32_t tenant = why->trace->tenant ? why->trace->tenant[job.id] : HR_NONE;
+  if (quota == HR_QUOTA_ROOT)
+    fprintf(out, "what quotas leave to it");
+  else if (why->quotas && quota < why->quotas->n_nodes)
+    fprintf(out, "the quota of %s %.60s", why->quotas->nodes[quota].is_tenant ? "tenant" : "cohort",
+            why->quotas->nodes[quota].name);
+  else if (tenant != HR_NONE)
+    fprintf(out, "the quota of tenant %.60s", why->trace->tenants.text[tenant]);
+  else
+    fprintf(out, "the quota of jobs without a tenant");
+}
+
+void hr__why_put_part(FILE *out, const struct hr_why *why, const struct hr__why_part *part) {
+  char time[HR__NUMBER_BYTES];
+  fprintf(out, "%s", hr__why_duration(part->us, time));
+  switch (part->reason) {
+  case HR_HOLD_CAPACITY:
+    put_capacity(out, part);
+    return;
+  case HR_HOLD_FRAGMENTS:
+    put_fragments(out, why, part);
+    return;
+  case HR_HOLD_ORDER:
+  case HR_HOLD_RESERVATION:
+    put_order(out, why, part);
+    return;
+  case HR_HOLD_QUOTA:
+    fprintf(out, " over ");
+    hr__why_put_quota(out, why, part->quota, part->job);
+    return;
+  case HR_HOLD_PREEMPTION:
+    if (part->n_behind == 1 && part->behind[0].job.id == HR_NONE) break;
+    fprintf(out, " for the start of jobs that others were told to leave for");
+    put_behind(out, why, part);
+    return;
+  default:
+    break;
+  }
+  fprintf(out, " %s", hr_hold_words(part->reason));
+}
