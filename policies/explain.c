@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A waiting job is asked about in the order in which the pass would meet what holds it: a quota, whatever is free; want
- * of a place; and where it has one, the job that nobody may pass, or whose start was promised.
+ * of a place (there is none either where quotas leave nothing because all is in use); and where it has one, the job
+ * that nobody may pass, or whose start was promised.
  */
 
 #include "policies/explain.h"
@@ -88,12 +89,15 @@ void hr__queue_explain(struct hr__queue *queue, const struct hr_view *view, hr_j
   uint32_t kind = hr__kind(queue, job);
   if (queue->preemptor && queue->preemptor->promised.id == job.id)
     hold->reason = HR_HOLD_PREEMPTION;
-  else if (hr__quota_holds(queue, job, &hold->quota))
+  else if (hr__quota_holds(queue, job, &hold->quota) && hold->quota != HR_QUOTA_ROOT)
     hold->reason = HR_HOLD_QUOTA;
   else if (!fits(queue, hr__gpus(queue, job), kind))
     explain_room(queue, view, job, kind, hold);
+  else if (hold->quota == HR_QUOTA_ROOT)
+    hold->reason = HR_HOLD_QUOTA;
   else
     explain_turn(queue, view, job, hold);
+  if (hold->reason != HR_HOLD_QUOTA) hold->quota = HR_NONE;
 }
 
 uint32_t hr__queue_explains_by(const struct hr__queue *queue) {

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Small worlds whose waits are worked out by hand: what holds each job back from when until when, behind whom. */
+
+#include "files.h"
+#include "harness.h"
+#include "headroom/headroom.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SEGMENTS = 10, NOBODY = -1, MINUTE = 60 };
+
+/* In minutes. Jobs are numbered from 0. */
+struct expected {
+  uint32_t job;
+  double begin, end;
+  enum hr_hold_reason reason;
+  int64_t behind;
+};
+
+struct world {
+  const char *scenario;                    /* all keys but its trace */
+  const char *trace;                       /* as CSV */
+  struct expected expected[MOST_SEGMENTS]; /* in order of jobs, and of time; ended by one of no time */
+};
+
+/* ---- Running ---------------------------------------------------------------------------------------- */
+
+static void write_file(const char *name, const char *begin, const char *text, const char *end) {
+  FILE *file = fopen(files_path(name), "wb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fprintf(file, "%s%s%s", begin, text, end);
+  fclose(file);
+}
+
+struct run {
+  struct hr_scenario *scenario;
+  struct hr_trace *trace;
+  struct hr_replay replay;
+  struct hr_waits *waits;
+};
+
+static void run_world(struct run *run, const struct world *world) {
+  hr_job all[16];
+  struct hr_error error = {0};
+  write_file("trace.csv", "", world->trace, "");
+  write_file("scenario.json", "{ \"trace\": { \"file\": \"trace.csv\" }, ", world->scenario, " }");
+  enum hr_status status = hr_scenario_load(files_path("scenario.json"), NULL, 0, &run->scenario, &error);
+  if (status == HR_OK) status = hr_trace_read(run->scenario->trace_file, NULL, &run->trace, &error);
+  if (status != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  for (uint32_t i = 0; i < run->trace->n_jobs; i++) all[i] = (hr_job){i};
+  struct hr_waits_config config = {.trace = run->trace, .watched = all, .n_watched = run->trace->n_jobs};
+  struct hr_replay_config replay = {.scenario = run->scenario, .trace = run->trace, .seed = 1, .check = true};
+  run->waits = hr_waits_create(&config);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_init(&run->replay, &replay, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&run->replay, hr_waits_fold(run->waits), &error), HR_OK);
+  status = hr_replay_run(&run->replay, &error);
+  if (status != HR_OK) printf("\n  %s\n", error.text);
+  CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_waits_close(run->waits, run->replay.result), HR_OK);
+}
+
+static void finish_world(struct run *run) {
+  hr_waits_destroy(run->waits);
+  hr_replay_finish(&run->replay);
+  hr_trace_destroy(run->trace);
+  hr_scenario_destroy(run->scenario);
+}
+
+/* ---- Comparing -------------------------------------------------------------------------------------- */
+
+static int64_t us_of(double minutes) {
+  return (int64_t)(minutes * MINUTE * (double)HR_SECOND_US + 0.5);
+}
+
+static bool is_expected(const struct hr_wait_segment *segment, const struct expected *expected) {
+  int64_t behind = segment->hold.behind.id == HR_NONE ? NOBODY : (int64_t)segment->hold.behind.id;
+  return segment->begin_us == us_of(expected->begin) && segment->end_us == us_of(expected->end) &&
+         segment->hold.reason == expected->reason && behind == expected->behind;
+}
+
+static void print_segment(const struct hr_wait_segment *segment) {
+  printf("\n  job %" PRIu32 " from %.3f to %.3f min: %s behind %" PRId64 "\n", segment->job.id,
+         (double)segment->begin_us / 6e7, (double)segment->end_us / 6e7, hr_hold_name(segment->hold.reason),
+         segment->hold.behind.id == HR_NONE ? -1 : (int64_t)segment->hold.behind.id);
+}
+
+static void compare(const struct run *run, const struct expected *expected) {
+  for (uint32_t job = 0; job < run->trace->n_jobs; job++) {
+    const struct hr_wait_segment *segments;
+    size_t count = hr_waits_segments(run->waits, (hr_job){job}, &segments);
+    for (size_t i = 0; i < count; i++) {
+      bool good = expected->end > 0 && expected->job == job && is_expected(&segments[i], expected);
+      if (!good) print_segment(&segments[i]);
+      CU_ASSERT_TRUE(good);
+      expected += expected->end > 0;
+    }
+  }
+  CU_ASSERT_TRUE(expected->end <= 0);
+}
+
+static void check(const struct world *world) {
+  struct run run = {0};
+  run_world(&run, world);
+  compare(&run, world->expected);
+  finish_world(&run);
+}
+
+#define POOL(nodes, gpus)                                                                                              \
+  "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": " #nodes                             \
+  ", \"gpus_per_node\": " #gpus " }] }, "
+#define POLICY(text) "\"policy\": { " text " }"
+#define QUEUE(order, backfill)                                                                                         \
+  POLICY("\"name\": \"queue\", \"order\": \"" order "\", \"backfill\": \"" backfill "\", \"placement\": \"best-fit\"")
+
+/* ---- By hand ---------------------------------------------------------------------------------------- */
+
+/*
+ * Four GPUs. Job 0 has three of them from 0 to 60. Job 1, at 10, wants all four: one is free, and it waits for capacity
+ * until 60, 50 min; so it is promised the start at 60. Job 2, at 20, wants one GPU for 50 min, and one is free; but it
+ * would run to 70: from 20 to 60, 40 min, it is behind the reservation of job 1. Then job 1 has all four until 90, and
+ * job 2 waits for capacity, 30 min: 40 + 30 = 70 min in all.
+ */
+static void reservation(void) {
+  static const struct world world = {POOL(1, 4) QUEUE("fifo", "easy"),
+                                     "submit_s,duration_s,gpus\n0,3600,3\n600,1800,4\n1200,3000,1\n",
+                                     {{1, 10, 60, HR_HOLD_CAPACITY, NOBODY},
+                                      {2, 20, 60, HR_HOLD_RESERVATION, 1},
+                                      {2, 60, 90, HR_HOLD_CAPACITY, NOBODY}}};
+  struct run run = {0};
+  run_world(&run, &world);
+  compare(&run, world.expected);
+  const struct hr_wait_segment *segments;
+  CU_ASSERT_EQUAL(hr_waits_segments(run.waits, (hr_job){2}, &segments), 2);
+  CU_ASSERT_EQUAL(segments[0].hold.until_us, us_of(60));
+  CU_ASSERT_EQUAL(segments[0].hold.free_milli, 1000);
+  CU_ASSERT_EQUAL(segments[1].most_free_milli, 0);
+  const struct hr_wait *waits;
+  CU_ASSERT_EQUAL_FATAL(hr_waits_of(run.waits, (hr_job){2}, &waits), 1);
+  const struct hr_wait_part *parts = hr_waits_parts(run.waits, waits);
+  CU_ASSERT_EQUAL(waits[0].end_us - waits[0].begin_us, us_of(70));
+  CU_ASSERT_EQUAL_FATAL(waits[0].n_parts, 2);
+  CU_ASSERT(parts[0].reason == HR_HOLD_RESERVATION && parts[0].us == us_of(40));
+  CU_ASSERT(parts[1].reason == HR_HOLD_CAPACITY && parts[1].us == us_of(30));
+  finish_world(&run);
+}
+
+static void conservative(void) {
+  static const struct world world = {POOL(1, 4) QUEUE("fifo", "conservative"),
+                                     "submit_s,duration_s,gpus\n0,3600,3\n600,1800,4\n1200,3000,1\n",
+                                     {{1, 10, 60, HR_HOLD_CAPACITY, NOBODY},
+                                      {2, 20, 60, HR_HOLD_RESERVATION, 1},
+                                      {2, 60, 90, HR_HOLD_CAPACITY, NOBODY}}};
+  check(&world);
+}
+
+/*
+ * Tenant a may have two of four GPUs. Its job 0 has them from 0 to 60, so its job 1, at 10, is over the quota until 60,
+ * 50 min, whatever is free. Job 2, of b, takes the other two from 20 to 90. Job 3, of b and of a higher priority, comes
+ * at 55 and goes first at 60, when two come free, until 80: job 1 waits for capacity, 20 min, and 70 min in all.
+ */
+static void quota(void) {
+  static const struct world world = {
+      POOL(1, 4) "\"quotas\": { \"tenants\": [{ \"tenant\": \"b\" }, { \"tenant\": \"a\", \"max_gpus\": 2 }] }, " QUEUE(
+          "priority", "skip"),
+      "submit_s,duration_s,gpus,tenant,priority\n0,3600,2,a,0\n600,600,2,a,0\n1200,4200,2,b,0\n3300,1200,2,b,1\n",
+      {{1, 10, 60, HR_HOLD_QUOTA, NOBODY},
+       {1, 60, 80, HR_HOLD_CAPACITY, NOBODY},
+       {3, 55, 60, HR_HOLD_CAPACITY, NOBODY}}};
+  struct run run = {0};
+  run_world(&run, &world);
+  compare(&run, world.expected);
+  const struct hr_wait_segment *segments;
+  CU_ASSERT_EQUAL_FATAL(hr_waits_segments(run.waits, (hr_job){1}, &segments), 2);
+  CU_ASSERT_STRING_EQUAL(run.scenario->quotas->nodes[segments[0].hold.quota].name, "a");
+  CU_ASSERT_EQUAL(segments[1].hold.quota, HR_NONE);
+  finish_world(&run);
+}
+
+/*
+ * Two nodes of four GPUs, strictly in order. Jobs 0 and 1 take three of one each, until 60 and 100. Job 2, at 10, wants
+ * two GPUs: two are free, one on each node, until 60, 50 min. Job 3, at 20, wants one, and would fit, but nobody may
+ * pass job 2: 40 min.
+ */
+static void fragments(void) {
+  static const struct world world = {POOL(2, 4) QUEUE("fifo", "strict"),
+                                     "submit_s,duration_s,gpus\n0,3600,3\n0,6000,3\n600,600,2\n1200,600,1\n",
+                                     {{2, 10, 60, HR_HOLD_FRAGMENTS, NOBODY}, {3, 20, 60, HR_HOLD_ORDER, 2}}};
+  check(&world);
+}
+
+/* ---- Other reasons ---------------------------------------------------------------------------------- */
+
+/* Four nodes of two GPUs in racks of two. At 20 nodes 1 and 3 are free, one in each rack: a job of four GPUs that is to
+   be within one waits until node 0 is free, at 60. */
+static void topology(void) {
+  static const struct world world = {
+      "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 4, \"gpus_per_node\": 2, "
+      "\"topology\": { "
+      "\"nodes_per_rack\": 2 } }] }, " QUEUE("fifo", "skip"),
+      "submit_s,duration_s,gpus,within\n0,3600,2,\n0,600,2,\n0,4200,2,\n1200,600,4,rack\n",
+      {{3, 20, 60, HR_HOLD_TOPOLOGY, NOBODY}}};
+  check(&world);
+}
+
+/* Job 0 takes six of eight CPUs and one of four GPUs; job 1 wants four CPUs. Job 2 wants more GPUs than are free, and
+   CPUs too, until 60 and then until job 1 has ended. */
+static void node_resources(void) {
+  static const struct world world = {
+      "\"cluster\": { \"by_gpu\": true, \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, "
+      "\"gpus_per_node\": 4, "
+      "\"cpu_per_node\": 8 }] }, " QUEUE("fifo", "skip"),
+      "submit_s,duration_s,gpus,cpu\n0,3600,1,6\n600,1800,1,4\n660,600,4,4\n",
+      {{1, 10, 60, HR_HOLD_NODE_RESOURCES, NOBODY}, {2, 11, 90, HR_HOLD_CAPACITY, NOBODY}}};
+  check(&world);
+}
+
+/* Shares: two GPUs have half of each free, and a job wants more than that of one. */
+static void shares(void) {
+  static const struct world world = {
+      "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 2, "
+      "\"sharing\": "
+      "\"fraction\" }] }, " POLICY("\"name\": \"queue\", \"backfill\": \"easy\", \"placement\": \"spread\""),
+      "submit_s,duration_s,gpus,gpu_milli\n0,3600,1,600\n0,3600,1,600\n600,600,1,700\n",
+      {{2, 10, 60, HR_HOLD_FRAGMENTS, NOBODY}}};
+  check(&world);
+}
+
+/*
+ * Six GPUs. Job 0 has four of them; job 1, of a higher priority, comes at 10 and wants four: job 0 is told to leave by
+ * 15. Job 2 comes at 12 and would fit beside job 0, but what is free is promised to job 1. At 15 job 1 has four, job 2
+ * has one, and job 0 waits for capacity until job 1 has ended, at 25.
+ */
+static void preemption(void) {
+  static const struct world world = {
+      POOL(1, 6) POLICY("\"name\": \"queue\", \"order\": \"priority\", \"backfill\": \"skip\", \"preemption\": "
+                        "\"priority\", \"grace_s\": 300"),
+      "submit_s,duration_s,gpus,priority\n0,6000,4,0\n600,600,4,1\n720,6000,1,0\n",
+      {{0, 15, 25, HR_HOLD_CAPACITY, NOBODY},
+       {1, 10, 15, HR_HOLD_PREEMPTION, NOBODY},
+       {2, 12, 15, HR_HOLD_PREEMPTION, 1}}};
+  check(&world);
+}
+
+/* Spot capacity that there is none of, but for a second at the beginning, and one on-demand node that boots in 2 min.
+ */
+#define ELASTIC                                                                                                        \
+  "\"cluster\": { \"pools\": [{ \"name\": \"p\", \"gpu\": \"A100-80\", \"nodes\": 1, \"gpus_per_node\": 4, "           \
+  "\"market\": \"spot\", "                                                                                             \
+  "\"usd_per_gpu_hour\": 1, \"spot\": { \"model\": \"on-off\", \"up\": { \"distribution\": \"fixed\", \"mean_s\": 1 "  \
+  "}, "                                                                                                                \
+  "\"down\": { \"distribution\": \"fixed\", \"mean_s\": 1000000 }, \"notice_s\": 0 } }, { \"name\": \"q\", \"gpu\": "  \
+  "\"A100-80\", \"nodes\": 1, \"gpus_per_node\": 4, \"market\": \"on-demand\", \"usd_per_gpu_hour\": 2, \"boot_s\": "  \
+  "120 }] }, "
+
+/* Job 1 comes at 1, and its node boots until 3. Job 2 comes at 20 and waits for that node until job 1 has ended, at 63.
+ */
+static void booting(void) {
+  static const struct world world = {
+      ELASTIC POLICY("\"name\": \"queue\", \"backfill\": \"skip\", \"market\": \"on-demand-only\""),
+      "submit_s,duration_s,gpus\n0,60,0\n60,3600,4\n1200,600,4\n",
+      {{1, 1, 3, HR_HOLD_BOOTING, NOBODY}, {2, 20, 63, HR_HOLD_CAPACITY, NOBODY}}};
+  check(&world);
+}
+
+/* Job 1 waits ten minutes for spot capacity before the on-demand node, which is on offer, is asked for. */
+static void market(void) {
+  static const struct world world = {
+      ELASTIC POLICY("\"name\": \"queue\", \"backfill\": \"skip\", \"market\": \"spot-first\", \"spot_wait_s\": 600"),
+      "submit_s,duration_s,gpus\n0,60,0\n60,3600,4\n",
+      {{1, 1, 11, HR_HOLD_MARKET, NOBODY}, {1, 11, 13, HR_HOLD_BOOTING, NOBODY}}};
+  struct run run = {0};
+  run_world(&run, &world);
+  compare(&run, world.expected);
+  const struct hr_wait_segment *segments;
+  CU_ASSERT_EQUAL_FATAL(hr_waits_segments(run.waits, (hr_job){1}, &segments), 2);
+  CU_ASSERT_EQUAL(segments[0].hold.until_us, us_of(11));
+  finish_world(&run);
+}
+
+/* By deadlines, greedily: nothing but spot capacity until the last moment, which is the deadline less the work: 100 -
+   60 = 40. Then the node boots. */
+static void deadlines(void) {
+  static const struct world world = {
+      ELASTIC POLICY("\"name\": \"queue\", \"market\": \"deadline-greedy\", \"changeover_s\": 0"),
+      "submit_s,duration_s,gpus,deadline_s\n0,60,0,\n60,3600,4,6000\n",
+      {{1, 1, 40, HR_HOLD_MARKET, NOBODY}, {1, 40, 42, HR_HOLD_BOOTING, NOBODY}}};
+  check(&world);
+}
+
+/* One GPU in rounds of six minutes: jobs 0 and 1 have it in turn. */
+static void rounds(void) {
+  static const struct world world = {POOL(1, 1)
+                                         POLICY("\"name\": \"rounds\", \"round_s\": 360, \"objective\": \"fair\""),
+                                     "submit_s,duration_s,gpus\n0,720,1\n0,360,1\n",
+                                     {{0, 6, 12, HR_HOLD_TURN, NOBODY}, {1, 0, 6, HR_HOLD_TURN, NOBODY}}};
+  check(&world);
+}
+
+/*
+ * Two GPUs, two rows, slices of half a minute. Job 0 has row 0 and job 1 a half of row 1, in turn. Job 2, at 1 s, finds
+ * room in neither; job 3, at 2 s, would beside job 1, but is behind job 2. At 1 min job 1 has ended and job 2 gets its
+ * row, so that job 3 is the first outside, without room, until job 0 has ended at 1.5. Then 2 and 3 take turns.
+ */
+static void slices(void) {
+  static const struct world world = {
+      POOL(1, 2) POLICY("\"name\": \"gang-slice\", \"slice_s\": 30, \"rows\": 2, \"placement\": \"pool\""),
+      "submit_s,duration_s,gpus\n0,60,2\n0,30,1\n1,60,2\n2,60,1\n",
+      {{0, 0.5, 1, HR_HOLD_TURN, NOBODY},
+       {1, 0, 0.5, HR_HOLD_TURN, NOBODY},
+       {2, 1.0 / 60, 1, HR_HOLD_CAPACITY, NOBODY},
+       {2, 1, 1.5, HR_HOLD_TURN, NOBODY},
+       {2, 2, 2.5, HR_HOLD_TURN, NOBODY},
+       {3, 2.0 / 60, 1, HR_HOLD_ORDER, 2},
+       {3, 1, 1.5, HR_HOLD_CAPACITY, NOBODY},
+       {3, 1.5, 2, HR_HOLD_TURN, NOBODY},
+       {3, 2.5, 3, HR_HOLD_TURN, NOBODY}}};
+  check(&world);
+}
+
+static void names(void) {
+  CU_ASSERT_STRING_EQUAL(hr_hold_name(HR_HOLD_NODE_RESOURCES), "node-resources");
+  CU_ASSERT_STRING_EQUAL(hr_hold_words(HR_HOLD_TURN), "for its turn");
+  CU_ASSERT_STRING_EQUAL(hr_hold_name(HR_N_HOLDS), "");
+  CU_ASSERT_STRING_EQUAL(hr_hold_words(HR_N_HOLDS), "");
+}
+
+TEST_MAIN("report: waits", TEST(reservation), TEST(conservative), TEST(quota), TEST(fragments), TEST(topology),
+          TEST(node_resources), TEST(shares), TEST(preemption), TEST(booting), TEST(market), TEST(deadlines),
+          TEST(rounds), TEST(slices), TEST(names))
