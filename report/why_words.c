@@ -4,11 +4,9 @@
 #include <inttypes.h>
 
 const char *hr__why_time(int64_t at_us, char *buffer) {
-  int64_t s = at_us / HR_SECOND_US, rest_us = at_us % HR_SECOND_US;
-  int used = snprintf(buffer, HR__NUMBER_BYTES, "%" PRId64 " d %02d:%02d:%02d", s / 86400, (int)(s / 3600 % 24),
-                      (int)(s / 60 % 60), (int)(s % 60));
-  if (rest_us > 0 && used > 0 && used + 8 < HR__NUMBER_BYTES)
-    snprintf(buffer + used, (size_t)(HR__NUMBER_BYTES - used), ".%06d", (int)rest_us);
+  int64_t s = at_us / HR_SECOND_US;
+  snprintf(buffer, HR__NUMBER_BYTES, "%" PRId64 " d %02d:%02d:%02d", s / 86400, (int)(s / 3600 % 24),
+           (int)(s / 60 % 60), (int)(s % 60));
   return buffer;
 }
 

@@ -96,11 +96,10 @@ void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_hold *hold) 
 
 bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_hold *hold) {
   const struct hr_cluster *cluster = view->cluster;
-  bool enough = hold->free_milli >= hold->asked_milli;
-  if (enough && cluster->stock)
-    enough = has_node(cluster, &cluster->requests->request[cluster->requests->of_job[job.id]]);
-  if (enough && !cluster->stock)
-    enough = has_nodes(cluster, view->jobs->gpus[job.id], hr_cluster_accept_class(cluster, job));
+  bool enough = cluster->stock
+                    ? has_node(cluster, &cluster->requests->request[cluster->requests->of_job[job.id]])
+                    : hold->free_milli >= hold->asked_milli &&
+                          has_nodes(cluster, view->jobs->gpus[job.id], hr_cluster_accept_class(cluster, job));
   if (!enough) hr_view_lack(view, job, hold);
   return !enough;
 }

@@ -61,7 +61,7 @@ HR_API uint32_t hr_view_abilities(const struct hr_view *view);
 
 /* For policies that explain themselves. Whether no place is left for the job, whatever the placement rule, and then
    why: capacity, booting nodes that would do, or fragments. Costs a few bit scans for each pool; where GPUs are told
-   apart a look at each node, unless they are too few. */
+   apart a look at each node, for one task of the job. */
 HR_API bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_hold *hold);
 /* Why a job finds no place that is known to find none; likewise, without looking at nodes. */
 HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_hold *hold);

@@ -82,7 +82,9 @@ static void check_room(struct holds *holds, const struct hr_view *view, hr_job j
   if (hold->reason == HR_HOLD_FRAGMENTS && (most < asked || (!hr_cluster_stock(view->cluster) && has_place(view, job))))
     fault(holds, "fragments, and there is a place or too little", job, view->now_us);
   bool fits = hold->reason == HR_HOLD_ORDER || hold->reason == HR_HOLD_RESERVATION;
-  if (fits && most < asked) fault(holds, "order or reservation, and it does not fit", job, view->now_us);
+  const struct hr_stock *stock = hr_cluster_stock(view->cluster);
+  bool by_share = stock && stock->mig; /* instances of MIG are smaller than what is asked for, or larger */
+  if (fits && !by_share && most < asked) fault(holds, "order or reservation, and it does not fit", job, view->now_us);
 }
 
 static void check_hold(struct holds *holds, const struct hr_view *view, hr_job job) {

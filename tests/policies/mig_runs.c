@@ -5,6 +5,7 @@
  * it.
  */
 
+#include "../conformance/holds.h"
 #include "../sim/mig_brute.h"
 #include "harness.h"
 #include "headroom/sim.h"
@@ -318,20 +319,27 @@ static bool never_fits(uint32_t job) {
 
 static uint64_t run_one(void) {
   struct hr_policy_choice choice = queue_choice(world.skips ? "skip" : "easy", world.rule);
-  struct hr_fold fold = {.on_event = hear, .on_instant = nobody_waits_in_vain};
+  struct holds holds;
+  struct hr_fold folds[1 + HOLDS_FOLDS] = {{.on_event = hear, .on_instant = nobody_waits_in_vain}};
+  CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
+  holds_folds(&holds, folds + 1);
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .folds = folds,
+                                 .n_folds = 1 + HOLDS_FOLDS};
   struct hr_result *result;
   struct hr_error error = {0};
   enum hr_status status = hr_sim_run(&config, &result, &error);
   if (status != HR_OK) printf("%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  holds_check_end(&holds, result);
+  CU_ASSERT_STRING_EQUAL(holds.fault, "");
+  if (holds.fault[0]) printf("  %s\n", holds.fault);
+  holds_finish(&holds);
   CU_ASSERT_FALSE(result->stood_still);
   CU_ASSERT_EQUAL(result->n_completed + result->n_rejected, JOBS);
   uint64_t n_completed = result->n_completed;

@@ -2,6 +2,7 @@
 /* Whole runs on pools that share their GPUs, job by job against a scheduler that looks at every node for every task:
    when each job starts, on which nodes and on which GPUs. */
 
+#include "../conformance/holds.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "naive_packing.h"
@@ -94,21 +95,28 @@ static void remember(void *self, const struct hr_view *view, const struct hr_eve
 
 static void run_engine(const char *backfill, const char *rule) {
   struct hr_policy_choice choice = queue_choice(backfill, rule);
-  struct hr_fold fold = {.on_event = remember};
+  struct holds holds;
+  struct hr_fold folds[1 + HOLDS_FOLDS] = {{.on_event = remember}};
+  CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
+  holds_folds(&holds, folds + 1);
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .folds = folds,
+                                 .n_folds = 1 + HOLDS_FOLDS};
   struct hr_result *result;
   struct hr_error error = {0};
   memset(world.engine, 0, sizeof world.engine);
   enum hr_status status = hr_sim_run(&config, &result, &error);
   if (status != HR_OK) printf("%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  holds_check_end(&holds, result);
+  CU_ASSERT_STRING_EQUAL(holds.fault, "");
+  if (holds.fault[0]) printf("  %s\n", holds.fault);
+  holds_finish(&holds);
   CU_ASSERT_EQUAL(result->n_completed, JOBS);
   hr_result_destroy(result);
   hr_policy_choice_finish(&choice);

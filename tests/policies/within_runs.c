@@ -2,6 +2,7 @@
 /* Whole runs of jobs that are to be within racks, zones or nodes, job by job against a scheduler that looks at every
    rack and every node, at every instant: when each job starts, and on which nodes. */
 
+#include "../conformance/holds.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
@@ -110,7 +111,10 @@ static void remember(void *self, const struct hr_view *view, const struct hr_eve
 
 static void run_engine(enum mode mode, enum rule rule) {
   struct hr_policy_choice choice = queue_choice(mode_names[mode], rule_names[rule]);
-  struct hr_fold fold = {.on_event = remember};
+  struct holds holds;
+  struct hr_fold folds[1 + HOLDS_FOLDS] = {{.on_event = remember}};
+  CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
+  holds_folds(&holds, folds + 1);
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
                                  .policy = choice.ops,
@@ -118,14 +122,18 @@ static void run_engine(enum mode mode, enum rule rule) {
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
                                  .classes = world.classes,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .folds = folds,
+                                 .n_folds = 1 + HOLDS_FOLDS};
   struct hr_result *result;
   struct hr_error error = {0};
   for (uint32_t i = 0; i < JOBS; i++) world.engine[i] = (struct job){.start_us = -1};
   enum hr_status status = hr_sim_run(&config, &result, &error);
   if (status != HR_OK) printf("%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  holds_check_end(&holds, result);
+  CU_ASSERT_STRING_EQUAL(holds.fault, "");
+  if (holds.fault[0]) printf("  %s\n", holds.fault);
+  holds_finish(&holds);
   hr_result_destroy(result);
   hr_policy_choice_finish(&choice);
 }

@@ -3,6 +3,7 @@
    by job against a scheduler that counts out every group for every job: when each job starts, on which nodes and GPUs.
  */
 
+#include "../conformance/holds.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "naive_packing.h"
@@ -111,21 +112,28 @@ static void remember(void *self, const struct hr_view *view, const struct hr_eve
 
 static void run_engine(const char *backfill, const char *rule) {
   struct hr_policy_choice choice = queue_choice(backfill, rule);
-  struct hr_fold fold = {.on_event = remember};
+  struct holds holds;
+  struct hr_fold folds[1 + HOLDS_FOLDS] = {{.on_event = remember}};
+  CU_ASSERT_TRUE_FATAL(holds_init(&holds, &world.trace));
+  holds_folds(&holds, folds + 1);
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
                                  .policy = choice.ops,
                                  .params = choice.params,
                                  .horizon_us = HR_NEVER_US,
                                  .check = true,
-                                 .folds = &fold,
-                                 .n_folds = 1};
+                                 .folds = folds,
+                                 .n_folds = 1 + HOLDS_FOLDS};
   struct hr_result *result;
   struct hr_error error = {0};
   for (uint32_t i = 0; i < JOBS; i++) world.engine[i] = (struct job){.start_us = -1};
   enum hr_status status = hr_sim_run(&config, &result, &error);
   if (status != HR_OK) printf("%s\n", error.text);
   CU_ASSERT_EQUAL_FATAL(status, HR_OK);
+  holds_check_end(&holds, result);
+  CU_ASSERT_STRING_EQUAL(holds.fault, "");
+  if (holds.fault[0]) printf("  %s\n", holds.fault);
+  holds_finish(&holds);
   CU_ASSERT_EQUAL(result->n_completed + result->n_rejected, JOBS);
   hr_result_destroy(result);
   hr_policy_choice_finish(&choice);
