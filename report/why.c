@@ -12,8 +12,8 @@ static void put_title(struct hr__console *console, const struct hr_why *why, con
       hr__fitted(console, of_tenant ? why->trace->tenants.text[question->tenant] : "", HR__LINE_WIDTH - 40, false);
   if (name && tenant)
     fprintf(console->out, "%sHeadroom %s%s%s%s\n\n%swhere the waiting time of %s%s went\n%s", hr__bold(console),
-            hr_version(), *name ? ": " : "", name, hr__plain(console), "  ", of_tenant ? "tenant " : "all jobs", tenant, question->only_slowest ? "" : "
-");
+            hr_version(), *name ? ": " : "", name, hr__plain(console), "  ", of_tenant ? "tenant " : "all jobs", tenant,
+            question->only_slowest ? "" : "\n");
   free(name);
   free(tenant);
 }

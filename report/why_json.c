@@ -19,7 +19,10 @@ static void put_hold(struct hr__json *json, cJSON *object, const struct hr_why *
   char *text = NULL;
   size_t size = 0;
   hr__json_text(json, object, "reason", hr_hold_name((enum hr_hold_reason)reason));
-  if (quota == HR_NONE) return;
+  if (quota == HR_NONE) {
+    hr__json_null(json, object, "quota");
+    return;
+  }
   FILE *out = open_memstream(&text, &size);
   if (out) hr__why_put_quota(out, why, quota, job);
   if (out && fclose(out) == 0)
@@ -191,6 +194,7 @@ static void put_job(struct hr__json *json, cJSON *root, const struct hr_why *why
 static void put_run(struct hr__json *json, cJSON *root, const struct hr_why *why) {
   char digest[17];
   snprintf(digest, sizeof digest, "%016llx", (unsigned long long)why->result->digest);
+  hr__json_text(json, root, "headroom", hr_version());
   hr__json_text(json, root, "scenario", why->scenario);
   hr__json_text(json, root, "trace", why->trace->source);
   hr__json_text(json, root, "policy", why->policy->ops->name);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 15, MOST_TENANTS = 12, MOSTLY = 3 };
+enum { NAME_WIDTH = 15, MOST_TENANTS = 12 };
 
 static double hours_of(hr_amount us) {
   return (double)us / (3600.0 * (double)HR_SECOND_US);
@@ -29,15 +29,18 @@ static const char *percent_text(hr_amount part, hr_amount all, char *buffer) {
   return strcat(buffer, " %");
 }
 
-/* "capacity 61 %, order 30 %", the longest reasons first. */
-static void put_mostly(FILE *out, const struct hr__why_row *row, uint32_t most) {
+/* "capacity 61 %, order 30 %", the longest reasons first, as many as there is room for; of nothing, one at least. */
+static void put_mostly(FILE *out, const struct hr__why_row *row, size_t room) {
   enum hr_hold_reason order[HR_N_HOLDS];
   uint32_t count = hr__why_order(row, order);
-  for (uint32_t i = 0; i < count && i < most; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     double share = 100 * (double)row->us[order[i]] / (double)row->all_us;
-    char text[HR__NUMBER_BYTES];
-    fprintf(out, "%s%s %s %%", i ? ", " : "", hr_hold_name(order[i]),
-            share < 0.5 ? "<1" : hr__fixed_text(share, 0, text));
+    char number[HR__NUMBER_BYTES], text[2 * HR__NUMBER_BYTES];
+    int width = snprintf(text, sizeof text, "%s%s %s %%", i ? ", " : "", hr_hold_name(order[i]),
+                         share < 0.5 ? "<1" : hr__fixed_text(share, 0, number));
+    if (i > 0 && (size_t)width > room) return;
+    fprintf(out, "%s", text);
+    room -= (size_t)width;
   }
 }
 
@@ -71,7 +74,7 @@ static void put_row(struct hr__console *console, const struct hr__why_row *row) 
   fprintf(console->out, "%s%*s%8s%13s%11s  ", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
           hr__count_text(row->jobs, text[0]), time_text(row->all_us, text[1]),
           gpu_hours_text(row->all_milli_us, text[2]));
-  put_mostly(console->out, row, 2);
+  put_mostly(console->out, row, HR__LINE_WIDTH - NAME_WIDTH - 1 - 34);
   fputc('\n', console->out);
   free(name);
 }
@@ -122,7 +125,7 @@ static void put_slow(struct hr__console *console, const struct hr_why *why, cons
   hr__why_job_row(why, slow->job, &row);
   fprintf(console->out, "%s%*s%6s%13s  ", name, (int)(NAME_WIDTH + 1 - hr__width_of(name, strlen(name))), "",
           hr__why_gpus(hr__why_asked_milli(why, slow->job), text[0]), time_text(row.all_us, text[1]));
-  put_mostly(console->out, &row, MOSTLY);
+  put_mostly(console->out, &row, HR__LINE_WIDTH - NAME_WIDTH - 1 - 21);
   fputc('\n', console->out);
   free(name);
 }

@@ -92,6 +92,30 @@ case_plan() {
   same_as_golden plan.txt
 }
 
+# One spot node of four GPUs, an hour there and half of one away in turn; the first time it goes at u = 0:01:08.339, as
+# drawn. So it is away until u + 30 min, there until u + 90, away until u + 120, there until u + 180 min.
+#   first    4 GPUs for 40 min from 0: stopped at u, all of it lost; waits 30 min for capacity; u + 30 to u + 70.
+#            Cost: 4 GPUs x (1:08 + 40 min) at $1 = $2.74.
+#   second   2 GPUs, tenant b, from 10 min: waits for capacity until u + 70, 61:08 min; stopped at u + 90, 20 min lost;
+#            waits 30 min for capacity; u + 120 to u + 160. Cost: 2 x 60 min = $2.00.
+#   third    2 GPUs, tenant b, which may have two, from 15 min: capacity until u + 70, 56:08 min; over its quota while
+#            second runs, 20 min; capacity for 30 min; quota for 40 min; starts at u + 160. 86:08 + 60 min in all.
+#   huge     8 GPUs: never.
+case_why() {
+  for question in '--job first' '--job second' '--job third' '--job huge' '' '--tenant b' '--slowest 2'; do
+    echo "why $question"
+    # shellcheck disable=SC2086
+    (cd "$project" && "$headroom" why tests/cli/golden/why.json $question) 2>stderr | without_speed
+    [ "$(wc -L <stderr)" -gt 0 ] || fail "no note on how the node boots"
+  done >why.txt
+  (cd "$project" && "$headroom" why tests/cli/golden/why.json -q --job third --json -) | without_perf >why_job.json
+  (cd "$project" && "$headroom" why tests/cli/golden/why.json -q --slowest 1 --json -) | without_perf >why_all.json
+  [ "$(wc -L <why.txt)" -le 80 ] || fail "wider than 80 columns"
+  same_as_golden why.txt
+  same_as_golden why_job.json
+  same_as_golden why_all.json
+}
+
 # A small cluster with GPUs of two types, filled by every rule.
 case_fill() {
   (cd "$project" && "$headroom" fill tests/cli/golden/fill.json --seeds 2 --to 1.1 --csv "$work/rows" \

@@ -4,7 +4,7 @@
 # shellcheck source=tests/cli/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-verbs='run compare check plan advise sweep merge fill forecast validate list trace help'
+verbs='run report why compare check plan advise sweep merge fill forecast validate list trace help'
 demo=$project/scenarios/demo.json
 
 options_of() {

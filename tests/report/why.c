@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is told of waits: as JSON against its schema, in 80 columns, without memory, and where nothing can be written.
+ */
+
+#include "files.h"
+#include "harness.h"
+#include "headroom/headroom.h"
+#include "scarce_memory.h"
+#include "schema_check.h"
+
+#include <cjson/cJSON.h>
+#include <string.h>
+
+/* The waits of scenarios/demo.json, of its first jobs. */
+enum { JOBS = 300, WATCHED = 250 };
+
+static struct hr_scenario *scenario;
+static struct hr_trace *trace;
+static struct hr_result *result;
+static struct hr_waits *waits;
+static struct hr_history *history;
+static struct hr_why why;
+
+static enum hr_status follow(void) {
+  struct hr_error error;
+  hr_job watched = {WATCHED};
+  struct hr_waits_config config = {.trace = trace, .watched = &watched, .n_watched = 1};
+  waits = hr_waits_create(&config);
+  history = hr_history_create(trace);
+  if (!waits || !history) return HR_NO_MEMORY;
+  struct hr_fold folds[] = {hr_waits_fold(waits), hr_history_fold(history)};
+  struct hr_run_config run = {.trace = trace,
+                              .cluster = &scenario->cluster,
+                              .policy = scenario->policy.ops,
+                              .params = scenario->policy.params,
+                              .horizon_us = HR_NEVER_US,
+                              .folds = folds,
+                              .n_folds = 2};
+  enum hr_status status = hr_sim_run(&run, &result, &error);
+  if (status == HR_OK) status = hr_waits_close(waits, result);
+  return status == HR_OK ? hr_history_close(history, result) : status;
+}
+
+static void forget(void) {
+  hr_waits_destroy(waits);
+  hr_history_destroy(history);
+  hr_result_destroy(result);
+  waits = NULL;
+  history = NULL;
+  result = NULL;
+}
+
+static void prepare(void) {
+  struct hr_error error;
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_load(PROJECT_DIR "/scenarios/demo.json", NULL, 0, &scenario, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_trace_read(scenario->trace_file, NULL, &trace, &error), HR_OK);
+  trace->n_jobs = JOBS;
+  CU_ASSERT_EQUAL_FATAL(follow(), HR_OK);
+  CU_ASSERT_TRUE(files_only(NULL)); /* the folder is made before memory runs out */
+  why = (struct hr_why){.scenario = scenario->name,
+                        .trace = trace,
+                        .cluster = &scenario->cluster,
+                        .policy = &scenario->policy,
+                        .result = result,
+                        .waits = waits,
+                        .history = history};
+}
+
+static void finish(void) {
+  forget();
+  trace->n_jobs = 2000;
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
+static const struct hr_why_question of_job = {.job = {WATCHED}}, of_all = {.job = {HR_NONE}, .slowest = 3},
+                                    of_one = {.job = {HR_NONE}, .of_tenant = true, .tenant = 1, .slowest = 2},
+                                    of_none = {.job = {HR_NONE}, .of_tenant = true, .tenant = HR_NONE};
+static const struct hr_why_question *const questions[] = {&of_job, &of_all, &of_one, &of_none};
+enum { N_QUESTIONS = sizeof questions / sizeof *questions };
+
+/* ---- JSON ------------------------------------------------------------------------------------------- */
+
+static cJSON *read_json(const char *path) {
+  char *text = files_read(path);
+  cJSON *json = cJSON_Parse(text);
+  free(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+  return json;
+}
+
+static void json_is_what_the_schema_says(void) {
+  struct hr_error error;
+  prepare();
+  cJSON *schema = read_json(PROJECT_DIR "/docs/why.schema.json");
+  for (size_t i = 0; i < N_QUESTIONS; i++) {
+    CU_ASSERT_EQUAL(hr_why_write_json(files_path("why.json"), &why, questions[i], &error), HR_OK);
+    cJSON *json = read_json(files_path("why.json"));
+    CU_ASSERT_TRUE(schema_fits(schema, json, "why"));
+    cJSON_Delete(json);
+  }
+  remove(files_path("why.json"));
+  cJSON_Delete(schema);
+  finish();
+}
+
+/* Sums over all rows of a list. */
+static double sum_of(const cJSON *list, const char *key) {
+  double sum = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, list) sum += cJSON_GetObjectItem(item, key)->valuedouble;
+  return sum;
+}
+
+static void rows_sum_to_all(void) {
+  struct hr_error error;
+  const struct hr_wait *all;
+  prepare();
+  double wait_s = 0;
+  size_t count = hr_waits_all(waits, &all);
+  for (size_t i = 0; i < count; i++) wait_s += (double)(all[i].end_us - all[i].begin_us) / 1e6;
+  CU_ASSERT(count > 10);
+  CU_ASSERT_EQUAL(hr_why_write_json(files_path("why.json"), &why, &of_all, &error), HR_OK);
+  cJSON *json = read_json(files_path("why.json"));
+  const cJSON *waited = cJSON_GetObjectItem(json, "waited");
+  const cJSON *lists[] = {cJSON_GetObjectItem(waited, "reasons"), cJSON_GetObjectItem(json, "by_tenant"),
+                          cJSON_GetObjectItem(json, "by_size")};
+  double gpu_hours = cJSON_GetObjectItem(waited, "gpu_hours")->valuedouble;
+  CU_ASSERT_DOUBLE_EQUAL(cJSON_GetObjectItem(waited, "wait_s")->valuedouble, wait_s, 1e-3);
+  for (size_t i = 0; i < 3; i++) {
+    CU_ASSERT_DOUBLE_EQUAL(sum_of(lists[i], "wait_s"), wait_s, 1e-3);
+    CU_ASSERT_DOUBLE_EQUAL(sum_of(lists[i], "gpu_hours"), gpu_hours, 1e-3);
+  }
+  cJSON_Delete(json);
+  remove(files_path("why.json"));
+  finish();
+}
+
+static void what_cannot_be_written_is_said(void) {
+  struct hr_error error;
+  prepare();
+  CU_ASSERT_EQUAL(hr_why_write_json("/dev/full", &why, &of_all, &error), HR_IO_ERROR);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "/dev/full"));
+  FILE *full = fopen("/dev/full", "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(full);
+  setvbuf(full, NULL, _IONBF, 0);
+  CU_ASSERT_EQUAL(hr_why_print(full, &why, &of_all, false), HR_IO_ERROR);
+  CU_ASSERT_EQUAL(hr_why_print(full, &why, &of_job, false), HR_IO_ERROR);
+  fclose(full);
+  finish();
+}
+
+/* ---- Without memory --------------------------------------------------------------------------------- */
+
+static enum hr_status follow_and_forget(void) {
+  enum hr_status status = follow();
+  forget();
+  return status;
+}
+
+static const struct hr_why_question *asked;
+
+static enum hr_status print(void) {
+  FILE *out = fopen("/dev/null", "w");
+  if (!out) return HR_NO_MEMORY;
+  enum hr_status status = hr_why_print(out, &why, asked, true);
+  fclose(out);
+  return status;
+}
+
+static enum hr_status write_json(void) {
+  struct hr_error error;
+  enum hr_status status = hr_why_write_json(files_path("why.json"), &why, asked, &error);
+  CU_ASSERT(status == HR_OK || files_only(NULL));
+  if (status == HR_OK) remove(files_path("why.json"));
+  return status;
+}
+
+static void memory_ends(void) {
+  prepare();
+  cJSON_InitHooks(&(cJSON_Hooks){scarce_malloc, free});
+  for (size_t i = 0; i < N_QUESTIONS; i++) {
+    asked = questions[i];
+    CU_ASSERT(starve(print) > 2);
+    CU_ASSERT(starve(write_json) > 10);
+  }
+  cJSON_InitHooks(NULL);
+  forget();
+  CU_ASSERT(starve(follow_and_forget) > 10);
+  CU_ASSERT_EQUAL(follow(), HR_OK);
+  finish();
+}
+
+TEST_MAIN("report: why", TEST(json_is_what_the_schema_says), TEST(rows_sum_to_all),
+          TEST(what_cannot_be_written_is_said), TEST(memory_ends))
