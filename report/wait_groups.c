@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FIRST_MEMBERS = 4, FIRST_CLOCKS = 4 };
+
 void hr__wait_group_finish(struct hr__wait_group *group) {
   free(group->clocks);
   free(group->members);
@@ -39,16 +41,14 @@ static bool make_room(struct hr__wait_group *group, uint32_t members, uint32_t c
 }
 
 void hr__wait_group_come_to(struct hr__wait_group *group, int64_t now_us) {
-  if (group->running != HR_NONE) group->clocks[group->running].us += now_us - group->since_us;
+  if (group->clocks && group->running != HR_NONE) group->clocks[group->running].us += now_us - group->since_us;
   group->since_us = now_us;
 }
 
 uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t now_us) {
-  enum { FIRST_MEMBERS = 4, FIRST_CLOCKS = 4 };
   bool full = group->n_members == group->members_capacity;
   uint32_t clocks = group->clocks_capacity ? group->clocks_capacity : FIRST_CLOCKS;
-  if (full && !make_room(group, full && group->n_members ? 2 * group->n_members : FIRST_MEMBERS, clocks))
-    return HR_NONE;
+  if (full && !make_room(group, group->n_members ? 2 * group->n_members : FIRST_MEMBERS, clocks)) return HR_NONE;
   hr__wait_group_come_to(group, now_us);
   uint32_t member = group->n_members++;
   int64_t *noted = group->noted + (size_t)member * group->clocks_capacity;
@@ -65,7 +65,8 @@ bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t 
   while (i < group->n_clocks && (group->clocks[i].reason != reason || group->clocks[i].quota != quota)) i++;
   if (i == group->n_clocks) {
     bool full = i == group->clocks_capacity;
-    if (full && !make_room(group, group->members_capacity, 2 * group->clocks_capacity)) return false;
+    uint32_t clocks = group->clocks_capacity ? 2 * group->clocks_capacity : FIRST_CLOCKS;
+    if (full && !make_room(group, group->members_capacity, clocks)) return false;
     group->clocks[group->n_clocks++] = (struct hr__wait_clock){reason, quota, 0};
   }
   group->running = i;

@@ -98,8 +98,9 @@ static bool add_wait(struct hr_waits *waits, const struct hr__wait_group *group,
 
 static void end_segment(struct hr_waits *waits, uint32_t watched, int64_t now_us) {
   uint32_t number = watched == HR_NONE ? 0 : waits->segment_of[watched];
-  if (number) waits->segments[number - 1].end_us = now_us;
-  if (number) waits->segment_of[watched] = 0;
+  if (number == 0 || !waits->segments) return;
+  waits->segments[number - 1].end_us = now_us;
+  waits->segment_of[watched] = 0;
 }
 
 static void leave(struct hr_waits *waits, hr_job job, int64_t now_us, bool is_open) {
@@ -183,8 +184,9 @@ static bool log_hold(struct hr_waits *waits, uint32_t watched, const struct hr_h
     return true;
   }
   end_segment(waits, watched, now_us);
-  if (!has_room((void **)&waits->segments, waits->n_segments, &waits->segments_capacity, sizeof *waits->segments))
-    return false;
+  bool roomy =
+      has_room((void **)&waits->segments, waits->n_segments, &waits->segments_capacity, sizeof *waits->segments);
+  if (!roomy || !waits->segments) return false;
   waits->segments[waits->n_segments++] = (struct hr_wait_segment){.job = waits->watched[watched],
                                                                   .begin_us = now_us,
                                                                   .end_us = now_us,
