@@ -57,19 +57,23 @@ uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t n
   return member;
 }
 
+static uint32_t find_clock(const struct hr__wait_group *group, uint32_t reason, uint32_t quota) {
+  for (uint32_t i = 0; group->clocks && i < group->n_clocks; i++)
+    if (group->clocks[i].reason == reason && group->clocks[i].quota == quota) return i;
+  return HR_NONE;
+}
+
 bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us) {
-  const struct hr__wait_clock *running = group->running == HR_NONE ? NULL : &group->clocks[group->running];
-  if (running && running->reason == reason && running->quota == quota) return true;
+  uint32_t found = find_clock(group, reason, quota);
+  if (found != HR_NONE && found == group->running) return true;
   hr__wait_group_come_to(group, now_us);
-  uint32_t i = 0;
-  while (i < group->n_clocks && (group->clocks[i].reason != reason || group->clocks[i].quota != quota)) i++;
-  if (i == group->n_clocks) {
-    bool full = i == group->clocks_capacity;
-    uint32_t clocks = group->clocks_capacity ? 2 * group->clocks_capacity : FIRST_CLOCKS;
-    if (full && !make_room(group, group->members_capacity, clocks)) return false;
-    group->clocks[group->n_clocks++] = (struct hr__wait_clock){reason, quota, 0};
-  }
-  group->running = i;
+  group->running = found;
+  if (found != HR_NONE) return true;
+  bool full = !group->clocks || group->n_clocks == group->clocks_capacity;
+  uint32_t clocks = group->clocks_capacity ? 2 * group->clocks_capacity : FIRST_CLOCKS;
+  if (full && !make_room(group, group->members_capacity, clocks)) return false;
+  group->running = group->n_clocks;
+  group->clocks[group->n_clocks++] = (struct hr__wait_clock){reason, quota, 0};
   return true;
 }
 

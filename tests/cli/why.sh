@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# `headroom why`: that it tells of the very run that `headroom run` makes, what it writes, and what is refused.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+demo=$project/scenarios/demo.json
+
+# refuses TEXT ARGUMENT...: bad input that says so, and leaves nothing behind.
+refuses() {
+  local text=$1
+  shift
+  mkdir -p out
+  try 2 why "$@" --json out/why.json
+  is_empty stdout
+  says stderr "$text"
+  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+}
+
+digest_of() {
+  grep -oE '"digest": "[0-9a-f]+"' "$1"
+}
+
+# Asked or not, the run is the same; under settings of the command line, too.
+case_same_run() {
+  for options in '' '--policy las' '--policy queue:backfill=conservative,placement=pool' '--set cluster.pools.0.nodes=7'; do
+    # shellcheck disable=SC2086
+    "$headroom" run "$demo" $options -q --json run.json
+    # shellcheck disable=SC2086
+    try 0 why "$demo" $options -q --json why.json
+    is_empty stdout
+    is_empty stderr
+    [ "$(digest_of run.json)" = "$(digest_of why.json)" ] || fail "another run under '$options'"
+  done
+}
+
+# The wait of each job is what --jobs has, and the parts are those of its first wait.
+case_waits_are_those_of_jobs() {
+  "$headroom" run "$demo" -q --jobs jobs.csv
+  try 0 why "$demo" -q --slowest 100000 --json why.json
+  awk -F, 'NR > 1 && $5 > 0 { printf "%s %.6f\n", $1, $5 }' jobs.csv | sort >wanted
+  awk '/"slowest"/ { inside = 1 } inside && /"job_id"/ { gsub(/[",]/, "", $2); id = $2 }
+       inside && /^      "wait_s"/ { sub(/,/, "", $2); printf "%s %.6f\n", id, $2 }' why.json | sort >told
+  head -n 1 jobs.csv >stdout
+  cmp -s wanted told || fail "other waits: $(diff wanted told | head -n 5)"
+  [ "$(wc -l <told)" -gt 500 ] || fail "few jobs waited"
+}
+
+case_tables() {
+  for question in '' '--job 946' '--tenant tenant-2' '--slowest 20' '--tenant tenant-2 --slowest 3'; do
+    # shellcheck disable=SC2086
+    try 0 why "$demo" $question
+    [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns: $question"
+    is_empty stderr
+  done
+  [ "$(sed '1,/^slowest/d' stdout | wc -l)" -eq 3 ] || fail "three were asked for"
+  try 0 why "$demo" -q
+  is_empty stdout
+  try 0 why "$demo" --job 946 --json -
+  says stdout '"job_id": "946"'
+  try 0 why "$demo" --tenant ''
+  says stdout 'nobody: each job started as soon as it came'
+}
+
+case_what_is_refused() {
+  refuses "--job tells of one job, --tenant of several; leave one of them out" "$demo" --job 1 --tenant tenant-1
+  refuses "--job tells of one job, --slowest of several; leave one of them out" "$demo" --job 1 --slowest 3
+  refuses "has this id; the nearest is 2000" "$demo" --job 90000
+  refuses "has this id; ids are numbers, the first is 1" "$demo" --job x
+  refuses "no job of" "$demo" --tenant tenant-9
+  says stderr "is of this tenant; did you mean 'tenant-"
+  printf 'job_id,submit_s,duration_s,gpus\n10,0,5,1\n20,0,5,1\n' >numbers.csv
+  refuses "has this id; the nearest are 10 and 20" "$demo" --trace numbers.csv --job 12
+  refuses "no job of numbers.csv is of this tenant; its jobs have none" "$demo" --trace numbers.csv --tenant a
+  printf 'job_id,submit_s,duration_s,gpus\nalpha,0,5,1\nbeta,0,5,1\n' >names.csv
+  refuses "has this id; did you mean 'alpha'?" "$demo" --trace names.csv --job alpah
+  try 2 why "$demo" --slowest 0
+  try 2 why
+  says stderr "why: SCENARIO is missing"
+}
+
+case_full_disk_and_closed_pipe() {
+  [ -w /dev/full ] || exit 77
+  try 4 why "$demo" -q --json /dev/full
+  says stderr "/dev/full"
+  code=0
+  "$headroom" why "$demo" >/dev/full 2>stderr || code=$?
+  [ "$code" -eq 4 ] || fail "exit code $code with a full disk"
+  says stderr "cannot be"
+  set +o pipefail
+  "$headroom" why "$demo" --slowest 100000 2>stderr | head -n 1 >stdout
+  is_empty stderr
+}
+
+# Beyond a horizon nobody comes, and who waits at it waits still.
+case_horizon() {
+  try 0 why "$demo" --set horizon_s=210000 --job 2000
+  says stdout "the run ended at 2 d 10:20:00, before it was submitted."
+  try 0 why "$demo" --set horizon_s=210000
+  says stdout "waited still when the run ended"
+}
+
+run_case
