@@ -26,8 +26,8 @@ static const struct verb verb_help = {.name = "help",
                                       .run = run_help};
 
 static const struct verb *const verbs[] = {
-    &verb_run, &verb_report, &verb_why, &verb_compare, &verb_check, &verb_plan, &verb_advise, &verb_sweep, &verb_merge,
-    &verb_fill, &verb_forecast, &verb_validate, &verb_list, &verb_trace,  &verb_help,  NULL};
+    &verb_run,   &verb_report, &verb_why,      &verb_compare,  &verb_check, &verb_plan,  &verb_advise, &verb_sweep,
+    &verb_merge, &verb_fill,   &verb_forecast, &verb_validate, &verb_list,  &verb_trace, &verb_help,   NULL};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 uint32_t count_threads(uint64_t asked) {

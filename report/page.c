@@ -191,7 +191,7 @@ bool hr_page_is_built(void) {
 }
 
 enum hr_status hr_page_write(const char *path, const struct hr_page *page, struct hr_error *error) {
-  struct places places;
+  struct places places = {0};
   struct hr__out out;
   enum hr_status status = find_places(page, &places, error);
   if (status == HR_OK) status = hr__out_open(&out, path, error);
