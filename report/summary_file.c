@@ -53,7 +53,7 @@ static bool is_summary(const cJSON *root) {
 }
 
 enum hr_status hr_summary_read_json(const char *path, char **json, struct hr_error *error) {
-  char *text;
+  char *text = NULL;
   const char *end = NULL;
   enum hr_status status = read_file(path, &text, error);
   if (status != HR_OK) return status;
