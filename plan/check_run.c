@@ -6,6 +6,7 @@
 #include "plan/figures.h"
 #include "plan/job_starts.h"
 #include "plan/replicating.h"
+#include "report/policy_words.h"
 
 #include <stdlib.h>
 #include <string.h>
