@@ -104,7 +104,7 @@ export const jobLife = async (doc, rows, row) => {
   const stays = await staysOf(doc, rows, row);
   const parts = partsOf(submit, stays);
   const chart = parts.length
-    ? makeFigure({ id: 'job-life', title: `Job ${rows.id(row)}`, height: 130, draw: option(doc, submit, parts), words: () => parts.map((part) => `${part.words} ${duration(part.end - part.begin)}`).slice(0, 6).join(', ') })
+    ? makeFigure({ id: 'job-life', title: `Job ${rows.id(row)}`, height: 130, draw: option(doc, submit, parts), words: () => parts.map((part) => `${part.words} for ${duration(part.end - part.begin)}`).slice(0, 6).join(', ') })
     : null;
   const element = el('div', { class: 'life' }, chart ? chart.element : el('h3', {}, `Job ${rows.id(row)}`), story(doc, submit, stays, rows.textOf('state', row)), factsOf(rows, row));
   return { element, close: () => chart?.close() };
