@@ -22,10 +22,10 @@ const columnsOf = (doc, rows) => {
     text('user', 'User'),
     text('class', 'Class'),
     number('gpus', 'GPUs', amount),
-    { name: 'submit_s', title: 'Submit', kind: 'time', of: (row) => clock.text(rows.number('submit_s', row)) },
+    { name: 'submit_s', title: 'Submit', of: (row) => clock.text(rows.number('submit_s', row)) },
     number('wait_s', 'Wait', duration),
-    { name: 'start_s', title: 'Start', kind: 'time', of: (row) => known((s) => clock.text(s))(rows.number('start_s', row)) },
-    { name: 'end_s', title: 'End', kind: 'time', of: (row) => known((s) => clock.text(s))(rows.number('end_s', row)) },
+    { name: 'start_s', title: 'Start', of: (row) => known((s) => clock.text(s))(rows.number('start_s', row)) },
+    { name: 'end_s', title: 'End', of: (row) => known((s) => clock.text(s))(rows.number('end_s', row)) },
     text('state', 'State'),
     text('pool', 'Pool'),
     number('attempts', 'Starts', count),
@@ -97,7 +97,7 @@ class JobTable {
 
   line(row) {
     const button = el('button', { type: 'button', 'aria-expanded': 'false' }, this.rows.id(row));
-    const line = el('tr', { class: 'job', 'data-row': String(row), 'aria-expanded': null }, el('td', {}, button), this.columns.map((c) => el('td', { class: c.number ? 'number' : c.kind }, c.of(row))));
+    const line = el('tr', { class: 'job', 'data-row': String(row), 'aria-expanded': null }, el('td', {}, button), this.columns.map((c) => el('td', { class: c.number ? 'number' : null }, c.of(row))));
     line.addEventListener('click', () => this.toggle(line, button, row));
     return line;
   }

@@ -26,6 +26,8 @@ const option = (doc, cells) => (look) => {
   const when = (column) => clock.text(begin + column * step);
   const bare = { axisTick: { show: false }, splitLine: { show: false }, axisLine: { lineStyle: { color: look.line } } };
   return {
+    // Patterns would say of cells what only their brightness says.
+    aria: { enabled: false },
     grid: grid({ top: 40, right: 8 }),
     // The cells stand on columns that are counted; the axis beneath them tells the time.
     xAxis: [
