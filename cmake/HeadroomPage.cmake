@@ -1,10 +1,11 @@
-# The page of `headroom report`: one HTML file, bundled at build time from report/web and the chart library that npm gives.
+# The page of `headroom report`: one HTML file, bundled at build time from report/web and the chart library that npm
+# gives.
 # Sets HEADROOM_PAGE_HTML to the file that the target report_page makes; empty where node or npm is missing.
 find_program(NODE_PROGRAM NAMES node nodejs)
 find_program(NPM_PROGRAM NAMES npm)
 
-# headroom_npm_ci(SOURCE folder WORK folder STAMP file): the packages of SOURCE's lock file, in WORK/node_modules, whenever
-# that lock file changes. What npm says is kept in WORK/npm.log, and told when it fails.
+# headroom_npm_ci(SOURCE folder WORK folder STAMP file): the packages of SOURCE's lock file, in WORK/node_modules,
+# whenever that lock file changes. What npm says is kept in WORK/npm.log, and told when it fails.
 function(headroom_npm_ci)
   cmake_parse_arguments(ARG "" "SOURCE;WORK;STAMP" "" ${ARGN})
   set(given ${ARG_SOURCE}/package.json ${ARG_SOURCE}/package-lock.json)

@@ -5,5 +5,6 @@ execute_process(
   RESULT_VARIABLE code OUTPUT_VARIABLE words ERROR_VARIABLE words)
 file(WRITE ${WORK}/npm.log "${words}")
 if(NOT code EQUAL 0)
-  message(FATAL_ERROR "npm ci failed in ${WORK} (${code}); the build needs the npm registry or a filled npm cache:\n${words}")
+  message(FATAL_ERROR "npm ci failed in ${WORK} (${code}); the build needs the npm registry or a filled npm cache:\n"
+                      "${words}")
 endif()

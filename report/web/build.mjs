@@ -37,11 +37,16 @@ const licences = (inputs) => {
   const files = [...packages].sort().flatMap((name) => {
     const folder = join(modules, name);
     const named = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)(\.|$)/i.test(file));
-    const more = existsSync(join(folder, 'licenses')) ? readdirSync(join(folder, 'licenses')).map((file) => join('licenses', file)) : [];
+    const more = existsSync(join(folder, 'licenses'))
+      ? readdirSync(join(folder, 'licenses')).map((file) => join('licenses', file))
+      : [];
     if (!named.length) fail(`the package ${name} has no licence file`);
     return [...named, ...more].map((file) => `${name}: ${file}\n\n${readFileSync(join(folder, file), 'utf8').trim()}`);
   });
-  return files.join(`\n\n${'-'.repeat(80)}\n\n`).replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  return files
+    .join(`\n\n${'-'.repeat(80)}\n\n`)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;');
 };
 
 const style = () => {
@@ -53,7 +58,8 @@ const style = () => {
   return esbuild.transformSync(text, { loader: 'css', minify: true, charset: 'utf8' }).code;
 };
 
-const once = (text, part) => text.split(part).length === 2 || fail(`'${part}' stands in it ${text.split(part).length - 1} times, not once`);
+const once = (text, part) =>
+  text.split(part).length === 2 || fail(`'${part}' stands in it ${text.split(part).length - 1} times, not once`);
 
 const { outputFiles, metafile } = bundle();
 const [code, rules] = [outputFiles[0].text, style()];

@@ -35,9 +35,19 @@ export const open = async (name, { width = 1280, height = 900, ...settings } = {
   page.setDefaultTimeout(15000);
   page.faults = [];
   page.on('pageerror', (error) => page.faults.push(`error: ${error.message}`));
-  page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.faults.push(`${message.type()}: ${message.text()}`));
+  page.on(
+    'console',
+    (message) =>
+      ['error', 'warning'].includes(message.type()) && page.faults.push(`${message.type()}: ${message.text()}`),
+  );
   const url = pathToFileURL(path(name)).href;
-  page.on('request', (request) => !request.url().startsWith(url) && !/^(data|blob):/.test(request.url()) && page.faults.push(`request: ${request.url()}`));
+  page.on(
+    'request',
+    (request) =>
+      !request.url().startsWith(url) &&
+      !/^(data|blob):/.test(request.url()) &&
+      page.faults.push(`request: ${request.url()}`),
+  );
   await page.goto(url);
   await page.waitForFunction(() => !document.querySelector('#jobs [aria-busy]'));
   return page;
@@ -61,7 +71,9 @@ export const seeAll = async (page) => {
       await new Promise((done) => setTimeout(done, 60));
     }
   });
-  await page.waitForFunction(() => [...document.querySelectorAll('.chart')].every((chart) => chart.querySelector('canvas')));
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('.chart')].every((chart) => chart.querySelector('canvas')),
+  );
   await page.waitForTimeout(400);
 };
 
@@ -70,7 +82,9 @@ export const ink = (page, selector) =>
   page.locator(selector).evaluate((chart) => {
     let inked = 0;
     for (const canvas of chart.querySelectorAll('canvas')) {
-      const { data } = canvas.getContext('2d', { willReadFrequently: true }).getImageData(0, 0, canvas.width, canvas.height);
+      const { data } = canvas
+        .getContext('2d', { willReadFrequently: true })
+        .getImageData(0, 0, canvas.width, canvas.height);
       for (let i = 0; i < data.length; i += 4) {
         const [low, high] = [Math.min(data[i], data[i + 1], data[i + 2]), Math.max(data[i], data[i + 1], data[i + 2])];
         if (data[i + 3] > 40 && high - low > 40) inked++;
@@ -81,11 +95,14 @@ export const ink = (page, selector) =>
 
 // A chart as a short text that changes when its picture does.
 export const picture = async (page, selector) => {
-  const drawn = await page.locator(`${selector} .chart`).evaluate((chart) => [...chart.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()).join(' '));
+  const drawn = await page
+    .locator(`${selector} .chart`)
+    .evaluate((chart) => [...chart.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()).join(' '));
   return createHash('sha256').update(drawn).digest('hex').slice(0, 16);
 };
 
-export const documentOf = (page) => page.evaluate(() => JSON.parse(document.getElementById('headroom-data').textContent));
+export const documentOf = (page) =>
+  page.evaluate(() => JSON.parse(document.getElementById('headroom-data').textContent));
 
 // Text as read: breaks that a line must not have are blanks.
 export const words = async (locator) => (await locator.innerText()).replaceAll('\u00a0', ' ');

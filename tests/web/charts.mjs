@@ -80,7 +80,10 @@ test('names are text, whatever they hold', () =>
 test('alerts and reasons of waits are shown where there are any', () =>
   on('edited.html', STILL, async (page) => {
     const rows = page.locator('#alerts tbody').first().locator('tr');
-    assert.equal((await words(rows.nth(0))).replaceAll('\t', ' | '), 'gpus underused | cluster | 2 | 7 h 30 min | day 2 07:33:20 | 7 % of the GPUs');
+    assert.equal(
+      (await words(rows.nth(0))).replaceAll('\t', ' | '),
+      'gpus underused | cluster | 2 | 7 h 30 min | day 2 07:33:20 | 7 % of the GPUs',
+    );
     assert.equal(await rows.count(), 2);
     await page.getByText('Each of the 3 alerts').click();
     assert.equal(await page.locator('#alerts details tbody tr').count(), 3);

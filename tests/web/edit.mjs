@@ -15,12 +15,40 @@ run.wait_s.mean = scaled(run.wait_s.mean, 1.3);
 run.cost.usd_per_month = scaled(run.cost.usd_per_month, 0.9);
 run.utilization.makespan -= 0.04;
 doc.baseline = { name: 'last month', run };
-const alert = (begin, seconds, words) => ({ rule: 'gpus-underused', subject: 'cluster', begin_s: begin, end_s: begin + seconds, seconds, value: 0.12, count: 0, words });
-doc.alerts = [alert(90000, 9000, '12 % of the GPUs'), alert(200000, 18000, '7 % of the GPUs'), { ...alert(300000, 60, 'late jobs'), rule: 'queue-time' }];
+const alert = (begin, seconds, words) => ({
+  rule: 'gpus-underused',
+  subject: 'cluster',
+  begin_s: begin,
+  end_s: begin + seconds,
+  seconds,
+  value: 0.12,
+  count: 0,
+  words,
+});
+doc.alerts = [
+  alert(90000, 9000, '12 % of the GPUs'),
+  alert(200000, 18000, '7 % of the GPUs'),
+  { ...alert(300000, 60, 'late jobs'), rule: 'queue-time' },
+];
 const waited = (reason, hours) => ({ reason, jobs: 9, wait_s: hours * 3600, gpu_hours: hours * 8 });
 doc.why = {
-  waited: { jobs: 18, wait_s: 576000, gpu_hours: 1280, reasons: [waited('fragments', 40), waited('capacity', 120)], again_s: 0, unfinished: 0 },
-  by_tenant: [{ tenant: 'retail', jobs: 9, wait_s: 360000, gpu_hours: 800, reasons: [waited('capacity', 75), waited('fragments', 25)] }],
+  waited: {
+    jobs: 18,
+    wait_s: 576000,
+    gpu_hours: 1280,
+    reasons: [waited('fragments', 40), waited('capacity', 120)],
+    again_s: 0,
+    unfinished: 0,
+  },
+  by_tenant: [
+    {
+      tenant: 'retail',
+      jobs: 9,
+      wait_s: 360000,
+      gpu_hours: 800,
+      reasons: [waited('capacity', 75), waited('fragments', 25)],
+    },
+  ],
   by_size: [{ gpus: '2-4', jobs: 9, wait_s: 360000, gpu_hours: 800, reasons: [waited('capacity', 75)] }],
 };
 const hostile = '<img src=x onerror="window.broken=1"> & \'quotes\'';
@@ -30,4 +58,7 @@ doc.jobs.text.tenant[0] = hostile;
 doc.notes = Array.from({ length: 6 }, (_, i) => `note ${i}: ${hostile}`);
 
 const json = JSON.stringify(doc).replaceAll('<', '\\u003c');
-writeFileSync(to, page.replace(element, (_, open, __, close) => open + json + close));
+writeFileSync(
+  to,
+  page.replace(element, (_, open, __, close) => open + json + close),
+);

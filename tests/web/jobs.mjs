@@ -6,13 +6,22 @@ import { csv, on, words } from './browser.mjs';
 
 const status = (page) => page.locator('#jobs [role="status"]');
 const says = async (page, count, of) => {
-  await page.waitForFunction((text) => document.querySelector('#jobs [role="status"]').textContent.startsWith(text), `${count.toLocaleString('en')} of ${of.toLocaleString('en')} jobs`, { timeout: 10000 }).catch(async () => {
-    throw new Error(`${await status(page).innerText()}, not ${count} of ${of}`);
-  });
+  await page
+    .waitForFunction(
+      (text) => document.querySelector('#jobs [role="status"]').textContent.startsWith(text),
+      `${count.toLocaleString('en')} of ${of.toLocaleString('en')} jobs`,
+      { timeout: 10000 },
+    )
+    .catch(async () => {
+      throw new Error(`${await status(page).innerText()}, not ${count} of ${of}`);
+    });
 };
 
 const filter = (page, label, option) => page.locator('#jobs').getByLabel(label, { exact: true }).selectOption(option);
-const firstCells = async (page) => (await page.locator('#jobs tr.job').first().locator('td').allInnerTexts()).map((text) => text.replaceAll('\u00a0', ' '));
+const firstCells = async (page) =>
+  (await page.locator('#jobs tr.job').first().locator('td').allInnerTexts()).map((text) =>
+    text.replaceAll('\u00a0', ' '),
+  );
 
 test('search finds a job by its id, and tenants', () =>
   on('agency.html', {}, async (page) => {
@@ -22,9 +31,15 @@ test('search finds a job by its id, and tenants', () =>
     await says(page, jobs.filter((job) => job.job_id.includes(wanted.job_id)).length, jobs.length);
     assert.ok((await page.locator('#jobs tr.job td:first-child').allInnerTexts()).includes(wanted.job_id));
     await page.locator('#job-search').fill('media');
-    await says(page, jobs.filter((job) => `${job.job_id} ${job.tenant} ${job.user}`.includes('media')).length, jobs.length);
+    await says(
+      page,
+      jobs.filter((job) => `${job.job_id} ${job.tenant} ${job.user}`.includes('media')).length,
+      jobs.length,
+    );
     await page.locator('#job-search').fill('no such job');
-    await page.waitForFunction(() => document.querySelector('#jobs [role="status"]').textContent === 'No job is like that.');
+    await page.waitForFunction(
+      () => document.querySelector('#jobs [role="status"]').textContent === 'No job is like that.',
+    );
   }));
 
 test('filters keep what the CSV has', () =>
@@ -35,7 +50,11 @@ test('filters keep what the CSV has', () =>
     await filter(page, 'Wait', { label: '> 1 min' });
     await says(page, jobs.filter((job) => job.class === 'training' && Number(job.wait_s) > 60).length, jobs.length);
     await filter(page, 'Tenant', { label: 'health' });
-    await says(page, jobs.filter((job) => job.class === 'training' && Number(job.wait_s) > 60 && job.tenant === 'health').length, jobs.length);
+    await says(
+      page,
+      jobs.filter((job) => job.class === 'training' && Number(job.wait_s) > 60 && job.tenant === 'health').length,
+      jobs.length,
+    );
     await filter(page, 'Class', { label: 'all' });
     await filter(page, 'Tenant', { label: 'all' });
     await filter(page, 'Wait', { label: 'any' });
@@ -48,7 +67,10 @@ test('the longest wait comes first when asked for, then the shortest', () =>
     const button = page.locator('#jobs th button[data-sort="wait_s"]');
     await button.click();
     const place = (await page.locator('#jobs th').allInnerTexts()).findIndex((text) => text.startsWith('Wait'));
-    assert.equal(waits.reduce((a, b) => Math.max(a, b)), 51970.205);
+    assert.equal(
+      waits.reduce((a, b) => Math.max(a, b)),
+      51970.205,
+    );
     assert.equal((await firstCells(page))[place], '14 h 26 min');
     assert.equal(await page.locator('#jobs th').nth(place).getAttribute('aria-sort'), 'descending');
     await button.click();

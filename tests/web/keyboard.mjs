@@ -11,7 +11,11 @@ const focused = (page) =>
     const element = document.activeElement;
     const visible = [...document.querySelectorAll(controls)].filter((e) => e.checkVisibility());
     const { outlineStyle, outlineWidth } = getComputedStyle(element);
-    return { place: visible.indexOf(element), of: visible.length, ring: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2 };
+    return {
+      place: visible.indexOf(element),
+      of: visible.length,
+      ring: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2,
+    };
   }, CONTROLS);
 
 test('Tab comes to every control in order, and is seen', () =>
@@ -27,7 +31,10 @@ test('Tab comes to every control in order, and is seen', () =>
     }
     const { of } = await focused(page);
     assert.equal(places.length, of);
-    assert.deepEqual(places, Array.from({ length: of }, (_, i) => i));
+    assert.deepEqual(
+      places,
+      Array.from({ length: of }, (_, i) => i),
+    );
   }));
 
 test('the first stop skips to the figures', () =>
@@ -41,7 +48,10 @@ test('the first stop skips to the figures', () =>
 test('sections are landmarks that the contents name', () =>
   on('agency.html', {}, async (page) => {
     const links = await page.locator('#contents a').evaluateAll((all) => all.map((link) => link.getAttribute('href')));
-    const sections = await page.getByRole('main').getByRole('region').evaluateAll((all) => all.filter((e) => e.tagName === 'SECTION').map((section) => `#${section.id}`));
+    const sections = await page
+      .getByRole('main')
+      .getByRole('region')
+      .evaluateAll((all) => all.filter((e) => e.tagName === 'SECTION').map((section) => `#${section.id}`));
     assert.deepEqual(links, sections);
     assert.ok(links.length >= 9, links.join());
     for (const link of links) assert.ok(await page.locator(`${link} h1, ${link} h2`).first().innerText());

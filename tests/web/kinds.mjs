@@ -14,7 +14,10 @@ test('policies stand side by side with the numbers of their JSON', () =>
         else assert.equal(await cells.nth(i).getAttribute('data-value'), String(value), key);
       }
     const row = page.locator('#compare [data-metric="wait_mean_s"]');
-    assert.match(await row.nth(1).innerText(), policies[1].difference.wait_mean_s.mean < 0 ? /−.*better$/s : /\+.*worse$/s);
+    assert.match(
+      await row.nth(1).innerText(),
+      policies[1].difference.wait_mean_s.mean < 0 ? /−.*better$/s : /\+.*worse$/s,
+    );
   }));
 
 test('a plan shows its mixes, its frontier and its goals', () =>
@@ -24,7 +27,10 @@ test('a plan shows its mixes, its frontier and its goals', () =>
     assert.equal(Number(await mix('Recommended').getAttribute('data-value')), plan.recommendation.objective);
     assert.equal(Number(await mix('Today').getAttribute('data-value')), plan.baseline.objective);
     await seeAll(page);
-    await page.locator('#pareto-chart').getByRole('button', { name: /as a table/ }).click();
+    await page
+      .locator('#pareto-chart')
+      .getByRole('button', { name: /as a table/ })
+      .click();
     assert.equal(await page.locator('#pareto-chart tbody tr').count(), plan.pareto.length);
     const text = await page.locator('#plan').innerText();
     for (const goal of plan.goals) assert.ok(text.includes(goal.constraint), goal.constraint);
@@ -34,6 +40,10 @@ test('a plan shows its mixes, its frontier and its goals', () =>
 test('a sweep has a row for every run', { skip: !has('sweep.html') }, () =>
   on('sweep.html', {}, async (page) => {
     const { sweep } = await documentOf(page);
-    await page.locator('#sweep-chart').getByRole('button', { name: /as a table/ }).click();
+    await page
+      .locator('#sweep-chart')
+      .getByRole('button', { name: /as a table/ })
+      .click();
     assert.equal(await page.locator('#sweep-chart tbody tr').count(), sweep.runs.length);
-  }));
+  }),
+);

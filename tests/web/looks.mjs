@@ -5,7 +5,13 @@ import { test } from 'node:test';
 import { ink, on, open, picture, seeAll } from './browser.mjs';
 
 const brightness = (page) =>
-  page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number).reduce((a, b) => a + b) / 3);
+  page.evaluate(
+    () =>
+      getComputedStyle(document.body)
+        .backgroundColor.match(/\d+/g)
+        .map(Number)
+        .reduce((a, b) => a + b) / 3,
+  );
 
 test('dark where the system is dark, and by the switch', () =>
   on('agency.html', { colorScheme: 'dark' }, async (page) => {
@@ -53,7 +59,9 @@ test('what is printed is light, has every chart and no controls', () =>
 const unreadable = () => {
   const numbers = (colour) => colour.match(/[\d.]+/g).map(Number);
   const light = (colour) => {
-    const [r, g, b] = numbers(colour).map((x) => x / 255).map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4));
+    const [r, g, b] = numbers(colour)
+      .map((x) => x / 255)
+      .map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const ground = (element) => {
@@ -63,7 +71,13 @@ const unreadable = () => {
     }
     return 'rgb(255, 255, 255)';
   };
-  const texts = [...document.querySelectorAll('body *')].filter((e) => e.checkVisibility() && !e.disabled && !['SCRIPT', 'STYLE', 'OPTION'].includes(e.tagName) && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
+  const texts = [...document.querySelectorAll('body *')].filter(
+    (e) =>
+      e.checkVisibility() &&
+      !e.disabled &&
+      !['SCRIPT', 'STYLE', 'OPTION'].includes(e.tagName) &&
+      [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()),
+  );
   const bad = texts.filter((e) => {
     const [a, b] = [light(getComputedStyle(e).color), light(ground(e))].sort((x, y) => y - x);
     return (a + 0.05) / (b + 0.05) < 4.5;

@@ -10,10 +10,15 @@ for (const name of ['agency', 'demo'])
   test(`headline of ${name} is that of its JSON`, () =>
     on(`${name}.html`, {}, async (page) => {
       const run = json(`${name}.json`);
-      const cards = await page.locator('#headline .card').evaluateAll((all) => all.map((card) => [card.dataset.figure, Number(card.dataset.value)]));
+      const cards = await page
+        .locator('#headline .card')
+        .evaluateAll((all) => all.map((card) => [card.dataset.figure, Number(card.dataset.value)]));
       assert.ok(cards.length >= 6);
       for (const [key, value] of cards) {
-        const expected = key === 'idle_gpu_hours' ? (run.gpu_hours / run.utilization.makespan) * (1 - run.utilization.makespan) : at(run, key);
+        const expected =
+          key === 'idle_gpu_hours'
+            ? (run.gpu_hours / run.utilization.makespan) * (1 - run.utilization.makespan)
+            : at(run, key);
         assert.equal(value, expected, key);
       }
       const lead = await words(page.locator('#headline .what'));
@@ -26,14 +31,19 @@ test('durations and shares are written as on the terminal', () =>
   on('demo.html', {}, async (page) => {
     const terminal = read('demo.txt');
     const wait = terminal.split('\n').find((line) => line.startsWith('wait '));
-    for (const key of ['wait_s.mean', 'wait_s.p95', 'wait_s.p99']) assert.ok(wait.includes(await card(page, key)), `${await card(page, key)} in: ${wait}`);
+    for (const key of ['wait_s.mean', 'wait_s.p95', 'wait_s.p99'])
+      assert.ok(wait.includes(await card(page, key)), `${await card(page, key)} in: ${wait}`);
     assert.ok(terminal.includes(`${await card(page, 'utilization.makespan')} allocated over the makespan`));
   }));
 
 test('dollars are written as on the terminal', () =>
   on('agency.html', {}, async (page) => {
     const terminal = read('agency.txt');
-    assert.ok(terminal.includes(`cost       ${await card(page, 'cost.total_usd')}: ${await card(page, 'cost.usd_per_month')} a month`));
+    assert.ok(
+      terminal.includes(
+        `cost       ${await card(page, 'cost.total_usd')}: ${await card(page, 'cost.usd_per_month')} a month`,
+      ),
+    );
     assert.ok(terminal.includes(`idle       ${await card(page, 'cost.idle_usd')}, `));
   }));
 
@@ -41,10 +51,20 @@ test('the table of the chart of GPUs sums to the GPU hours', () =>
   on('demo.html', {}, async (page) => {
     await seeAll(page);
     const { series, spans } = await documentOf(page);
-    await page.locator('#gpus-chart').getByRole('button', { name: /as a table/ }).click();
-    const column = await page.locator('#gpus-chart tbody tr').evaluateAll((rows) => rows.map((row) => Number(row.cells[2].textContent.replaceAll(',', ''))));
+    await page
+      .locator('#gpus-chart')
+      .getByRole('button', { name: /as a table/ })
+      .click();
+    const column = await page
+      .locator('#gpus-chart tbody tr')
+      .evaluateAll((rows) => rows.map((row) => Number(row.cells[2].textContent.replaceAll(',', ''))));
     assert.equal(column.length, series.n);
-    const hours = column.reduce((sum, gpus, i) => sum + gpus * Math.max(0, Math.min(series.step_s, spans.end_s - series.begin_s - i * series.step_s)), 0) / 3600;
+    const hours =
+      column.reduce(
+        (sum, gpus, i) =>
+          sum + gpus * Math.max(0, Math.min(series.step_s, spans.end_s - series.begin_s - i * series.step_s)),
+        0,
+      ) / 3600;
     const told = json('demo.json').gpu_hours;
     assert.ok(Math.abs(hours / told - 1) < 0.001, `${hours} and ${told}`);
   }));

@@ -16,19 +16,32 @@ for (const name of PAGES)
         for (const id of await page.locator('figure').evaluateAll((all) => all.map((figure) => figure.id)))
           assert.ok((await ink(page, `#${id} .chart`)) > 150, `${id} has no ink`);
         assert.deepEqual(page.faults, []);
-      }));
+      }),
+    );
 
 test('an empty chart would have no ink', () =>
   on('agency.html', {}, async (page) => {
     await seeAll(page);
-    await page.evaluate(() => document.querySelectorAll('#gpus-chart canvas').forEach((canvas) => canvas.getContext('2d').clearRect(0, 0, 1e5, 1e5)));
+    await page.evaluate(() =>
+      document
+        .querySelectorAll('#gpus-chart canvas')
+        .forEach((canvas) => canvas.getContext('2d').clearRect(0, 0, 1e5, 1e5)),
+    );
     assert.equal(await ink(page, '#gpus-chart .chart'), 0);
   }));
 
 test('the page may fetch nothing', () =>
   on('agency.html', {}, async (page) => {
-    const outcome = await page.evaluate(() => fetch('https://example.invalid/').then(() => 'fetched', () => 'refused'));
+    const outcome = await page.evaluate(() =>
+      fetch('https://example.invalid/').then(
+        () => 'fetched',
+        () => 'refused',
+      ),
+    );
     assert.equal(outcome, 'refused');
-    assert.ok(page.faults.some((fault) => /Content Security Policy|violates/.test(fault)), page.faults.join());
+    assert.ok(
+      page.faults.some((fault) => /Content Security Policy|violates/.test(fault)),
+      page.faults.join(),
+    );
     assert.match(await page.locator('meta[http-equiv]').getAttribute('content'), /^default-src 'none';/);
   }));

@@ -7,7 +7,12 @@ import { has, on } from './browser.mjs';
 // Runs in the page: milliseconds until something, and until the largest text, the headline, was painted.
 const painted = () =>
   new Promise((done) => {
-    new PerformanceObserver((list) => done([performance.getEntriesByType('paint')[0].startTime, Math.max(...list.getEntries().map((e) => e.startTime))])).observe({ type: 'largest-contentful-paint', buffered: true });
+    new PerformanceObserver((list) =>
+      done([
+        performance.getEntriesByType('paint')[0].startTime,
+        Math.max(...list.getEntries().map((e) => e.startTime)),
+      ]),
+    ).observe({ type: 'largest-contentful-paint', buffered: true });
   });
 
 test('a page of 125,000 jobs shows its numbers within a second', { skip: !has('large.html') }, async (t) => {

@@ -65,12 +65,23 @@ export const valueAxis = (colours, name, write) => ({
 
 // Steps of an axis of durations that people count in.
 export const durationSteps = (most) => {
-  const steps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000, 2592000, 8640000];
+  const steps = [
+    1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
+    2592000, 8640000,
+  ];
   const interval = steps.find((step) => most / step <= 5.5) ?? Math.max(most, 1) / 5;
   return { interval, min: 0, max: Math.ceil(most / interval) * interval || interval };
 };
 
-export const grid = (extra = {}) => ({ left: 8, right: 16, top: 56, bottom: 8, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel', ...extra });
+export const grid = (extra = {}) => ({
+  left: 8,
+  right: 16,
+  top: 56,
+  bottom: 8,
+  outerBoundsMode: 'same',
+  outerBoundsContain: 'axisLabel',
+  ...extra,
+});
 
 // What is printed is smaller, so that pages fill.
 const widthOf = (place) => (isPrinting() ? PRINT_WIDTH : place.clientWidth);
@@ -99,7 +110,9 @@ class Figure {
     this.fit();
     this.place.show = () => this.show();
     near.observe(this.place);
-    new ResizeObserver(() => this.chart && !isPrinting() && this.chart.resize({ width: this.place.clientWidth })).observe(this.place);
+    new ResizeObserver(
+      () => this.chart && !isPrinting() && this.chart.resize({ width: this.place.clientWidth }),
+    ).observe(this.place);
     figures.add(this);
   }
 
@@ -117,7 +130,16 @@ class Figure {
   }
 
   makeTableButton() {
-    return el('button', { type: 'button', 'aria-expanded': 'false', 'aria-label': `${this.spec.title}: as a table`, onclick: () => this.toggleTable() }, 'Table');
+    return el(
+      'button',
+      {
+        type: 'button',
+        'aria-expanded': 'false',
+        'aria-label': `${this.spec.title}: as a table`,
+        onclick: () => this.toggleTable(),
+      },
+      'Table',
+    );
   }
 
   toggleTable() {
@@ -134,7 +156,10 @@ class Figure {
   tell() {
     const words = this.spec.words ? this.spec.words(this.state) : '';
     this.words.textContent = words;
-    this.place.setAttribute('aria-label', `${this.spec.title}. ${words}${this.spec.table ? ' The button Table shows the numbers.' : ''}`);
+    this.place.setAttribute(
+      'aria-label',
+      `${this.spec.title}. ${words}${this.spec.table ? ' The button Table shows the numbers.' : ''}`,
+    );
   }
 
   fit() {
@@ -160,7 +185,10 @@ class Figure {
     if (widthOf(this.place) < NARROW) fewerTicks(option.xAxis);
     this.fit();
     this.chart.resize({ width: widthOf(this.place), height: heightOf(this.spec), animation: { duration: 0 } });
-    this.chart.setOption({ ...base, ...zoom, ...option, tooltip: { ...base.tooltip, ...option.tooltip } }, { notMerge: true });
+    this.chart.setOption(
+      { ...base, ...zoom, ...option, tooltip: { ...base.tooltip, ...option.tooltip } },
+      { notMerge: true },
+    );
     this.chart.getZr().flush();
     this.drawForPrint();
   }
@@ -172,8 +200,12 @@ class Figure {
     requestAnimationFrame(() => {
       this.placing = false;
       const axes = [this.spec.draw(look(), this.state, false).xAxis].flat();
-      const ticks = ({ axisLabel, axisTick }) => ({ axisLabel: { customValues: axisLabel?.customValues }, axisTick: { customValues: axisTick?.customValues } });
-      if (!this.chart.isDisposed()) this.chart.setOption({ xAxis: axes.map((axis) => (axis.type === 'time' ? ticks(axis) : {})) });
+      const ticks = ({ axisLabel, axisTick }) => ({
+        axisLabel: { customValues: axisLabel?.customValues },
+        axisTick: { customValues: axisTick?.customValues },
+      });
+      if (!this.chart.isDisposed())
+        this.chart.setOption({ xAxis: axes.map((axis) => (axis.type === 'time' ? ticks(axis) : {})) });
     });
   }
 

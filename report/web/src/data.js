@@ -3,7 +3,14 @@
 
 export const readDocument = () => JSON.parse(document.getElementById('headroom-data').textContent);
 
-const ARRAYS = { i32: Int32Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array, f32: Float32Array, f64: Float64Array };
+const ARRAYS = {
+  i32: Int32Array,
+  u32: Uint32Array,
+  u16: Uint16Array,
+  u8: Uint8Array,
+  f32: Float32Array,
+  f64: Float64Array,
+};
 
 const decoded = new Map();
 
@@ -48,4 +55,5 @@ export const tableOf = (described) => {
 };
 
 // Jobs' ids by row, or null where they are numbers in a column.
-export const jobIds = async () => (hasBlock('job_ids') ? new TextDecoder().decode(await block('job_ids')).split('\n') : null);
+export const jobIds = async () =>
+  hasBlock('job_ids') ? new TextDecoder().decode(await block('job_ids')).split('\n') : null;

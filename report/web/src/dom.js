@@ -35,11 +35,35 @@ export const table = (caption, columns, rows, kind = '') =>
       'table',
       {},
       el('caption', { class: 'hidden' }, caption),
-      el('thead', {}, el('tr', {}, columns.map((c) => el('th', { scope: 'col', class: c.number ? 'number' : null }, c.title)))),
-      el('tbody', {}, rows.map((row) => el('tr', {}, row.map((cell, i) => el('td', { class: columns[i].number ? 'number' : null }, cell))))),
+      el(
+        'thead',
+        {},
+        el(
+          'tr',
+          {},
+          columns.map((c) => el('th', { scope: 'col', class: c.number ? 'number' : null }, c.title)),
+        ),
+      ),
+      el(
+        'tbody',
+        {},
+        rows.map((row) =>
+          el(
+            'tr',
+            {},
+            row.map((cell, i) => el('td', { class: columns[i].number ? 'number' : null }, cell)),
+          ),
+        ),
+      ),
     ),
   );
 
 // A list of [term, what it is] pairs.
 export const facts = (pairs) =>
-  el('dl', { class: 'facts' }, pairs.filter((pair) => pair[1] !== null && pair[1] !== undefined).flatMap(([term, what]) => [el('dt', {}, term), el('dd', {}, what)]));
+  el(
+    'dl',
+    { class: 'facts' },
+    pairs
+      .filter((pair) => pair[1] !== null && pair[1] !== undefined)
+      .flatMap(([term, what]) => [el('dt', {}, term), el('dd', {}, what)]),
+  );

@@ -2,24 +2,108 @@
 // The figures of a run's summary that the page shows: where each stands in the JSON, how it is written, which way is better.
 import { amount, count, duration, share, usd } from './format.js';
 
-const at = (...path) => (run) => path.reduce((part, key) => (part === null || part === undefined ? null : part[key]), run) ?? null;
+const at =
+  (...path) =>
+  (run) =>
+    path.reduce((part, key) => (part === null || part === undefined ? null : part[key]), run) ?? null;
 
 // better: 1 when more is better, -1 when less is, 0 when neither. In the order in which they are shown.
 export const FIGURES = [
-  { key: 'cost.usd_per_month', words: 'Cost a month', of: at('cost', 'usd_per_month'), write: usd, better: -1, first: true },
+  {
+    key: 'cost.usd_per_month',
+    words: 'Cost a month',
+    of: at('cost', 'usd_per_month'),
+    write: usd,
+    better: -1,
+    first: true,
+  },
   { key: 'cost.total_usd', words: 'Cost of the run', of: at('cost', 'total_usd'), write: usd, better: -1 },
-  { key: 'cost.idle_usd', words: 'Cost of idle GPUs', of: at('cost', 'idle_usd'), write: usd, better: -1, idle: true, note: (run) => partOf(run, 'idle_usd', 'capacity_usd', 'of what GPUs cost') },
-  { key: 'utilization.makespan', words: 'Utilization', of: at('utilization', 'makespan'), write: share, better: 1, first: true, points: true, note: windowNote },
+  {
+    key: 'cost.idle_usd',
+    words: 'Cost of idle GPUs',
+    of: at('cost', 'idle_usd'),
+    write: usd,
+    better: -1,
+    idle: true,
+    note: (run) => partOf(run, 'idle_usd', 'capacity_usd', 'of what GPUs cost'),
+  },
+  {
+    key: 'utilization.makespan',
+    words: 'Utilization',
+    of: at('utilization', 'makespan'),
+    write: share,
+    better: 1,
+    first: true,
+    points: true,
+    note: windowNote,
+  },
   { key: 'wait_s.mean', words: 'Wait, mean', of: at('wait_s', 'mean'), write: duration, better: -1, first: true },
-  { key: 'wait_s.p95', words: 'Wait, 95th percentile', of: at('wait_s', 'p95'), write: duration, better: -1, note: () => 'at most 1 job in 20 waits longer' },
-  { key: 'wait_s.p99', words: 'Wait, 99th percentile', of: at('wait_s', 'p99'), write: duration, better: -1, note: () => 'at most 1 job in 100 waits longer' },
+  {
+    key: 'wait_s.p95',
+    words: 'Wait, 95th percentile',
+    of: at('wait_s', 'p95'),
+    write: duration,
+    better: -1,
+    note: () => 'at most 1 job in 20 waits longer',
+  },
+  {
+    key: 'wait_s.p99',
+    words: 'Wait, 99th percentile',
+    of: at('wait_s', 'p99'),
+    write: duration,
+    better: -1,
+    note: () => 'at most 1 job in 100 waits longer',
+  },
   { key: 'wait_s.max', words: 'Wait, longest', of: at('wait_s', 'max'), write: duration, better: -1 },
-  { key: 'jobs.completed', words: 'Jobs completed', of: at('jobs', 'completed'), write: count, better: 1, note: (run) => `of ${count(run.jobs.submitted)} submitted` },
-  { key: 'jobs.rejected', words: 'Jobs rejected', of: at('jobs', 'rejected'), write: count, better: -1, note: (run) => (run.jobs.unfinished ? `${count(run.jobs.unfinished)} more unfinished` : 'none left unfinished') },
-  { key: 'jobs.missed_deadlines', words: 'Deadlines missed', of: (run) => (run.jobs.deadlines ? run.jobs.missed_deadlines : null), write: count, better: -1, note: (run) => `of ${count(run.jobs.deadlines)}` },
-  { key: 'idle_gpu_hours', words: 'Idle GPU hours', of: idleHours, write: amount, better: -1, idle: true, note: (run) => `${share(1 - run.utilization.makespan)} of the GPU time that was there` },
-  { key: 'spot.reclaims', words: 'Spot reclaims', of: (run) => (run.spot?.gpu_hours ? run.spot.reclaims : null), write: count, better: -1, note: (run) => `${count(run.spot.jobs_interrupted)} interruptions of jobs` },
-  { key: 'goodput.lost_gpu_hours', words: 'Lost work', of: (run) => (run.spot?.gpu_hours || run.goodput?.lost_gpu_hours ? at('goodput', 'lost_gpu_hours')(run) : null), write: (x) => `${amount(x)} h`, note: () => 'GPU hours that interruptions undid', better: -1 },
+  {
+    key: 'jobs.completed',
+    words: 'Jobs completed',
+    of: at('jobs', 'completed'),
+    write: count,
+    better: 1,
+    note: (run) => `of ${count(run.jobs.submitted)} submitted`,
+  },
+  {
+    key: 'jobs.rejected',
+    words: 'Jobs rejected',
+    of: at('jobs', 'rejected'),
+    write: count,
+    better: -1,
+    note: (run) => (run.jobs.unfinished ? `${count(run.jobs.unfinished)} more unfinished` : 'none left unfinished'),
+  },
+  {
+    key: 'jobs.missed_deadlines',
+    words: 'Deadlines missed',
+    of: (run) => (run.jobs.deadlines ? run.jobs.missed_deadlines : null),
+    write: count,
+    better: -1,
+    note: (run) => `of ${count(run.jobs.deadlines)}`,
+  },
+  {
+    key: 'idle_gpu_hours',
+    words: 'Idle GPU hours',
+    of: idleHours,
+    write: amount,
+    better: -1,
+    idle: true,
+    note: (run) => `${share(1 - run.utilization.makespan)} of the GPU time that was there`,
+  },
+  {
+    key: 'spot.reclaims',
+    words: 'Spot reclaims',
+    of: (run) => (run.spot?.gpu_hours ? run.spot.reclaims : null),
+    write: count,
+    better: -1,
+    note: (run) => `${count(run.spot.jobs_interrupted)} interruptions of jobs`,
+  },
+  {
+    key: 'goodput.lost_gpu_hours',
+    words: 'Lost work',
+    of: (run) => (run.spot?.gpu_hours || run.goodput?.lost_gpu_hours ? at('goodput', 'lost_gpu_hours')(run) : null),
+    write: (x) => `${amount(x)} h`,
+    note: () => 'GPU hours that interruptions undid',
+    better: -1,
+  },
 ];
 
 function partOf(run, part, whole, words) {

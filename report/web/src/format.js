@@ -35,7 +35,8 @@ export const usdShort = (value) => {
   return `${value < 0 ? '-' : ''}$${Number((size / unit).toPrecision(3))}${sign}`;
 };
 
-const twoParts = (large, unit, small, smallUnit) => `${grouped(String(large))}${GAP}${unit}${small ? ` ${small}${GAP}${smallUnit}` : ''}`;
+const twoParts = (large, unit, small, smallUnit) =>
+  `${grouped(String(large))}${GAP}${unit}${small ? ` ${small}${GAP}${smallUnit}` : ''}`;
 
 // "2 h 52 min": the two largest units.
 export const duration = (seconds) => {
@@ -54,7 +55,8 @@ export const duration = (seconds) => {
 // For axes: the largest unit alone where it is whole enough.
 export const durationShort = (seconds) => {
   if (seconds === 0) return '0';
-  const [unit, sign] = seconds >= 86400 ? [86400, 'd'] : seconds >= 3600 ? [3600, 'h'] : seconds >= 60 ? [60, 'min'] : [1, 's'];
+  const [unit, sign] =
+    seconds >= 86400 ? [86400, 'd'] : seconds >= 3600 ? [3600, 'h'] : seconds >= 60 ? [60, 'min'] : [1, 's'];
   return `${Number((seconds / unit).toPrecision(3))} ${sign}`;
 };
 

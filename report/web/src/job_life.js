@@ -8,7 +8,8 @@ import { hatched } from './palette.js';
 import { clockOf } from './time.js';
 import { tip } from './tip.js';
 
-const placeWords = (pool, node, nodes) => [pool, node >= 0 ? `node ${node}${nodes > 1 ? ` and ${nodes - 1} more` : ''}` : null].filter(Boolean).join(', ');
+const placeWords = (pool, node, nodes) =>
+  [pool, node >= 0 ? `node ${node}${nodes > 1 ? ` and ${nodes - 1} more` : ''}` : null].filter(Boolean).join(', ');
 
 // Of a job that started once, its row tells all.
 const onlyStay = (doc, rows, row) => {
@@ -16,7 +17,15 @@ const onlyStay = (doc, rows, row) => {
   if (begin === null || begin < 0) return [];
   const where = placeWords(rows.textOf('pool', row), rows.number('node', row) ?? -1, rows.number('nodes', row) ?? 0);
   const lost = Math.max(0, rows.number('lost_s', row) ?? 0);
-  return [{ begin, end: end < 0 ? doc.spans.end_s : end, lost, ended: end < 0 ? 'still running at the end' : rows.textOf('state', row), where }];
+  return [
+    {
+      begin,
+      end: end < 0 ? doc.spans.end_s : end,
+      lost,
+      ended: end < 0 ? 'still running at the end' : rows.textOf('state', row),
+      where,
+    },
+  ];
 };
 
 // The stays of a job in order: [{ begin, end, lost, ended, where }].
@@ -28,7 +37,13 @@ export const staysOf = async (doc, rows, row) => {
   for (let i = 0; i < columns.job.length; i++) {
     if (columns.job[i] !== row) continue;
     const where = placeWords(text.pool?.[columns.pool?.[i]] ?? '', columns.node?.[i] ?? -1, columns.n_nodes?.[i] ?? 0);
-    stays.push({ begin: columns.begin_s[i], end: columns.end_s[i], lost: columns.lost_s?.[i] ?? 0, ended: text.end?.[columns.end[i]] ?? '', where });
+    stays.push({
+      begin: columns.begin_s[i],
+      end: columns.end_s[i],
+      lost: columns.lost_s?.[i] ?? 0,
+      ended: text.end?.[columns.end[i]] ?? '',
+      where,
+    });
   }
   return stays.length ? stays.sort((a, b) => a.begin - b.begin) : onlyStay(doc, rows, row);
 };
@@ -64,13 +79,42 @@ const option = (doc, submit, parts) => (look) => {
   return {
     legend: legend(look, { data: kinds.map((kind) => NAMES[kind]) }),
     grid: grid({ top: 36 }),
-    xAxis: { type: 'value', ...durationSteps(span), max: span, axisLabel: { color: look.muted, hideOverlap: true, formatter: (s) => (s ? `+${durationShort(s)}` : clock.text(submit)), showMaxLabel: false, alignMinLabel: 'left' }, splitLine: { show: false } },
+    xAxis: {
+      type: 'value',
+      ...durationSteps(span),
+      max: span,
+      axisLabel: {
+        color: look.muted,
+        hideOverlap: true,
+        formatter: (s) => (s ? `+${durationShort(s)}` : clock.text(submit)),
+        showMaxLabel: false,
+        alignMinLabel: 'left',
+      },
+      splitLine: { show: false },
+    },
     yAxis: { type: 'category', data: [''], axisLine: { show: false }, axisTick: { show: false } },
-    tooltip: { trigger: 'item', formatter: ({ seriesIndex, color }) => {
-      const part = parts[seriesIndex];
-      return tip(part.words, [[typeof color === 'string' ? color : null, `${clock.text(part.begin)} to ${clock.text(part.end)}`, duration(part.end - part.begin)]]);
-    } },
-    series: parts.map((part) => ({ name: NAMES[part.kind], type: 'bar', stack: 'life', barWidth: 26, data: [part.end - part.begin], itemStyle: styles[part.kind], emphasis: { focus: 'none' } })),
+    tooltip: {
+      trigger: 'item',
+      formatter: ({ seriesIndex, color }) => {
+        const part = parts[seriesIndex];
+        return tip(part.words, [
+          [
+            typeof color === 'string' ? color : null,
+            `${clock.text(part.begin)} to ${clock.text(part.end)}`,
+            duration(part.end - part.begin),
+          ],
+        ]);
+      },
+    },
+    series: parts.map((part) => ({
+      name: NAMES[part.kind],
+      type: 'bar',
+      stack: 'life',
+      barWidth: 26,
+      data: [part.end - part.begin],
+      itemStyle: styles[part.kind],
+      emphasis: { focus: 'none' },
+    })),
   };
 };
 
@@ -80,11 +124,17 @@ const story = (doc, submit, stays, state) => {
   let at = submit;
   for (const stay of stays) {
     if (stay.begin > at) lines.push(`waits ${duration(stay.begin - at)}`);
-    lines.push(`${clock.text(stay.begin)}: starts on ${stay.where || 'the cluster'}, holds GPUs for ${duration(stay.end - stay.begin)}, ${stay.ended}${stay.lost ? `; ${duration(stay.lost)} of work lost` : ''}`);
+    lines.push(
+      `${clock.text(stay.begin)}: starts on ${stay.where || 'the cluster'}, holds GPUs for ${duration(stay.end - stay.begin)}, ${stay.ended}${stay.lost ? `; ${duration(stay.lost)} of work lost` : ''}`,
+    );
     at = stay.end;
   }
   if (!stays.length) lines.push(`never started: ${state}`);
-  return el('ol', { class: 'words' }, lines.map((line) => el('li', {}, line)));
+  return el(
+    'ol',
+    { class: 'words' },
+    lines.map((line) => el('li', {}, line)),
+  );
 };
 
 const named = (text) => (text && text !== '(none)' ? text : null);
@@ -104,8 +154,24 @@ export const jobLife = async (doc, rows, row) => {
   const stays = await staysOf(doc, rows, row);
   const parts = partsOf(submit, stays);
   const chart = parts.length
-    ? makeFigure({ id: 'job-life', title: `Job ${rows.id(row)}`, height: 130, draw: option(doc, submit, parts), words: () => parts.map((part) => `${part.words} for ${duration(part.end - part.begin)}`).slice(0, 6).join(', ') })
+    ? makeFigure({
+        id: 'job-life',
+        title: `Job ${rows.id(row)}`,
+        height: 130,
+        draw: option(doc, submit, parts),
+        words: () =>
+          parts
+            .map((part) => `${part.words} for ${duration(part.end - part.begin)}`)
+            .slice(0, 6)
+            .join(', '),
+      })
     : null;
-  const element = el('div', { class: 'life' }, chart ? chart.element : el('h3', {}, `Job ${rows.id(row)}`), story(doc, submit, stays, rows.textOf('state', row)), factsOf(rows, row));
+  const element = el(
+    'div',
+    { class: 'life' },
+    chart ? chart.element : el('h3', {}, `Job ${rows.id(row)}`),
+    story(doc, submit, stays, rows.textOf('state', row)),
+    factsOf(rows, row),
+  );
   return { element, close: () => chart?.close() };
 };

@@ -5,22 +5,27 @@
 export const makeRows = (columns, text, ids, count) => {
   const id = (row) => (ids ? ids[row] : String(columns.id ? columns.id[row] : row));
   const textOf = (name, row) => (columns[name] && text[name] ? (text[name][columns[name][row]] ?? '') : '');
-  const lower = Object.fromEntries(['tenant', 'user'].map((name) => [name, (text[name] ?? []).map((word) => word.toLowerCase())]));
+  const lower = Object.fromEntries(
+    ['tenant', 'user'].map((name) => [name, (text[name] ?? []).map((word) => word.toLowerCase())]),
+  );
 
   const matcher = (words) => {
     const wanted = words.trim().toLowerCase();
     if (!wanted) return null;
     const places = (name) => new Set((lower[name] ?? []).flatMap((word, i) => (word.includes(wanted) ? [i] : [])));
     const [tenants, users] = [columns.tenant ? places('tenant') : null, columns.user ? places('user') : null];
-    return (row) => tenants?.has(columns.tenant[row]) || users?.has(columns.user[row]) || id(row).toLowerCase().includes(wanted);
+    return (row) =>
+      tenants?.has(columns.tenant[row]) || users?.has(columns.user[row]) || id(row).toLowerCase().includes(wanted);
   };
 
   // wanted: { search, class, tenant, state: places in the text lists or '', wait: seconds or '' }
   const find = (wanted) => {
-    const tests = ['class', 'tenant', 'state'].filter((name) => wanted[name] !== '' && columns[name]).map((name) => {
-      const [list, place] = [columns[name], Number(wanted[name])];
-      return (row) => list[row] === place;
-    });
+    const tests = ['class', 'tenant', 'state']
+      .filter((name) => wanted[name] !== '' && columns[name])
+      .map((name) => {
+        const [list, place] = [columns[name], Number(wanted[name])];
+        return (row) => list[row] === place;
+      });
     if (wanted.wait !== '') tests.push((row) => columns.wait_s[row] > Number(wanted.wait));
     const search = matcher(wanted.search);
     if (search) tests.push(search);
@@ -54,5 +59,12 @@ export const makeRows = (columns, text, ids, count) => {
     return rows.sort((a, b) => sign * (rank(a) - rank(b)) || a - b);
   };
 
-  return { id, textOf, find, sort, number: (name, row) => (columns[name] ? columns[name][row] : null), has: (name) => Boolean(columns[name]) };
+  return {
+    id,
+    textOf,
+    find,
+    sort,
+    number: (name, row) => (columns[name] ? columns[name][row] : null),
+    has: (name) => Boolean(columns[name]),
+  };
 };

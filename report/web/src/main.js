@@ -20,7 +20,24 @@ import { waits } from './sections/waits.js';
 import { why } from './sections/why.js';
 
 // Of a choice between alternatives these are what matters; the run in depth comes after them.
-const ORDER = [headline, plan, compare, sweep, depth, alerts, gpus, queue, waits, why, costs, spot, fragmentation, occupancy, jobs, about];
+const ORDER = [
+  headline,
+  plan,
+  compare,
+  sweep,
+  depth,
+  alerts,
+  gpus,
+  queue,
+  waits,
+  why,
+  costs,
+  spot,
+  fragmentation,
+  occupancy,
+  jobs,
+  about,
+];
 
 const show = (section, doc) => {
   const heading = `${section.id}-title`;
@@ -40,12 +57,18 @@ const start = () => {
   const present = ORDER.filter((section) => section.has(doc));
   startSettings(document.getElementById('switches'));
   document.getElementById('contents').append(
-    el('ul', {}, present.map((section) => el('li', {}, el('a', { href: `#${section.id}` }, section.short)))),
+    el(
+      'ul',
+      {},
+      present.map((section) => el('li', {}, el('a', { href: `#${section.id}` }, section.short))),
+    ),
   );
   document.getElementById('content').append(...present.map((section) => show(section, doc)));
-  document.getElementById('foot').append(
-    `Made by Headroom ${doc.version}. This file is whole: it fetches nothing and tells nobody that it is read.`,
-  );
+  document
+    .getElementById('foot')
+    .append(
+      `Made by Headroom ${doc.version}. This file is whole: it fetches nothing and tells nobody that it is read.`,
+    );
 };
 
 start();

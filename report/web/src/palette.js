@@ -2,7 +2,19 @@
 // The looks of charts. Hues are those of Okabe and Ito (2008), told apart by people with any of the usual kinds of colour
 // blindness; lines differ in dash and marks in shape as well, and patterns can be switched on.
 
-const HUES = ['#0072B2', '#E69F00', '#009E73', '#CC79A7', '#56B4E9', '#D55E00', '#8C6D1F', '#7A5195', '#2F4B7C', '#9AA500', '#5F9EA0'];
+const HUES = [
+  '#0072B2',
+  '#E69F00',
+  '#009E73',
+  '#CC79A7',
+  '#56B4E9',
+  '#D55E00',
+  '#8C6D1F',
+  '#7A5195',
+  '#2F4B7C',
+  '#9AA500',
+  '#5F9EA0',
+];
 const OTHERS = '#8A929B';
 
 const light = {
@@ -38,7 +50,19 @@ const dark = {
   useful: '#4fd0a5',
   waiting: '#f0a13c',
   worst: '#ff9a5c',
-  hues: ['#4aa3d8', '#E69F00', '#2bbd93', '#dd9cc0', '#9bd3f5', '#f07f3c', '#c9a74e', '#b08fd0', '#7f9bd1', '#c9d43c', '#8cc7c9'],
+  hues: [
+    '#4aa3d8',
+    '#E69F00',
+    '#2bbd93',
+    '#dd9cc0',
+    '#9bd3f5',
+    '#f07f3c',
+    '#c9a74e',
+    '#b08fd0',
+    '#7f9bd1',
+    '#c9d43c',
+    '#8cc7c9',
+  ],
   ramp: ['#232b33', '#1f4d6b', '#2f86b8', '#7cc7f2', '#e6f5ff'],
 };
 
@@ -47,4 +71,9 @@ export const looks = { light, dark };
 export const hue = (look, i, name) => (name === '(others)' ? look.others : look.hues[i % look.hues.length]);
 
 // A hatching for what was paid for and not used.
-export const hatched = (look) => ({ color: look.panel, dashArrayX: [1, 0], dashArrayY: [2, 4], rotation: -Math.PI / 4 });
+export const hatched = (look) => ({
+  color: look.panel,
+  dashArrayX: [1, 0],
+  dashArrayY: [2, 4],
+  rotation: -Math.PI / 4,
+});

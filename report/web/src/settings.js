@@ -46,13 +46,21 @@ export const startSettings = (place) => {
   window.addEventListener('beforeprint', () => setPrinting(true));
   window.addEventListener('afterprint', () => setPrinting(false));
   place.append(
-    toggle('Dark', () => settings.theme === 'dark', () => {
-      settings.theme = settings.theme === 'dark' ? 'light' : 'dark';
-      settings.chosen = true;
-    }),
-    toggle('Patterns', () => settings.patterns, () => {
-      settings.patterns = !settings.patterns;
-    }),
+    toggle(
+      'Dark',
+      () => settings.theme === 'dark',
+      () => {
+        settings.theme = settings.theme === 'dark' ? 'light' : 'dark';
+        settings.chosen = true;
+      },
+    ),
+    toggle(
+      'Patterns',
+      () => settings.patterns,
+      () => {
+        settings.patterns = !settings.patterns;
+      },
+    ),
   );
   tell();
 };

@@ -11,7 +11,8 @@ const clockText = (ms) => {
   return seconds % 60 ? `${text}:${two(seconds % 60)}` : text;
 };
 
-const dayText = (clock, ms) => (clock.dated ? new Date(ms).toISOString().slice(0, 10) : `day ${Math.floor(ms / 86400000)}`);
+const dayText = (clock, ms) =>
+  clock.dated ? new Date(ms).toISOString().slice(0, 10) : `day ${Math.floor(ms / 86400000)}`;
 
 export const clockOf = (doc) => {
   const { dated = false, origin_s: origin = 0 } = doc.clock ?? {};

@@ -8,7 +8,8 @@ const charts = new Set();
 export const shownRange = () => ({ ...range });
 
 const apply = (from) => {
-  for (const chart of charts) if (chart !== from && !chart.isDisposed()) chart.dispatchAction({ type: 'dataZoom', ...range });
+  for (const chart of charts)
+    if (chart !== from && !chart.isDisposed()) chart.dispatchAction({ type: 'dataZoom', ...range });
 };
 
 const set = (start, end, from) => {
@@ -19,18 +20,28 @@ const set = (start, end, from) => {
 };
 
 export const zoomOptions = (slider, look) => [
-  { type: 'inside', xAxisIndex: 'all', ...range, zoomOnMouseWheel: 'ctrl', moveOnMouseMove: false, moveOnMouseWheel: false, preventDefaultMouseMove: false },
+  {
+    type: 'inside',
+    xAxisIndex: 'all',
+    ...range,
+    zoomOnMouseWheel: 'ctrl',
+    moveOnMouseMove: false,
+    moveOnMouseWheel: false,
+    preventDefaultMouseMove: false,
+  },
   ...(slider
-    ? [{
-        type: 'slider',
-        ...range,
-        height: 26,
-        bottom: 4,
-        showDetail: false,
-        brushSelect: true,
-        borderColor: look.line,
-        textStyle: { color: look.muted },
-      }]
+    ? [
+        {
+          type: 'slider',
+          ...range,
+          height: 26,
+          bottom: 4,
+          showDetail: false,
+          brushSelect: true,
+          borderColor: look.line,
+          textStyle: { color: look.muted },
+        },
+      ]
     : []),
 ];
 

@@ -15,12 +15,25 @@ const MEANINGS = [
   ['Digest', 'of all that happened: the same digest, the same run'],
 ];
 
-const list = (title, lines) => (lines?.length ? [el('h3', {}, title), el('ul', { class: 'words' }, lines.map((line) => el('li', {}, line)))] : []);
+const list = (title, lines) =>
+  lines?.length
+    ? [
+        el('h3', {}, title),
+        el(
+          'ul',
+          { class: 'words' },
+          lines.map((line) => el('li', {}, line)),
+        ),
+      ]
+    : [];
 
 const copyButton = (text) => {
   const button = el('button', { type: 'button', class: 'screen-only' }, 'Copy');
   button.addEventListener('click', async () => {
-    const done = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+    const done = await navigator.clipboard?.writeText(text).then(
+      () => true,
+      () => false,
+    );
     button.textContent = done ? 'Copied' : 'Select and copy by hand';
   });
   return button;
@@ -41,7 +54,18 @@ export const about = {
         ['Seed', run.seed === undefined ? null : String(run.seed)],
         ['Version', `Headroom ${doc.version}`],
         ['Digest', run.digest ? el('code', {}, run.digest) : null],
-        ['Policy', run.policy ? el('code', {}, Object.entries(run.policy).map(([key, value]) => `${key}=${value}`).join(' ')) : null],
+        [
+          'Policy',
+          run.policy
+            ? el(
+                'code',
+                {},
+                Object.entries(run.policy)
+                  .map(([key, value]) => `${key}=${value}`)
+                  .join(' '),
+              )
+            : null,
+        ],
       ]),
       ...list('Assumptions', doc.assumptions),
       el('h3', {}, 'What the figures mean'),

@@ -8,8 +8,21 @@ import { clockOf } from '../time.js';
 const FEW = 4;
 const MOST_ROWS = 1000;
 
-const GROUPS = [{ title: 'Alert' }, { title: 'Where' }, { title: 'Times', number: true }, { title: 'In all', number: true }, { title: 'Longest from' }, { title: 'What, in the longest' }];
-const EACH = [{ title: 'Alert' }, { title: 'Where' }, { title: 'From' }, { title: 'For', number: true }, { title: 'What' }];
+const GROUPS = [
+  { title: 'Alert' },
+  { title: 'Where' },
+  { title: 'Times', number: true },
+  { title: 'In all', number: true },
+  { title: 'Longest from' },
+  { title: 'What, in the longest' },
+];
+const EACH = [
+  { title: 'Alert' },
+  { title: 'Where' },
+  { title: 'From' },
+  { title: 'For', number: true },
+  { title: 'What' },
+];
 
 const grouped = (alerts) => {
   const groups = new Map();
@@ -25,21 +38,48 @@ const grouped = (alerts) => {
 
 const ruleWords = (rule) => rule.replaceAll('-', ' ');
 
-const groupRow = (clock) => ({ times, seconds, longest }) => [ruleWords(longest.rule), longest.subject ?? '', count(times), duration(seconds), clock.text(longest.begin_s), longest.words ?? ''];
+const groupRow =
+  (clock) =>
+  ({ times, seconds, longest }) => [
+    ruleWords(longest.rule),
+    longest.subject ?? '',
+    count(times),
+    duration(seconds),
+    clock.text(longest.begin_s),
+    longest.words ?? '',
+  ];
 
-const eachRow = (clock) => (alert) => [ruleWords(alert.rule), alert.subject ?? '', clock.text(alert.begin_s), duration(alert.seconds), alert.words ?? ''];
+const eachRow = (clock) => (alert) => [
+  ruleWords(alert.rule),
+  alert.subject ?? '',
+  clock.text(alert.begin_s),
+  duration(alert.seconds),
+  alert.words ?? '',
+];
 
 // Rows are made when somebody opens the list.
 const eachOf = (alerts, clock) => {
-  const details = el('details', { class: 'screen-only' }, el('summary', {}, `Each of the ${count(alerts.length)} alerts`));
-  const fill = () => details.append(table('Each alert', EACH, alerts.slice(0, MOST_ROWS).map(eachRow(clock))), alerts.length > MOST_ROWS ? el('p', { class: 'note' }, `The first ${count(MOST_ROWS)} are shown.`) : '');
+  const details = el(
+    'details',
+    { class: 'screen-only' },
+    el('summary', {}, `Each of the ${count(alerts.length)} alerts`),
+  );
+  const fill = () =>
+    details.append(
+      table('Each alert', EACH, alerts.slice(0, MOST_ROWS).map(eachRow(clock))),
+      alerts.length > MOST_ROWS ? el('p', { class: 'note' }, `The first ${count(MOST_ROWS)} are shown.`) : '',
+    );
   details.addEventListener('toggle', fill, { once: true });
   return details;
 };
 
 // Many notes fold, so that the charts stay near.
 const notesOf = (notes) => {
-  const list = el('ul', { class: 'words' }, notes.map((note) => el('li', {}, note)));
+  const list = el(
+    'ul',
+    { class: 'words' },
+    notes.map((note) => el('li', {}, note)),
+  );
   return notes.length > FEW ? el('details', {}, el('summary', {}, `${notes.length} notes`), list) : list;
 };
 

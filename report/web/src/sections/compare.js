@@ -7,7 +7,8 @@ import { metricName, metricSense, metricShort, metricWriter } from '../metrics.j
 import { hue } from '../palette.js';
 import { tip } from '../tip.js';
 
-const metricsOf = ({ policies }) => Object.keys(policies[0].mean).filter((key) => policies.some((p) => p.mean[key] !== null));
+const metricsOf = ({ policies }) =>
+  Object.keys(policies[0].mean).filter((key) => policies.some((p) => p.mean[key] !== null));
 
 const signed = (write, x) => (x > 0 ? '+' : x < 0 ? '−' : '') + write(Math.abs(x));
 
@@ -23,8 +24,18 @@ const cell = (key, policy, i) => {
   const value = policy.mean[key];
   const difference = policy.difference?.[key];
   const verdict = i && difference ? judged(key, difference) : null;
-  const interval = verdict && difference.low !== difference.high ? ` [${signed(write, difference.low)}, ${signed(write, difference.high)}]` : '';
-  return el('div', { 'data-metric': key, 'data-value': String(value) }, orDash(write)(value), verdict ? el('div', { class: `note ${verdict[1]}` }, `${signed(write, difference.mean)}${interval} ${verdict[0]}`) : null);
+  const interval =
+    verdict && difference.low !== difference.high
+      ? ` [${signed(write, difference.low)}, ${signed(write, difference.high)}]`
+      : '';
+  return el(
+    'div',
+    { 'data-metric': key, 'data-value': String(value) },
+    orDash(write)(value),
+    verdict
+      ? el('div', { class: `note ${verdict[1]}` }, `${signed(write, difference.mean)}${interval} ${verdict[0]}`)
+      : null,
+  );
 };
 
 // The interval of a policy's difference, drawn about the first policy's mean: a whisker of the chart library's own shapes.
@@ -35,17 +46,31 @@ const whisker = (spans, colour) => ({
   z: 5,
   tooltip: { show: false },
   renderItem: (_, api) => {
-    const [row, low, high] = [api.value(0), api.coord([api.value(1), api.value(0)]), api.coord([api.value(2), api.value(0)])];
+    const [row, low, high] = [
+      api.value(0),
+      api.coord([api.value(1), api.value(0)]),
+      api.coord([api.value(2), api.value(0)]),
+    ];
     if (Number.isNaN(row) || high[0] - low[0] < 1) return null;
     const style = { stroke: colour, lineWidth: 2 };
     const tick = (x) => ({ type: 'line', shape: { x1: x, x2: x, y1: low[1] - 6, y2: low[1] + 6 }, style });
-    return { type: 'group', children: [{ type: 'line', shape: { x1: low[0], x2: high[0], y1: low[1], y2: low[1] }, style }, tick(low[0]), tick(high[0])] };
+    return {
+      type: 'group',
+      children: [
+        { type: 'line', shape: { x1: low[0], x2: high[0], y1: low[1], y2: low[1] }, style },
+        tick(low[0]),
+        tick(high[0]),
+      ],
+    };
   },
   encode: { x: [1, 2], y: 0 },
 });
 
 const spansOf = (policies, key) =>
-  policies.map((p, i) => [i, p.difference?.[key]?.low, p.difference?.[key]?.high]).filter(([i, low, high]) => i > 0 && low !== undefined && low !== null && low !== high).map(([i, low, high]) => [i, policies[0].mean[key] + low, policies[0].mean[key] + high]);
+  policies
+    .map((p, i) => [i, p.difference?.[key]?.low, p.difference?.[key]?.high])
+    .filter(([i, low, high]) => i > 0 && low !== undefined && low !== null && low !== high)
+    .map(([i, low, high]) => [i, policies[0].mean[key] + low, policies[0].mean[key] + high]);
 
 const WISHED = ['wait_p95_s', 'cost_total_usd', 'wait_mean_s', 'jct_mean_s'];
 
@@ -63,15 +88,40 @@ const chart = (doc) => {
     id: 'compare-chart',
     title: 'Side by side',
     height: 110 + 44 * policies.length,
-    choices: [{ name: 'metric', label: 'Figure', options: metrics.map((key) => [key, metricName(key)]), value: firstToShow(policies, metrics) }],
-    words: ({ metric }) => policies.map((p, i) => `${names[i]}: ${orDash(metricWriter(metric))(p.mean[metric])}`).join(', '),
+    choices: [
+      {
+        name: 'metric',
+        label: 'Figure',
+        options: metrics.map((key) => [key, metricName(key)]),
+        value: firstToShow(policies, metrics),
+      },
+    ],
+    words: ({ metric }) =>
+      policies.map((p, i) => `${names[i]}: ${orDash(metricWriter(metric))(p.mean[metric])}`).join(', '),
     draw: (look, { metric }, narrow) => ({
       legend: legend(look, { show: false }),
       grid: grid({ top: 30, right: 40 }),
       xAxis: valueAxis(look, '', metricShort(metric)),
-      yAxis: { type: 'category', inverse: true, data: names, axisLabel: { color: look.text, width: narrow ? 110 : 240, overflow: 'break' } },
-      tooltip: { trigger: 'item', formatter: ({ name, value, color }) => tip(name, [[color, metricName(metric), orDash(metricWriter(metric))(value)]]) },
-      series: [{ name: metricName(metric), type: 'bar', data: policies.map((p, i) => ({ value: p.mean[metric], itemStyle: { color: hue(look, i, '') } })), barMaxWidth: 26 }, whisker(spansOf(policies, metric), look.text)],
+      yAxis: {
+        type: 'category',
+        inverse: true,
+        data: names,
+        axisLabel: { color: look.text, width: narrow ? 110 : 240, overflow: 'break' },
+      },
+      tooltip: {
+        trigger: 'item',
+        formatter: ({ name, value, color }) =>
+          tip(name, [[color, metricName(metric), orDash(metricWriter(metric))(value)]]),
+      },
+      series: [
+        {
+          name: metricName(metric),
+          type: 'bar',
+          data: policies.map((p, i) => ({ value: p.mean[metric], itemStyle: { color: hue(look, i, '') } })),
+          barMaxWidth: 26,
+        },
+        whisker(spansOf(policies, metric), look.text),
+      ],
     }),
   });
 };
@@ -91,8 +141,12 @@ export const compare = {
     root.append(
       el('p', { class: 'lead' }, howWords(doc.compare)),
       chart(doc),
-      table('Policies side by side', [{ title: 'Figure' }, ...policies.map((p) => ({ title: p.label ?? p.name, number: true }))],
-        metricsOf(doc.compare).map((key) => [metricName(key), ...policies.map((p, i) => cell(key, p, i))]), 'whole'),
+      table(
+        'Policies side by side',
+        [{ title: 'Figure' }, ...policies.map((p) => ({ title: p.label ?? p.name, number: true }))],
+        metricsOf(doc.compare).map((key) => [metricName(key), ...policies.map((p, i) => cell(key, p, i))]),
+        'whole',
+      ),
     );
   },
 };

@@ -11,7 +11,12 @@ import { axisTip } from '../tip.js';
 const idleStyle = (look) => ({ color: look.idle, decal: hatched(look) });
 
 const listsOf = (cost, by) => {
-  if (by === 'use') return [{ name: 'used', usd: cost.used }, { name: 'idle', usd: cost.idle }, ...(cost.other ? [{ name: 'services', usd: cost.other }] : [])];
+  if (by === 'use')
+    return [
+      { name: 'used', usd: cost.used },
+      { name: 'idle', usd: cost.idle },
+      ...(cost.other ? [{ name: 'services', usd: cost.other }] : []),
+    ];
   return (cost[by] ?? []).map((group) => ({ name: group.name || '(none)', usd: group.usd }));
 };
 
@@ -24,12 +29,17 @@ const shaped = (doc, list, view) => {
 
 const isIdle = (name) => name === 'idle' || name === '(idle)';
 
-const afterWords = ({ after_usd: after }) => (after ? `${usd(after)} more are due after the run, for nodes reserved beyond it. ` : '');
+const afterWords = ({ after_usd: after }) =>
+  after ? `${usd(after)} more are due after the run, for nodes reserved beyond it. ` : '';
 
 const overTime = (doc) => {
   const { cost } = doc.series;
   const clock = clockOf(doc);
-  const by = [['use', 'used and idle'], ['by_market', 'by market'], ['by_tenant', 'by tenant']].filter(([key]) => key === 'use' || cost[key]?.length);
+  const by = [
+    ['use', 'used and idle'],
+    ['by_market', 'by market'],
+    ['by_tenant', 'by tenant'],
+  ].filter(([key]) => key === 'use' || cost[key]?.length);
   return figure({
     id: 'cost-chart',
     title: 'Cost over time',
@@ -37,12 +47,28 @@ const overTime = (doc) => {
     height: 320,
     choices: [
       { name: 'by', label: 'Show', options: by, value: 'use' },
-      { name: 'view', label: 'As', options: [['sum', 'dollars until then'], ['rate', 'dollars an hour']], value: 'sum' },
+      {
+        name: 'view',
+        label: 'As',
+        options: [
+          ['sum', 'dollars until then'],
+          ['rate', 'dollars an hour'],
+        ],
+        value: 'sum',
+      },
     ],
-    words: ({ by: key }) => afterWords(cost) + listsOf(cost, key).slice(0, 5).map(({ name, usd: list }) => `${name}: ${usd(total(list))}`).join(', '),
+    words: ({ by: key }) =>
+      afterWords(cost) +
+      listsOf(cost, key)
+        .slice(0, 5)
+        .map(({ name, usd: list }) => `${name}: ${usd(total(list))}`)
+        .join(', '),
     table: ({ by: key, view }) => {
       const lists = listsOf(cost, key).map(({ name, usd: list }) => [name, shaped(doc, list, view)]);
-      return { columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title, number: true }))], rows: cost.used.map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => usd(list[i]))]) };
+      return {
+        columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title, number: true }))],
+        rows: cost.used.map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => usd(list[i]))]),
+      };
     },
     draw: (look, { by: key, view }) => ({
       legend: areaLegend(look),
@@ -52,7 +78,12 @@ const overTime = (doc) => {
       tooltip: { trigger: 'axis', formatter: axisTip((f) => clock.textAt(f.axisValue), usd) },
       series: listsOf(cost, key).map(({ name, usd: list }, i) => {
         const idle = isIdle(name);
-        return line(doc, name, shaped(doc, list, view), idle ? look.idle : hue(look, i, name), { area: 0.8, stack: 'all', width: 0.5, style: idle ? idleStyle(look) : null });
+        return line(doc, name, shaped(doc, list, view), idle ? look.idle : hue(look, i, name), {
+          area: 0.8,
+          stack: 'all',
+          width: 0.5,
+          style: idle ? idleStyle(look) : null,
+        });
       }),
     }),
   });
@@ -66,8 +97,17 @@ const sortedTenants = (cells) => {
 
 // Rows of the chart: tenants, the dearest first; then what is nobody's.
 const rowsOf = ({ cells, idle, shared_usd: shared }) => [
-  ...sortedTenants(cells).map(([tenant, sum]) => ({ name: tenant || '(no tenant)', sum, of: (market) => total(cells.filter((c) => c.tenant === tenant && c.market === market).map((c) => c.usd)) })),
-  { name: 'idle', idle: true, sum: total(idle.map((c) => c.usd)), of: (market) => total(idle.filter((c) => c.market === market).map((c) => c.usd)) },
+  ...sortedTenants(cells).map(([tenant, sum]) => ({
+    name: tenant || '(no tenant)',
+    sum,
+    of: (market) => total(cells.filter((c) => c.tenant === tenant && c.market === market).map((c) => c.usd)),
+  })),
+  {
+    name: 'idle',
+    idle: true,
+    sum: total(idle.map((c) => c.usd)),
+    of: (market) => total(idle.filter((c) => c.market === market).map((c) => c.usd)),
+  },
   ...(shared ? [{ name: 'shared', sum: shared, of: () => 0, shared }] : []),
 ];
 
@@ -79,7 +119,9 @@ const barSeries = (look, rows, markets) => [
     color: hue(look, m, market),
     data: rows.map((row) => ({ value: row.of(market), itemStyle: row.idle ? idleStyle(look) : {} })),
   })),
-  ...(rows.some((row) => row.shared) ? [{ name: 'shared', type: 'bar', stack: 'all', color: look.others, data: rows.map((row) => row.shared ?? 0) }] : []),
+  ...(rows.some((row) => row.shared)
+    ? [{ name: 'shared', type: 'bar', stack: 'all', color: look.others, data: rows.map((row) => row.shared ?? 0) }]
+    : []),
 ];
 
 const byTenant = (costs) => {
@@ -96,8 +138,21 @@ const byTenant = (costs) => {
       legend: legend(look),
       grid: grid({ top: 40 }),
       xAxis: valueAxis(look, '', usdShort),
-      yAxis: { type: 'category', inverse: true, data: rows.map((row) => row.name), axisLabel: { color: look.text, width: 120, overflow: 'truncate' }, axisLine: { lineStyle: { color: look.line } } },
-      tooltip: { trigger: 'axis', axisPointer: { type: 'shadow' }, formatter: axisTip((f) => f.name, (x) => (x ? usd(x) : '–')) },
+      yAxis: {
+        type: 'category',
+        inverse: true,
+        data: rows.map((row) => row.name),
+        axisLabel: { color: look.text, width: 120, overflow: 'truncate' },
+        axisLine: { lineStyle: { color: look.line } },
+      },
+      tooltip: {
+        trigger: 'axis',
+        axisPointer: { type: 'shadow' },
+        formatter: axisTip(
+          (f) => f.name,
+          (x) => (x ? usd(x) : '–'),
+        ),
+      },
       series: barSeries(look, rows, markets),
     }),
   });
@@ -110,9 +165,19 @@ const costTable = (costs) => {
   const dash = (x) => (x ? usd(x) : '–');
   return table(
     'Cost by tenant and market',
-    [{ title: 'Tenant' }, ...markets.map((title) => ({ title, number: true })), { title: 'Total', number: true }, { title: 'Share', number: true }],
     [
-      ...rows.map((row) => [row.name, ...markets.map((market) => dash(row.of(market))), usd(row.sum), all ? share(row.sum / all) : '–']),
+      { title: 'Tenant' },
+      ...markets.map((title) => ({ title, number: true })),
+      { title: 'Total', number: true },
+      { title: 'Share', number: true },
+    ],
+    [
+      ...rows.map((row) => [
+        row.name,
+        ...markets.map((market) => dash(row.of(market))),
+        usd(row.sum),
+        all ? share(row.sum / all) : '–',
+      ]),
       ['all', ...markets.map((market) => usd(total(rows.map((row) => row.of(market))))), usd(all), ''],
     ],
     'whole',
@@ -120,8 +185,23 @@ const costTable = (costs) => {
 };
 
 const budgetTable = (budgets) =>
-  table('Budgets', [{ title: 'Tenant' }, { title: 'Month', number: true }, { title: 'Budget', number: true }, { title: 'Spent', number: true }, { title: '' }],
-    budgets.map((b) => [b.tenant, String(b.month + 1), usd(b.budget_usd), usd(b.spent_usd), b.over ? el('span', { class: 'bad' }, `over by ${usd(b.spent_usd - b.budget_usd)}`) : 'kept']));
+  table(
+    'Budgets',
+    [
+      { title: 'Tenant' },
+      { title: 'Month', number: true },
+      { title: 'Budget', number: true },
+      { title: 'Spent', number: true },
+      { title: '' },
+    ],
+    budgets.map((b) => [
+      b.tenant,
+      String(b.month + 1),
+      usd(b.budget_usd),
+      usd(b.spent_usd),
+      b.over ? el('span', { class: 'bad' }, `over by ${usd(b.spent_usd - b.budget_usd)}`) : 'kept',
+    ]),
+  );
 
 const hours = (costs) => total(costs.idle.map((c) => c.gpu_hours));
 
@@ -132,7 +212,14 @@ export const costs = {
   has: (doc) => Boolean(doc.series?.cost || doc.costs),
   fill: (root, doc) => {
     const { cost } = doc.run ?? {};
-    if (cost) root.append(el('p', { class: 'lead' }, `${usd(cost.total_usd)} in all, of which ${usd(cost.idle_usd)} for idle GPUs${doc.costs ? ` (${amount(hours(doc.costs))} GPU hours)` : ''}${cost.shared_usd ? ` and ${usd(cost.shared_usd)} shared` : ''}.`));
+    if (cost)
+      root.append(
+        el(
+          'p',
+          { class: 'lead' },
+          `${usd(cost.total_usd)} in all, of which ${usd(cost.idle_usd)} for idle GPUs${doc.costs ? ` (${amount(hours(doc.costs))} GPU hours)` : ''}${cost.shared_usd ? ` and ${usd(cost.shared_usd)} shared` : ''}.`,
+        ),
+      );
     if (doc.series?.cost) root.append(overTime(doc));
     if (doc.costs) root.append(byTenant(doc.costs), costTable(doc.costs));
     if (doc.run?.budgets?.length) root.append(el('h3', {}, 'Budgets'), budgetTable(doc.run.budgets));

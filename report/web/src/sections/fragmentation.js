@@ -24,14 +24,21 @@ export const fragmentation = {
     const clock = clockOf(doc);
     const figures = doc.run?.fragmentation;
     root.append(
-      el('p', { class: 'lead' }, `Fragmented: idle, but no use to a task drawn from the typical ones. Stranded: idle on nodes whose CPU or memory is used up.${figures ? ` ${share(figures.makespan ?? 0)} of the GPUs were fragmented on average, ${share(figures.max ?? 0)} at worst.` : ''}`),
+      el(
+        'p',
+        { class: 'lead' },
+        `Fragmented: idle, but no use to a task drawn from the typical ones. Stranded: idle on nodes whose CPU or memory is used up.${figures ? ` ${share(figures.makespan ?? 0)} of the GPUs were fragmented on average, ${share(figures.max ?? 0)} at worst.` : ''}`,
+      ),
       figure({
         id: 'fragmentation-chart',
         title: 'Idle GPUs of no use',
         time: true,
         height: 300,
         words: () => `At most ${lists.map(([name, list]) => `${amount(highest(list))} ${name}`).join(', ')} GPUs.`,
-        table: () => ({ columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title, number: true }))], rows: lists[0][1].map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => amount(list[i] ?? 0))]) }),
+        table: () => ({
+          columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title, number: true }))],
+          rows: lists[0][1].map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => amount(list[i] ?? 0))]),
+        }),
         draw: (look) => ({
           legend: areaLegend(look),
           grid: grid(),

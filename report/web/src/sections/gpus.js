@@ -23,7 +23,13 @@ const whole = (doc, look) => {
 };
 
 const stacked = (doc, look, groups) => [
-  ...groups.map((group, i) => line(doc, group.name || '(none)', group.allocated, hue(look, i, group.name), { area: 0.75, stack: 'all', width: 0.5 })),
+  ...groups.map((group, i) =>
+    line(doc, group.name || '(none)', group.allocated, hue(look, i, group.name), {
+      area: 0.75,
+      stack: 'all',
+      width: 0.5,
+    }),
+  ),
   line(doc, 'capacity', doc.series.capacity.mean, look.capacity, { type: 'dashed', z: 5 }),
 ];
 
@@ -34,15 +40,28 @@ const wordsOf = (doc, by) => {
     const when = bucketText(doc, allocated.max.indexOf(most));
     return `${amount(mean(allocated.mean))} of ${amount(mean(capacity.mean))} GPUs allocated on average, ${amount(most)} at most (first about ${when}). The dotted line is the highest within each point's stretch of time.`;
   }
-  const groups = doc.series.by[by].map((group) => [group.name || '(none)', mean(group.allocated)]).sort((a, b) => b[1] - a[1]);
-  return `GPUs held on average: ${groups.slice(0, 4).map(([name, x]) => `${name} ${amount(x)}`).join(', ')}${groups.length > 4 ? ' and less' : ''}.`;
+  const groups = doc.series.by[by]
+    .map((group) => [group.name || '(none)', mean(group.allocated)])
+    .sort((a, b) => b[1] - a[1]);
+  return `GPUs held on average: ${groups
+    .slice(0, 4)
+    .map(([name, x]) => `${name} ${amount(x)}`)
+    .join(', ')}${groups.length > 4 ? ' and less' : ''}.`;
 };
 
 const tableOf = (doc, by) => {
   const { capacity, allocated, busy, useful } = doc.series;
-  const lists = by === 'whole'
-    ? [['capacity', capacity.mean], ['allocated', allocated.mean], ['least', allocated.min], ['most', allocated.max], ['busy', busy?.mean], ['useful', useful?.mean]].filter(([, list]) => list)
-    : doc.series.by[by].map((group) => [group.name || '(none)', group.allocated]);
+  const lists =
+    by === 'whole'
+      ? [
+          ['capacity', capacity.mean],
+          ['allocated', allocated.mean],
+          ['least', allocated.min],
+          ['most', allocated.max],
+          ['busy', busy?.mean],
+          ['useful', useful?.mean],
+        ].filter(([, list]) => list)
+      : doc.series.by[by].map((group) => [group.name || '(none)', group.allocated]);
   return {
     columns: [{ title: 'From' }, ...lists.map(([title]) => ({ title, number: true }))],
     rows: capacity.mean.map((_, i) => [bucketText(doc, i), ...lists.map(([, list]) => amount(list[i] ?? 0))]),
@@ -50,7 +69,9 @@ const tableOf = (doc, by) => {
 };
 
 const choicesOf = (doc) => {
-  const by = Object.entries(doc.series.by ?? {}).filter(([, groups]) => groups.length > 1 || (groups.length === 1 && groups[0].name && groups[0].name !== '(none)'));
+  const by = Object.entries(doc.series.by ?? {}).filter(
+    ([, groups]) => groups.length > 1 || (groups.length === 1 && groups[0].name && groups[0].name !== '(none)'),
+  );
   return [['whole', 'use of GPUs'], ...by.map(([key]) => [key, WORDS[key] ?? `by ${key}`])];
 };
 
@@ -62,7 +83,11 @@ export const gpus = {
   fill: (root, doc) => {
     const clock = clockOf(doc);
     root.append(
-      el('p', { class: 'lead' }, 'Allocated: held by a job. Busy: not loading, saving or starting again. Useful: work that was kept.'),
+      el(
+        'p',
+        { class: 'lead' },
+        'Allocated: held by a job. Busy: not loading, saving or starting again. Useful: work that was kept.',
+      ),
       zoomButtons(),
       figure({
         id: 'gpus-chart',

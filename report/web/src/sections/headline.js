@@ -12,7 +12,9 @@ const clusterWords = ({ gpus, nodes, pools }) => {
 };
 
 const policyWords = (policy) => {
-  const parts = ['order', 'backfill', 'placement', 'market'].filter((key) => policy[key]).map((key) => `${key} ${policy[key]}`);
+  const parts = ['order', 'backfill', 'placement', 'market']
+    .filter((key) => policy[key])
+    .map((key) => `${key} ${policy[key]}`);
   return [policy.name, ...parts].join(', ').replace(', ', ': ');
 };
 
@@ -37,7 +39,11 @@ const card = (figure, run, baseline) => {
   const note = figure.note?.(run);
   return el(
     'div',
-    { class: `card ${figure.first ? 'first' : ''} ${figure.idle ? 'idle' : ''}`, 'data-figure': figure.key, 'data-value': String(value) },
+    {
+      class: `card ${figure.first ? 'first' : ''} ${figure.idle ? 'idle' : ''}`,
+      'data-figure': figure.key,
+      'data-value': String(value),
+    },
     el('dt', {}, figure.words),
     el('dd', { class: 'value' }, figure.write(value)),
     note ? el('dd', { class: 'note muted' }, note) : null,
@@ -68,6 +74,19 @@ export const depth = {
 function fillNumbers(root, doc) {
   if (doc.baseline) root.append(el('p', { class: 'lead' }, `Changes are against the baseline ${doc.baseline.name}.`));
   const shown = FIGURES.filter((figure) => figure.of(doc.run) !== null);
-  root.append(el('dl', { class: 'cards' }, shown.map((figure) => card(figure, doc.run, doc.baseline?.run))));
-  if (!doc.run.cost) root.append(el('p', { class: 'note muted' }, 'No dollars: nothing in this scenario has a price. Give a pool a market or the scenario costs to see them.'));
+  root.append(
+    el(
+      'dl',
+      { class: 'cards' },
+      shown.map((figure) => card(figure, doc.run, doc.baseline?.run)),
+    ),
+  );
+  if (!doc.run.cost)
+    root.append(
+      el(
+        'p',
+        { class: 'note muted' },
+        'No dollars: nothing in this scenario has a price. Give a pool a market or the scenario costs to see them.',
+      ),
+    );
 }

@@ -9,14 +9,27 @@ import { makeRows } from '../job_rows.js';
 import { clockOf } from '../time.js';
 
 const PAGE = 50;
-const WAITS = [['', 'any'], ['0', 'more than none'], ['60', '> 1 min'], ['600', '> 10 min'], ['3600', '> 1 h'], ['21600', '> 6 h'], ['86400', '> 1 d']];
+const WAITS = [
+  ['', 'any'],
+  ['0', 'more than none'],
+  ['60', '> 1 min'],
+  ['600', '> 10 min'],
+  ['3600', '> 1 h'],
+  ['21600', '> 6 h'],
+  ['86400', '> 1 d'],
+];
 
 const known = (write) => (value) => (value === null || value < 0 || Number.isNaN(value) ? '–' : write(value));
 
 const columnsOf = (doc, rows) => {
   const clock = clockOf(doc);
   const text = (name, title) => ({ name, title, of: (row) => rows.textOf(name, row) });
-  const number = (name, title, write) => ({ name, title, number: true, of: (row) => known(write)(rows.number(name, row)) });
+  const number = (name, title, write) => ({
+    name,
+    title,
+    number: true,
+    of: (row) => known(write)(rows.number(name, row)),
+  });
   return [
     text('tenant', 'Tenant'),
     text('user', 'User'),
@@ -31,7 +44,11 @@ const columnsOf = (doc, rows) => {
     number('attempts', 'Starts', count),
     number('lost_s', 'Lost', duration),
     number('cost_usd', 'Cost', usd),
-  ].filter((column) => rows.has(column.name) && (!doc.jobs.text[column.name] || doc.jobs.text[column.name].some((word) => word && word !== '(none)')));
+  ].filter(
+    (column) =>
+      rows.has(column.name) &&
+      (!doc.jobs.text[column.name] || doc.jobs.text[column.name].some((word) => word && word !== '(none)')),
+  );
 };
 
 class JobTable {
@@ -44,7 +61,14 @@ class JobTable {
     this.body = el('tbody');
     this.turner = el('div', { class: 'controls', role: 'group', 'aria-label': 'Pages of the job table' });
     const table = el('table', {}, el('caption', { class: 'hidden' }, 'Jobs'), el('thead', {}, this.head), this.body);
-    this.element = el('div', {}, this.makeFilters(), this.status, el('div', { class: 'box whole', tabindex: '0', role: 'region', 'aria-label': 'Jobs' }, table), this.turner);
+    this.element = el(
+      'div',
+      {},
+      this.makeFilters(),
+      this.status,
+      el('div', { class: 'box whole', tabindex: '0', role: 'region', 'aria-label': 'Jobs' }, table),
+      this.turner,
+    );
     this.draw();
   }
 
@@ -52,16 +76,30 @@ class JobTable {
     const { text } = this.doc.jobs;
     const change = (name) => (value) => this.filter({ [name]: value });
     let later = 0;
-    const search = el('input', { type: 'search', id: 'job-search', placeholder: 'id, tenant or user', oninput: (event) => {
-      clearTimeout(later);
-      later = setTimeout(() => this.filter({ search: event.target.value }), 120);
-    } });
+    const search = el('input', {
+      type: 'search',
+      id: 'job-search',
+      placeholder: 'id, tenant or user',
+      oninput: (event) => {
+        clearTimeout(later);
+        later = setTimeout(() => this.filter({ search: event.target.value }), 120);
+      },
+    });
     const choice = (name, label) => {
-      const places = (text[name] ?? []).map((word, i) => [String(i), word || '(none)']).sort((a, b) => a[1].localeCompare(b[1]));
+      const places = (text[name] ?? [])
+        .map((word, i) => [String(i), word || '(none)'])
+        .sort((a, b) => a[1].localeCompare(b[1]));
       return places.length > 1 ? select(label, [['', 'all'], ...places], '', change(name)) : null;
     };
-    return el('form', { class: 'controls', role: 'search', 'aria-label': 'Jobs', onsubmit: (event) => event.preventDefault() },
-      el('label', {}, 'Search', search), choice('class', 'Class'), choice('tenant', 'Tenant'), choice('state', 'State'), select('Wait', WAITS, '', change('wait')));
+    return el(
+      'form',
+      { class: 'controls', role: 'search', 'aria-label': 'Jobs', onsubmit: (event) => event.preventDefault() },
+      el('label', {}, 'Search', search),
+      choice('class', 'Class'),
+      choice('tenant', 'Tenant'),
+      choice('state', 'State'),
+      select('Wait', WAITS, '', change('wait')),
+    );
   }
 
   filter(change) {
@@ -86,10 +124,23 @@ class JobTable {
     const { count: all } = this.doc.jobs;
     const first = this.page * PAGE;
     const shown = this.found.subarray(first, first + PAGE);
-    this.status.textContent = this.found.length ? `${count(this.found.length)} of ${count(all)} jobs; rows ${count(first + 1)} to ${count(first + shown.length)}` : 'No job is like that.';
+    this.status.textContent = this.found.length
+      ? `${count(this.found.length)} of ${count(all)} jobs; rows ${count(first + 1)} to ${count(first + shown.length)}`
+      : 'No job is like that.';
     const header = (name, title, number) =>
-      el('th', { scope: 'col', class: number ? 'number' : null, 'aria-sort': this.sortBy === name ? (this.down ? 'descending' : 'ascending') : 'none' },
-        el('button', { type: 'button', 'data-sort': name, onclick: () => this.sort(name) }, `${title}${this.sortBy === name ? (this.down ? ' ▼' : ' ▲') : ''}`));
+      el(
+        'th',
+        {
+          scope: 'col',
+          class: number ? 'number' : null,
+          'aria-sort': this.sortBy === name ? (this.down ? 'descending' : 'ascending') : 'none',
+        },
+        el(
+          'button',
+          { type: 'button', 'data-sort': name, onclick: () => this.sort(name) },
+          `${title}${this.sortBy === name ? (this.down ? ' ▼' : ' ▲') : ''}`,
+        ),
+      );
     this.head.replaceChildren(header('id', 'Job'), ...this.columns.map((c) => header(c.name, c.title, c.number)));
     this.body.replaceChildren(...Array.from(shown, (row) => this.line(row)));
     this.drawTurner();
@@ -97,7 +148,12 @@ class JobTable {
 
   line(row) {
     const button = el('button', { type: 'button', 'aria-expanded': 'false' }, this.rows.id(row));
-    const line = el('tr', { class: 'job', 'data-row': String(row), 'aria-expanded': null }, el('td', {}, button), this.columns.map((c) => el('td', { class: c.number ? 'number' : null }, c.of(row))));
+    const line = el(
+      'tr',
+      { class: 'job', 'data-row': String(row), 'aria-expanded': null },
+      el('td', {}, button),
+      this.columns.map((c) => el('td', { class: c.number ? 'number' : null }, c.of(row))),
+    );
     line.addEventListener('click', () => this.toggle(line, button, row));
     return line;
   }
@@ -127,12 +183,31 @@ class JobTable {
 
   drawTurner() {
     const last = Math.max(0, Math.ceil(this.found.length / PAGE) - 1);
-    const turn = (words, page) => el('button', { type: 'button', disabled: page < 0 || page > last || page === this.page, onclick: () => {
-      this.page = page;
-      this.draw();
-      (this.turner.querySelector(`[data-turn="${words}"]:not(:disabled)`) ?? this.turner.querySelector('button:not(:disabled)'))?.focus();
-    }, 'data-turn': words }, words);
-    this.turner.replaceChildren(turn('First', 0), turn('Previous', this.page - 1), el('span', {}, `page ${count(this.page + 1)} of ${count(last + 1)}`), turn('Next', this.page + 1), turn('Last', last));
+    const turn = (words, page) =>
+      el(
+        'button',
+        {
+          type: 'button',
+          disabled: page < 0 || page > last || page === this.page,
+          onclick: () => {
+            this.page = page;
+            this.draw();
+            (
+              this.turner.querySelector(`[data-turn="${words}"]:not(:disabled)`) ??
+              this.turner.querySelector('button:not(:disabled)')
+            )?.focus();
+          },
+          'data-turn': words,
+        },
+        words,
+      );
+    this.turner.replaceChildren(
+      turn('First', 0),
+      turn('Previous', this.page - 1),
+      el('span', {}, `page ${count(this.page + 1)} of ${count(last + 1)}`),
+      turn('Next', this.page + 1),
+      turn('Last', last),
+    );
   }
 }
 
@@ -149,18 +224,29 @@ export const jobs = {
   fill: (root, doc) => {
     const { count: all, shown, why_not_all: why } = doc.jobs;
     const place = el('div', { 'aria-busy': 'true' }, el('p', { class: 'muted' }, 'Reading the jobs …'));
-    root.append(el('p', { class: 'lead' }, `A row opens to show the job’s waits and stays.${shown < all ? ` ${count(shown)} of ${count(all)} jobs are in this file: ${why}.` : ''}`), place, el('p', { class: 'print-only' }, 'Only the first 20 rows of the job table are printed.'));
+    root.append(
+      el(
+        'p',
+        { class: 'lead' },
+        `A row opens to show the job’s waits and stays.${shown < all ? ` ${count(shown)} of ${count(all)} jobs are in this file: ${why}.` : ''}`,
+      ),
+      place,
+      el('p', { class: 'print-only' }, 'Only the first 20 rows of the job table are printed.'),
+    );
     let begun = false;
     const begin = () => {
       if (begun) return;
       begun = true;
       fillTable(doc, place).then(() => place.removeAttribute('aria-busy'));
     };
-    new IntersectionObserver((entries, observer) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
-      observer.disconnect();
-      begin();
-    }, { rootMargin: '600px' }).observe(place);
+    new IntersectionObserver(
+      (entries, observer) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        observer.disconnect();
+        begin();
+      },
+      { rootMargin: '600px' },
+    ).observe(place);
     (window.requestIdleCallback ?? ((task) => setTimeout(task, 500)))(begin, { timeout: 3000 });
   },
 };

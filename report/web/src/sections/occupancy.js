@@ -15,7 +15,8 @@ const heightOf = (rows, each) => {
   return each ? row : rows * row;
 };
 
-const rowName = ({ pool, first_node: first, nodes }) => (nodes > 1 ? `${pool} ${first}–${first + nodes - 1}` : `${pool} ${first}`);
+const rowName = ({ pool, first_node: first, nodes }) =>
+  nodes > 1 ? `${pool} ${first}–${first + nodes - 1}` : `${pool} ${first}`;
 
 const cellsOf = (bytes, columns) => Array.from(bytes, (held, i) => [i % columns, Math.floor(i / columns), held]);
 
@@ -34,9 +35,38 @@ const option = (doc, cells) => (look) => {
       { type: 'category', data: Array.from({ length: columns }, (_, i) => i), show: false },
       { ...timeAxis(doc, look), min: clock.ms(begin), max: clock.ms(begin + columns * step), position: 'bottom' },
     ],
-    yAxis: { type: 'category', inverse: true, data: rows.map(rowName), axisLabel: { color: look.muted, interval: low ? Math.ceil(14 / heightOf(rows.length, true)) - 1 : 0, width: 110, overflow: 'truncate' }, ...bare },
-    visualMap: { type: 'continuous', min: 0, max: 255, orient: 'horizontal', top: 0, left: 0, itemHeight: 120, itemWidth: 12, text: ['all held', 'idle'], textStyle: { color: look.text }, inRange: { color: look.ramp }, calculable: false, hoverLink: false },
-    tooltip: { trigger: 'item', formatter: ({ value: [column, row, held], color }) => tip(`${rowName(rows[row])}, ${when(column)}`, [[color, 'GPUs held', share(held / 255)]]) },
+    yAxis: {
+      type: 'category',
+      inverse: true,
+      data: rows.map(rowName),
+      axisLabel: {
+        color: look.muted,
+        interval: low ? Math.ceil(14 / heightOf(rows.length, true)) - 1 : 0,
+        width: 110,
+        overflow: 'truncate',
+      },
+      ...bare,
+    },
+    visualMap: {
+      type: 'continuous',
+      min: 0,
+      max: 255,
+      orient: 'horizontal',
+      top: 0,
+      left: 0,
+      itemHeight: 120,
+      itemWidth: 12,
+      text: ['all held', 'idle'],
+      textStyle: { color: look.text },
+      inRange: { color: look.ramp },
+      calculable: false,
+      hoverLink: false,
+    },
+    tooltip: {
+      trigger: 'item',
+      formatter: ({ value: [column, row, held], color }) =>
+        tip(`${rowName(rows[row])}, ${when(column)}`, [[color, 'GPUs held', share(held / 255)]]),
+    },
     series: [{ type: 'heatmap', data: cells, progressive: 0, animation: false, emphasis: { disabled: true } }],
   };
 };
@@ -44,7 +74,10 @@ const option = (doc, cells) => (look) => {
 const idleRows = (bytes, doc) => {
   const { rows, columns } = doc.occupancy;
   return rows
-    .map((row, r) => ({ row, held: bytes.subarray(r * columns, (r + 1) * columns).reduce((sum, x) => sum + x, 0) / columns / 255 }))
+    .map((row, r) => ({
+      row,
+      held: bytes.subarray(r * columns, (r + 1) * columns).reduce((sum, x) => sum + x, 0) / columns / 255,
+    }))
     .sort((a, b) => a.held - b.held);
 };
 
@@ -56,8 +89,18 @@ const mapFigure = (doc, bytes) => {
     title: 'Nodes by time',
     time: true,
     height: 90 + heightOf(doc.occupancy.rows.length, false),
-    words: () => `Least used: ${idlest.slice(0, 3).map(({ row, held }) => `${rowName(row)} (${share(held)})`).join(', ')}; most used: ${idlest.slice(-1).map(({ row, held }) => `${rowName(row)} (${share(held)})`).join('')}.`,
-    table: () => ({ columns: [{ title: 'Nodes' }, { title: 'GPU time held', number: true }], rows: idlest.map(({ row, held }) => [rowName(row), share(held)]) }),
+    words: () =>
+      `Least used: ${idlest
+        .slice(0, 3)
+        .map(({ row, held }) => `${rowName(row)} (${share(held)})`)
+        .join(', ')}; most used: ${idlest
+        .slice(-1)
+        .map(({ row, held }) => `${rowName(row)} (${share(held)})`)
+        .join('')}.`,
+    table: () => ({
+      columns: [{ title: 'Nodes' }, { title: 'GPU time held', number: true }],
+      rows: idlest.map(({ row, held }) => [rowName(row), share(held)]),
+    }),
     draw: option(doc, cells),
   });
 };
@@ -68,7 +111,13 @@ export const occupancy = {
   title: () => 'Which nodes were busy when',
   has: (doc) => Boolean(doc.occupancy?.rows?.length),
   fill: (root, doc) => {
-    root.append(el('p', { class: 'lead' }, 'Each row is a node, or a few nodes where there are many; each cell the part of its GPUs that jobs held.'));
+    root.append(
+      el(
+        'p',
+        { class: 'lead' },
+        'Each row is a node, or a few nodes where there are many; each cell the part of its GPUs that jobs held.',
+      ),
+    );
     block(doc.occupancy.block).then((buffer) => root.append(mapFigure(doc, new Uint8Array(buffer))));
   },
 };

@@ -8,14 +8,28 @@ import { highest } from '../lines.js';
 import { metricName, metricShort, metricWriter } from '../metrics.js';
 import { tip } from '../tip.js';
 
-const choiceWords = (choice) => Object.entries(choice ?? {}).map(([key, value]) => `${key} ${value}`).join(', ');
+const choiceWords = (choice) =>
+  Object.entries(choice ?? {})
+    .map(([key, value]) => `${key} ${value}`)
+    .join(', ');
 
 const objectiveText = (plan, value) => orDash(metricWriter(plan.objective))(value);
 
 const card = (plan, title, mix, first) =>
   mix
-    ? el('div', { class: `card ${first ? 'first' : ''}`, 'data-mix': title, 'data-value': String(mix.objective) }, el('dt', {}, title), el('dd', { class: 'value' }, objectiveText(plan, mix.objective)),
-        el('dd', { class: 'note' }, choiceWords(mix.choice)), el('dd', { class: `note ${mix.feasible ? 'good' : 'bad'}` }, mix.feasible ? 'meets the goals' : 'misses a goal'), first ? savingOf(plan, mix) : null)
+    ? el(
+        'div',
+        { class: `card ${first ? 'first' : ''}`, 'data-mix': title, 'data-value': String(mix.objective) },
+        el('dt', {}, title),
+        el('dd', { class: 'value' }, objectiveText(plan, mix.objective)),
+        el('dd', { class: 'note' }, choiceWords(mix.choice)),
+        el(
+          'dd',
+          { class: `note ${mix.feasible ? 'good' : 'bad'}` },
+          mix.feasible ? 'meets the goals' : 'misses a goal',
+        ),
+        first ? savingOf(plan, mix) : null,
+      )
     : null;
 
 // What the mix saves against today's.
@@ -23,48 +37,123 @@ const savingOf = (plan, mix) => {
   const saved = plan.baseline ? plan.baseline.objective - mix.objective : 0;
   if (!saved || !/usd/.test(plan.objective)) return null;
   const part = plan.baseline.objective ? ` (${share(Math.abs(saved) / plan.baseline.objective)})` : '';
-  return el('dd', { class: `change ${saved > 0 ? 'good' : 'bad'}` }, `${objectiveText(plan, Math.abs(saved))}${part} ${saved > 0 ? 'less' : 'more'} than today`);
+  return el(
+    'dd',
+    { class: `change ${saved > 0 ? 'good' : 'bad'}` },
+    `${objectiveText(plan, Math.abs(saved))}${part} ${saved > 0 ? 'less' : 'more'} than today`,
+  );
 };
 
 const leadWords = (plan) => {
-  const sure = plan.probability_best === null || plan.probability_best === undefined ? '' : ` It is the best of those tried with probability ${share(plan.probability_best)}.`;
+  const sure =
+    plan.probability_best === null || plan.probability_best === undefined
+      ? ''
+      : ` It is the best of those tried with probability ${share(plan.probability_best)}.`;
   if (!plan.feasible) return 'No mix that was allowed meets all goals; the nearest is shown.';
   return `The cheapest mix found that meets every goal (${metricName(plan.objective).toLowerCase()}).${sure}`;
 };
 
 const goalTable = (plan) =>
-  table('Goals', [{ title: 'Goal' }, { title: 'Value', number: true }, { title: 'Met' }, { title: 'Binds' }],
-    plan.goals.map((goal) => [`${goal.constraint}${goal.assumed ? ' (assumed)' : ''}`, orDash(metricWriter(goal.constraint.split(' ')[0]))(goal.value), goal.met ? el('span', { class: 'good' }, 'met') : el('span', { class: 'bad' }, 'missed'), goal.binding ? 'binds' : '']));
+  table(
+    'Goals',
+    [{ title: 'Goal' }, { title: 'Value', number: true }, { title: 'Met' }, { title: 'Binds' }],
+    plan.goals.map((goal) => [
+      `${goal.constraint}${goal.assumed ? ' (assumed)' : ''}`,
+      orDash(metricWriter(goal.constraint.split(' ')[0]))(goal.value),
+      goal.met ? el('span', { class: 'good' }, 'met') : el('span', { class: 'bad' }, 'missed'),
+      goal.binding ? 'binds' : '',
+    ]),
+  );
 
-const waitKey = (plan) => plan.pareto_of?.wait ?? Object.keys(plan.pareto[0].metrics).find((key) => key.startsWith('wait_s')) ?? plan.objective;
+const waitKey = (plan) =>
+  plan.pareto_of?.wait ?? Object.keys(plan.pareto[0].metrics).find((key) => key.startsWith('wait_s')) ?? plan.objective;
 
 const point = (plan, key, mix) => ({ value: [mix.objective, mix.metrics[key]?.mean], mix });
 
-const mixTip = (plan, key) => ({ data, color, seriesName }) =>
-  tip(seriesName, [[color, choiceWords(data.mix.choice), ''], [null, metricName(plan.objective), objectiveText(plan, data.mix.objective)], [null, metricName(key), orDash(metricWriter(key))(data.mix.metrics[key]?.mean)]]);
+const mixTip =
+  (plan, key) =>
+  ({ data, color, seriesName }) =>
+    tip(seriesName, [
+      [color, choiceWords(data.mix.choice), ''],
+      [null, metricName(plan.objective), objectiveText(plan, data.mix.objective)],
+      [null, metricName(key), orDash(metricWriter(key))(data.mix.metrics[key]?.mean)],
+    ]);
 
-const dots = (name, symbol, colour, size, data) => ({ name, type: 'scatter', symbol, symbolSize: size, color: colour, data, emphasis: { focus: 'series' } });
+const dots = (name, symbol, colour, size, data) => ({
+  name,
+  type: 'scatter',
+  symbol,
+  symbolSize: size,
+  color: colour,
+  data,
+  emphasis: { focus: 'series' },
+});
 
 const frontierFigure = (plan) => {
   const key = waitKey(plan);
-  const others = [['today', plan.baseline, 'rect'], ['all on demand', plan.all_on_demand, 'diamond']].filter(([, mix]) => mix?.metrics?.[key]);
+  const others = [
+    ['today', plan.baseline, 'rect'],
+    ['all on demand', plan.all_on_demand, 'diamond'],
+  ].filter(([, mix]) => mix?.metrics?.[key]);
   const best = plan.recommendation ?? plan.nearest;
   return figure({
     id: 'pareto-chart',
     title: `Frontier: cost against ${metricName(key).toLowerCase()}`,
     height: 340,
-    words: () => `${plan.pareto.length} mixes that no other beats in both cost and wait; ${plan.pareto.filter((mix) => mix.feasible).length} of them meet the goals.`,
-    table: () => ({ columns: [{ title: 'Mix' }, { title: metricName(plan.objective), number: true }, { title: metricName(key), number: true }, { title: 'Goals' }], rows: plan.pareto.map((mix) => [choiceWords(mix.choice), objectiveText(plan, mix.objective), orDash(metricWriter(key))(mix.metrics[key]?.mean), mix.feasible ? 'met' : 'a goal is missed']) }),
+    words: () =>
+      `${plan.pareto.length} mixes that no other beats in both cost and wait; ${plan.pareto.filter((mix) => mix.feasible).length} of them meet the goals.`,
+    table: () => ({
+      columns: [
+        { title: 'Mix' },
+        { title: metricName(plan.objective), number: true },
+        { title: metricName(key), number: true },
+        { title: 'Goals' },
+      ],
+      rows: plan.pareto.map((mix) => [
+        choiceWords(mix.choice),
+        objectiveText(plan, mix.objective),
+        orDash(metricWriter(key))(mix.metrics[key]?.mean),
+        mix.feasible ? 'met' : 'a goal is missed',
+      ]),
+    }),
     draw: (look) => ({
       legend: legend(look),
       grid: grid({ right: 30 }),
       xAxis: { ...valueAxis(look, '', metricShort(plan.objective)), scale: true, nameLocation: 'middle' },
-      yAxis: { ...valueAxis(look, metricName(key), metricShort(key)), ...(metricWriter(key) === duration ? durationSteps(highest(plan.pareto.map((mix) => mix.metrics[key]?.mean))) : {}) },
+      yAxis: {
+        ...valueAxis(look, metricName(key), metricShort(key)),
+        ...(metricWriter(key) === duration
+          ? durationSteps(highest(plan.pareto.map((mix) => mix.metrics[key]?.mean)))
+          : {}),
+      },
       tooltip: { trigger: 'item', formatter: mixTip(plan, key) },
       series: [
-        { ...dots('frontier', 'none', look.muted, 1, plan.pareto.map((mix) => point(plan, key, mix))), type: 'line', step: 'end', lineStyle: { width: 1, type: 'dashed' } },
-        dots('meets the goals', 'circle', look.busy, 10, plan.pareto.filter((mix) => mix.feasible).map((mix) => point(plan, key, mix))),
-        dots('misses a goal', 'emptyCircle', look.worst, 10, plan.pareto.filter((mix) => !mix.feasible).map((mix) => point(plan, key, mix))),
+        {
+          ...dots(
+            'frontier',
+            'none',
+            look.muted,
+            1,
+            plan.pareto.map((mix) => point(plan, key, mix)),
+          ),
+          type: 'line',
+          step: 'end',
+          lineStyle: { width: 1, type: 'dashed' },
+        },
+        dots(
+          'meets the goals',
+          'circle',
+          look.busy,
+          10,
+          plan.pareto.filter((mix) => mix.feasible).map((mix) => point(plan, key, mix)),
+        ),
+        dots(
+          'misses a goal',
+          'emptyCircle',
+          look.worst,
+          10,
+          plan.pareto.filter((mix) => !mix.feasible).map((mix) => point(plan, key, mix)),
+        ),
         ...(best ? [dots('recommended', 'pin', look.useful, 30, [point(plan, key, best)])] : []),
         ...others.map(([name, mix, symbol]) => dots(name, symbol, look.waiting, 13, [point(plan, key, mix)])),
       ],
@@ -73,12 +162,42 @@ const frontierFigure = (plan) => {
 };
 
 const tighterTable = (plan) =>
-  table('Tighter goals', [{ title: 'If the goal were' }, { title: 'It costs', number: true }, { title: 'More by', number: true }, { title: 'Mix' }],
-    plan.tightening.map((row) => [`${row.constraint.replace(/[^ ]+ [^ ]+$/, '')}${orDash(metricWriter(row.constraint.split(' ')[0]))(row.bound)}`.replace('= ', '= '), row.feasible ? objectiveText(plan, row.objective) : 'not to be had', orDash((x) => objectiveText(plan, x))(row.difference), choiceWords(row.choice)]));
+  table(
+    'Tighter goals',
+    [
+      { title: 'If the goal were' },
+      { title: 'It costs', number: true },
+      { title: 'More by', number: true },
+      { title: 'Mix' },
+    ],
+    plan.tightening.map((row) => [
+      `${row.constraint.replace(/[^ ]+ [^ ]+$/, '')}${orDash(metricWriter(row.constraint.split(' ')[0]))(row.bound)}`.replace(
+        '= ',
+        '= ',
+      ),
+      row.feasible ? objectiveText(plan, row.objective) : 'not to be had',
+      orDash((x) => objectiveText(plan, x))(row.difference),
+      choiceWords(row.choice),
+    ]),
+  );
 
 const worldTable = (plan) =>
-  table('Changed worlds', [{ title: 'What if' }, { title: 'This mix' }, { title: 'Best mix then' }, { title: 'It costs', number: true }],
-    plan.sensitivity.map((row) => [row.change, row.same_choice ? el('span', { class: row.same_choice.feasible ? 'good' : 'bad' }, row.same_choice.feasible ? 'still meets the goals' : 'misses a goal') : '–', choiceWords(row.best_choice?.choice) || '–', objectiveText(plan, row.best_choice?.objective)]));
+  table(
+    'Changed worlds',
+    [{ title: 'What if' }, { title: 'This mix' }, { title: 'Best mix then' }, { title: 'It costs', number: true }],
+    plan.sensitivity.map((row) => [
+      row.change,
+      row.same_choice
+        ? el(
+            'span',
+            { class: row.same_choice.feasible ? 'good' : 'bad' },
+            row.same_choice.feasible ? 'still meets the goals' : 'misses a goal',
+          )
+        : '–',
+      choiceWords(row.best_choice?.choice) || '–',
+      objectiveText(plan, row.best_choice?.objective),
+    ]),
+  );
 
 const titled = (title, element) => el('div', {}, el('h3', {}, title), element);
 
@@ -91,14 +210,37 @@ export const plan = {
     const found = doc.plan;
     root.append(
       el('p', { class: 'lead' }, leadWords(found)),
-      el('dl', { class: 'cards' }, [card(found, 'Recommended', found.recommendation, true), card(found, 'Nearest', found.recommendation ? null : found.nearest, true), card(found, 'Today', found.baseline), card(found, 'All on demand', found.all_on_demand)].filter(Boolean)),
+      el(
+        'dl',
+        { class: 'cards' },
+        [
+          card(found, 'Recommended', found.recommendation, true),
+          card(found, 'Nearest', found.recommendation ? null : found.nearest, true),
+          card(found, 'Today', found.baseline),
+          card(found, 'All on demand', found.all_on_demand),
+        ].filter(Boolean),
+      ),
     );
     if (found.pareto?.length) root.append(frontierFigure(found));
-    root.append(el('div', { class: 'pair' }, [
-      found.goals?.length ? titled('Goals', goalTable(found)) : null,
-      found.tightening?.length ? titled('The price of tighter goals', tighterTable(found)) : null,
-      found.sensitivity?.length ? titled('What if', worldTable(found)) : null,
-    ].filter(Boolean)));
-    if (found.notes?.length && !doc.notes?.length) root.append(el('h3', {}, 'Notes of the plan'), el('ul', { class: 'words' }, found.notes.map((note) => el('li', {}, note))));
+    root.append(
+      el(
+        'div',
+        { class: 'pair' },
+        [
+          found.goals?.length ? titled('Goals', goalTable(found)) : null,
+          found.tightening?.length ? titled('The price of tighter goals', tighterTable(found)) : null,
+          found.sensitivity?.length ? titled('What if', worldTable(found)) : null,
+        ].filter(Boolean),
+      ),
+    );
+    if (found.notes?.length && !doc.notes?.length)
+      root.append(
+        el('h3', {}, 'Notes of the plan'),
+        el(
+          'ul',
+          { class: 'words' },
+          found.notes.map((note) => el('li', {}, note)),
+        ),
+      );
   },
 };

@@ -31,14 +31,37 @@ const lengthFigure = (doc) => {
     title: 'Queue length',
     time: true,
     height: 260,
-    choices: [{ name: 'by', label: 'Count', options: [['jobs', 'jobs'], ...(doc.series.waiting_gpus ? [['gpus', 'GPUs asked for']] : [])], value: 'jobs' }],
-    words: ({ by }) => `At most ${amount(highest(of(by).max))} ${by === 'gpus' ? 'GPUs asked for by waiting jobs' : 'jobs waited'} at once, first about ${bucketText(doc, of(by).max.indexOf(highest(of(by).max)))}.`,
-    table: ({ by }) => bucketTable(doc, [['waiting, mean', of(by).mean], ['most', of(by).max]], amount),
+    choices: [
+      {
+        name: 'by',
+        label: 'Count',
+        options: [['jobs', 'jobs'], ...(doc.series.waiting_gpus ? [['gpus', 'GPUs asked for']] : [])],
+        value: 'jobs',
+      },
+    ],
+    words: ({ by }) =>
+      `At most ${amount(highest(of(by).max))} ${by === 'gpus' ? 'GPUs asked for by waiting jobs' : 'jobs waited'} at once, first about ${bucketText(doc, of(by).max.indexOf(highest(of(by).max)))}.`,
+    table: ({ by }) =>
+      bucketTable(
+        doc,
+        [
+          ['waiting, mean', of(by).mean],
+          ['most', of(by).max],
+        ],
+        amount,
+      ),
     draw: (look, { by }) =>
-      chart(doc, look, amount, [
-        line(doc, 'waiting, mean', of(by).mean, look.waiting, { area: 0.25 }),
-        line(doc, 'most', of(by).max, look.worst, { type: 'dotted', width: 1 }),
-      ], by === 'gpus' ? 'GPUs' : 'jobs', count),
+      chart(
+        doc,
+        look,
+        amount,
+        [
+          line(doc, 'waiting, mean', of(by).mean, look.waiting, { area: 0.25 }),
+          line(doc, 'most', of(by).max, look.worst, { type: 'dotted', width: 1 }),
+        ],
+        by === 'gpus' ? 'GPUs' : 'jobs',
+        count,
+      ),
   });
 };
 
@@ -58,8 +81,17 @@ const waitFigure = (doc) => {
     title: 'Wait of the jobs that started',
     time: true,
     height: 260,
-    words: () => `The longest wait of a job was ${duration(highest(wait.max))}; it started about ${bucketText(doc, wait.max.indexOf(highest(wait.max)))}.`,
-    table: () => bucketTable(doc, [['mean', wait.mean], ['longest', wait.max]], duration),
+    words: () =>
+      `The longest wait of a job was ${duration(highest(wait.max))}; it started about ${bucketText(doc, wait.max.indexOf(highest(wait.max)))}.`,
+    table: () =>
+      bucketTable(
+        doc,
+        [
+          ['mean', wait.mean],
+          ['longest', wait.max],
+        ],
+        duration,
+      ),
     draw: (look) => ({
       ...chart(doc, look, duration, waitSeries(doc, look), '', durationShort, durationSteps(highest(wait.max))),
       legend: legend(look),

@@ -11,7 +11,12 @@ const added = (lists) => (lists[0] ?? []).map((_, i) => lists.reduce((sum, list)
 
 const poolOf = (pools, name) =>
   name === 'all'
-    ? { offered: added(pools.map((p) => p.offered)), up: added(pools.map((p) => p.up)), reclaims: added(pools.map((p) => p.reclaims)), interrupted: added(pools.map((p) => p.interrupted)) }
+    ? {
+        offered: added(pools.map((p) => p.offered)),
+        up: added(pools.map((p) => p.up)),
+        reclaims: added(pools.map((p) => p.reclaims)),
+        interrupted: added(pools.map((p) => p.interrupted)),
+      }
     : pools.find((p) => p.pool === name);
 
 const over = (doc, look, unit) => {
@@ -25,14 +30,29 @@ const over = (doc, look, unit) => {
   };
 };
 
-const bars = (doc, name, list, colour, extra = {}) => ({ name, type: 'bar', data: points(doc, list), color: colour, barMinWidth: 2, ...extra });
+const bars = (doc, name, list, colour, extra = {}) => ({
+  name,
+  type: 'bar',
+  data: points(doc, list),
+  color: colour,
+  barMinWidth: 2,
+  ...extra,
+});
 
-const marks = (doc, name, list, colour) => ({ name, type: 'scatter', symbol: 'triangle', symbolSize: 7, color: colour, data: points(doc, list).filter(([, n]) => n > 0) });
+const marks = (doc, name, list, colour) => ({
+  name,
+  type: 'scatter',
+  symbol: 'triangle',
+  symbolSize: 7,
+  color: colour,
+  data: points(doc, list).filter(([, n]) => n > 0),
+});
 
 // Where the market said nothing there is no line of what it had.
 const isKnown = ({ offered }) => Boolean(offered && highest(offered));
 
-const upWords = (pool) => `At most about ${amount(highest(pool.up))} nodes were up${isKnown(pool) ? `; ${amount(highest(pool.offered))} could be had at best` : ''}.`;
+const upWords = (pool) =>
+  `At most about ${amount(highest(pool.up))} nodes were up${isKnown(pool) ? `; ${amount(highest(pool.offered))} could be had at best` : ''}.`;
 
 const capacity = (doc, pools) =>
   figure({
@@ -40,17 +60,35 @@ const capacity = (doc, pools) =>
     title: 'Spot nodes',
     time: true,
     height: 300,
-    choices: [{ name: 'pool', label: 'Pool', options: [['all', 'all spot pools'], ...pools.map((p) => [p.pool, p.pool])].slice(pools.length > 1 ? 0 : 1), value: pools.length > 1 ? 'all' : pools[0].pool }],
+    choices: [
+      {
+        name: 'pool',
+        label: 'Pool',
+        options: [['all', 'all spot pools'], ...pools.map((p) => [p.pool, p.pool])].slice(pools.length > 1 ? 0 : 1),
+        value: pools.length > 1 ? 'all' : pools[0].pool,
+      },
+    ],
     words: ({ pool }) => upWords(poolOf(pools, pool)),
     table: ({ pool }) => {
       const { offered, up, reclaims, interrupted } = poolOf(pools, pool);
-      return { columns: [{ title: 'From' }, ...['could be had', 'up', 'reclaims', 'interrupted jobs'].map((title) => ({ title, number: true }))], rows: up.map((_, i) => [bucketText(doc, i), ...[offered, up, reclaims, interrupted].map((list) => amount(list?.[i] ?? 0))]) };
+      return {
+        columns: [
+          { title: 'From' },
+          ...['could be had', 'up', 'reclaims', 'interrupted jobs'].map((title) => ({ title, number: true })),
+        ],
+        rows: up.map((_, i) => [
+          bucketText(doc, i),
+          ...[offered, up, reclaims, interrupted].map((list) => amount(list?.[i] ?? 0)),
+        ]),
+      };
     },
     draw: (look, { pool }) => ({
       ...over(doc, look, 'nodes'),
       legend: lineLegend(look),
       series: [
-        ...(isKnown(poolOf(pools, pool)) ? [line(doc, 'could be had', poolOf(pools, pool).offered, look.muted, { type: 'dashed' })] : []),
+        ...(isKnown(poolOf(pools, pool))
+          ? [line(doc, 'could be had', poolOf(pools, pool).offered, look.muted, { type: 'dashed' })]
+          : []),
         line(doc, 'up', poolOf(pools, pool).up, look.busy, { area: 0.3 }),
       ],
     }),
@@ -64,9 +102,23 @@ const losses = (doc, pools) => {
     title: 'Reclaims and lost work',
     time: true,
     height: 300,
-    choices: [{ name: 'what', label: 'Show', options: [['reclaims', 'reclaims'], ...(lost ? [['lost', 'GPU hours of lost work']] : [])], value: 'reclaims' }],
-    words: () => `${count(total(reclaims))} reclaims, ${count(total(interrupted))} interruptions of jobs${lost ? `, ${amount(total(lost))} GPU hours of work lost` : ''}.`,
-    table: () => ({ columns: [{ title: 'From' }, { title: 'reclaims', number: true }, { title: 'lost GPU hours', number: true }], rows: reclaims.map((n, i) => [n, lost?.[i] ?? 0, i]).filter(([n, h]) => n || h).map(([n, h, i]) => [bucketText(doc, i), count(n), amount(h)]) }),
+    choices: [
+      {
+        name: 'what',
+        label: 'Show',
+        options: [['reclaims', 'reclaims'], ...(lost ? [['lost', 'GPU hours of lost work']] : [])],
+        value: 'reclaims',
+      },
+    ],
+    words: () =>
+      `${count(total(reclaims))} reclaims, ${count(total(interrupted))} interruptions of jobs${lost ? `, ${amount(total(lost))} GPU hours of work lost` : ''}.`,
+    table: () => ({
+      columns: [{ title: 'From' }, { title: 'reclaims', number: true }, { title: 'lost GPU hours', number: true }],
+      rows: reclaims
+        .map((n, i) => [n, lost?.[i] ?? 0, i])
+        .filter(([n, h]) => n || h)
+        .map(([n, h, i]) => [bucketText(doc, i), count(n), amount(h)]),
+    }),
     draw: (look, { what }) => ({
       ...over(doc, look, what === 'lost' ? 'GPU hours' : 'reclaims'),
       series:
@@ -84,7 +136,14 @@ export const spot = {
   has: (doc) => Boolean(doc.series?.spot?.length),
   fill: (root, doc) => {
     const { spot: figures, goodput } = doc.run ?? {};
-    if (figures?.availability !== undefined && figures?.availability !== null) root.append(el('p', { class: 'lead' }, `Spot nodes could be had ${share(figures.availability)} of the time${goodput?.fraction ? `; ${share(goodput.fraction)} of the GPU time that jobs held was useful work` : ''}.`));
+    if (figures?.availability !== undefined && figures?.availability !== null)
+      root.append(
+        el(
+          'p',
+          { class: 'lead' },
+          `Spot nodes could be had ${share(figures.availability)} of the time${goodput?.fraction ? `; ${share(goodput.fraction)} of the GPU time that jobs held was useful work` : ''}.`,
+        ),
+      );
     root.append(el('div', { class: 'pair' }, capacity(doc, doc.series.spot), losses(doc, doc.series.spot)));
   },
 };

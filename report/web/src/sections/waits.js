@@ -21,10 +21,18 @@ const trimmed = (dist) => {
 
 const groupsOf = (dist, by) => {
   if (by === 'all') return [{ name: 'all jobs', counts: dist.all }];
-  return [...dist[by]].sort((a, b) => sum(b.counts) - sum(a.counts)).slice(0, MOST_GROUPS).map((group) => ({ ...group, name: group.name || '(none)' }));
+  return [...dist[by]]
+    .sort((a, b) => sum(b.counts) - sum(a.counts))
+    .slice(0, MOST_GROUPS)
+    .map((group) => ({ ...group, name: group.name || '(none)' }));
 };
 
-const bins = ({ edges_s: edges, all }) => all.map((_, i) => (i === 0 ? 'no wait' : `${durationShort(edges[i])} – ${edges[i + 1] === undefined ? 'more' : durationShort(edges[i + 1])}`));
+const bins = ({ edges_s: edges, all }) =>
+  all.map((_, i) =>
+    i === 0
+      ? 'no wait'
+      : `${durationShort(edges[i])} – ${edges[i + 1] === undefined ? 'more' : durationShort(edges[i + 1])}`,
+  );
 
 // The part of the jobs that waited at least as long as each bin begins: what shows a tail.
 const atLeast = (counts) => {
@@ -52,7 +60,12 @@ const series = (dist, look, by, view) =>
       type: tail ? 'line' : 'bar',
       color: hue(look, i, group.name),
       data: tail ? atLeast(group.counts).map((x) => (x > 0 ? x : null)) : shares(group.counts, view),
-      ...(tail ? { symbol: ['circle', 'rect', 'triangle', 'diamond', 'roundRect', 'pin', 'arrow', 'emptyCircle'][i % 8], symbolSize: 6 } : { barGap: 0 }),
+      ...(tail
+        ? {
+            symbol: ['circle', 'rect', 'triangle', 'diamond', 'roundRect', 'pin', 'arrow', 'emptyCircle'][i % 8],
+            symbolSize: 6,
+          }
+        : { barGap: 0 }),
       emphasis: { focus: 'series' },
     };
   });
@@ -71,8 +84,21 @@ const wordsOf = (dist) => {
 };
 
 const quantileTable = (dist, by) =>
-  table(`Waits ${WORDS[by]}`, [{ title: WORDS[by].replace('by ', '') }, { title: 'jobs', number: true }, { title: 'median wait', number: true }, { title: 'p95 wait', number: true }],
-    dist[by].map((group) => [group.name || '(none)', count(sum(group.counts)), orDash(duration)(group.median_s), orDash(duration)(group.p95_s)]));
+  table(
+    `Waits ${WORDS[by]}`,
+    [
+      { title: WORDS[by].replace('by ', '') },
+      { title: 'jobs', number: true },
+      { title: 'median wait', number: true },
+      { title: 'p95 wait', number: true },
+    ],
+    dist[by].map((group) => [
+      group.name || '(none)',
+      count(sum(group.counts)),
+      orDash(duration)(group.median_s),
+      orDash(duration)(group.p95_s),
+    ]),
+  );
 
 export const waits = {
   id: 'waits',
@@ -81,7 +107,9 @@ export const waits = {
   has: (doc) => Boolean(doc.distributions?.wait_s && sum(doc.distributions.wait_s.all)),
   fill: (root, doc) => {
     const dist = trimmed(doc.distributions.wait_s);
-    const by = ['by_size', 'by_class', 'by_tenant'].filter((key) => dist[key]?.length > 1 || (dist[key]?.length === 1 && !['', '(none)'].includes(dist[key][0].name)));
+    const by = ['by_size', 'by_class', 'by_tenant'].filter(
+      (key) => dist[key]?.length > 1 || (dist[key]?.length === 1 && !['', '(none)'].includes(dist[key][0].name)),
+    );
     const labels = bins(dist);
     root.append(
       figure({
@@ -89,8 +117,22 @@ export const waits = {
         title: 'Waits',
         height: 340,
         choices: [
-          { name: 'by', label: 'Of', options: [['all', 'all jobs'], ...by.map((key) => [key, WORDS[key]])], value: 'all' },
-          { name: 'view', label: 'As', options: [['bars', 'share in each bin'], ['waited', 'share of those that waited'], ['tail', 'share that waits at least so long (log)']], value: dist.all[0] > 0.9 * sum(dist.all) ? 'waited' : 'bars' },
+          {
+            name: 'by',
+            label: 'Of',
+            options: [['all', 'all jobs'], ...by.map((key) => [key, WORDS[key]])],
+            value: 'all',
+          },
+          {
+            name: 'view',
+            label: 'As',
+            options: [
+              ['bars', 'share in each bin'],
+              ['waited', 'share of those that waited'],
+              ['tail', 'share that waits at least so long (log)'],
+            ],
+            value: dist.all[0] > 0.9 * sum(dist.all) ? 'waited' : 'bars',
+          },
         ],
         words: () => wordsOf(dist),
         table: ({ by: key }) => ({
@@ -100,13 +142,33 @@ export const waits = {
         draw: (look, { by: key, view }) => ({
           legend: legend(look, { show: key !== 'all' }),
           grid: grid({ top: key === 'all' ? 28 : 56 }),
-          xAxis: { type: 'category', data: labels, axisLabel: { color: look.muted, rotate: 40, hideOverlap: true }, axisLine: { lineStyle: { color: look.line } } },
-          yAxis: { ...valueAxis(look, 'jobs', (x) => (view === 'tail' && x < 0.01 ? `${Number((x * 100).toPrecision(2))} %` : `${Math.round(x * 100)} %`)), ...(view === 'tail' ? { type: 'log' } : {}) },
-          tooltip: { trigger: 'axis', formatter: axisTip((f) => f.axisValue, (x) => (x < 0.001 ? `${(x * 100).toPrecision(2)} %` : share(x))) },
+          xAxis: {
+            type: 'category',
+            data: labels,
+            axisLabel: { color: look.muted, rotate: 40, hideOverlap: true },
+            axisLine: { lineStyle: { color: look.line } },
+          },
+          yAxis: {
+            ...valueAxis(look, 'jobs', (x) =>
+              view === 'tail' && x < 0.01 ? `${Number((x * 100).toPrecision(2))} %` : `${Math.round(x * 100)} %`,
+            ),
+            ...(view === 'tail' ? { type: 'log' } : {}),
+          },
+          tooltip: {
+            trigger: 'axis',
+            formatter: axisTip(
+              (f) => f.axisValue,
+              (x) => (x < 0.001 ? `${(x * 100).toPrecision(2)} %` : share(x)),
+            ),
+          },
           series: series(dist, look, key, view),
         }),
       }),
-      el('div', { class: 'pair' }, by.map((key) => el('div', {}, el('h3', {}, WORDS[key].replace('by', 'By')), quantileTable(dist, key)))),
+      el(
+        'div',
+        { class: 'pair' },
+        by.map((key) => el('div', {}, el('h3', {}, WORDS[key].replace('by', 'By')), quantileTable(dist, key))),
+      ),
     );
   },
 };

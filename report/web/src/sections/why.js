@@ -32,16 +32,42 @@ const reasons = (list) => {
     id: 'why-chart',
     title: 'Hours of waiting, by reason',
     height: 60 + 34 * rows.length,
-    words: () => `Jobs waited ${rows.slice(0, 3).map((row) => `${wordsOf(row.reason)}: ${share(all ? hours(row) / all : 0)}`).join('; ')} of the time.`,
+    words: () =>
+      `Jobs waited ${rows
+        .slice(0, 3)
+        .map((row) => `${wordsOf(row.reason)}: ${share(all ? hours(row) / all : 0)}`)
+        .join('; ')} of the time.`,
     table: () => ({
-      columns: [{ title: 'Jobs waited' }, { title: 'jobs', number: true }, { title: 'job hours', number: true }, { title: 'GPU hours asked for', number: true }],
-      rows: rows.map((row) => [wordsOf(row.reason), count(row.jobs ?? 0), amount(hours(row)), amount(row.gpu_hours ?? 0)]),
+      columns: [
+        { title: 'Jobs waited' },
+        { title: 'jobs', number: true },
+        { title: 'job hours', number: true },
+        { title: 'GPU hours asked for', number: true },
+      ],
+      rows: rows.map((row) => [
+        wordsOf(row.reason),
+        count(row.jobs ?? 0),
+        amount(hours(row)),
+        amount(row.gpu_hours ?? 0),
+      ]),
     }),
     draw: (look, _, narrow) => ({
       grid: grid({ top: 10, right: 40 }),
       xAxis: valueAxis(look, '', amount),
-      yAxis: { type: 'category', inverse: true, data: rows.map((row) => wordsOf(row.reason)), axisLabel: { color: look.text, width: narrow ? 130 : 320, overflow: 'break' } },
-      tooltip: { trigger: 'axis', axisPointer: { type: 'shadow' }, formatter: axisTip((f) => f.name, (x) => `${amount(x)} h`) },
+      yAxis: {
+        type: 'category',
+        inverse: true,
+        data: rows.map((row) => wordsOf(row.reason)),
+        axisLabel: { color: look.text, width: narrow ? 130 : 320, overflow: 'break' },
+      },
+      tooltip: {
+        trigger: 'axis',
+        axisPointer: { type: 'shadow' },
+        formatter: axisTip(
+          (f) => f.name,
+          (x) => `${amount(x)} h`,
+        ),
+      },
       series: [{ name: 'waiting', type: 'bar', color: look.waiting, data: rows.map(hours), barMaxWidth: 24 }],
     }),
   });
@@ -53,8 +79,11 @@ const mostly = (row) => {
 };
 
 const groupTable = (title, key, list) =>
-  table(`Waiting by ${title.toLowerCase()}`, [{ title }, { title: 'jobs', number: true }, { title: 'job hours', number: true }, { title: 'mostly' }],
-    list.map((row) => [row[key] || '(none)', count(row.jobs ?? 0), amount(hours(row)), mostly(row)]));
+  table(
+    `Waiting by ${title.toLowerCase()}`,
+    [{ title }, { title: 'jobs', number: true }, { title: 'job hours', number: true }, { title: 'mostly' }],
+    list.map((row) => [row[key] || '(none)', count(row.jobs ?? 0), amount(hours(row)), mostly(row)]),
+  );
 
 export const why = {
   id: 'why',
@@ -63,7 +92,16 @@ export const why = {
   has: (doc) => Boolean(doc.why?.waited?.reasons?.length),
   fill: (root, doc) => {
     root.append(reasons(doc.why.waited.reasons));
-    const groups = [['Tenant', 'tenant', doc.why.by_tenant], ['GPUs asked for', 'gpus', doc.why.by_size]].filter(([, , list]) => list?.length);
-    root.append(el('div', { class: 'pair' }, groups.map((group) => groupTable(...group))));
+    const groups = [
+      ['Tenant', 'tenant', doc.why.by_tenant],
+      ['GPUs asked for', 'gpus', doc.why.by_size],
+    ].filter(([, , list]) => list?.length);
+    root.append(
+      el(
+        'div',
+        { class: 'pair' },
+        groups.map((group) => groupTable(...group)),
+      ),
+    );
   },
 };
