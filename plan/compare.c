@@ -155,6 +155,7 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
                                    .trace = config->trace,
                                    .policy = config->contenders[contender].policy,
                                    .seed = comparison->seeds[replication],
+                                   .alerts = replication == 0, /* told of the first runs alone */
                                    .progress = hr__teller_progress(&teller)};
   struct hr__one_run run;
   struct hr_error inner = {0};

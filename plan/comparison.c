@@ -58,7 +58,9 @@ struct hr_run_label hr__run_label(const struct hr_comparison *comparison, uint32
                                .notes = notes,
                                .n_notes = 3,
                                .skipped = trace->skipped,
-                               .n_skipped_reasons = trace->n_skipped_reasons};
+                               .n_skipped_reasons = trace->n_skipped_reasons,
+                               .alerts = comparison->first_runs[contender].alerts,
+                               .clock_us = trace->dated ? 0 : trace->origin_us};
 }
 
 const char *hr_comparison_metric(uint32_t number) {

@@ -7,10 +7,12 @@
 static void take(struct hr_replay *replay, struct hr__one_run *run) {
   *run = (struct hr__one_run){.summary = replay->summary,
                               .notes = replay->notes,
+                              .alerts = replay->alerts,
                               .preemptions = replay->preemptions,
                               .restarts = replay->restarts,
                               .seconds = replay->seconds};
   replay->summary = NULL;
+  replay->alerts = NULL;
   replay->notes = (struct hr_notes){0};
 }
 
@@ -20,6 +22,7 @@ enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct 
                                                  .trace = config->trace,
                                                  .policy = config->policy,
                                                  .seed = config->seed,
+                                                 .alerts = config->alerts,
                                                  .progress = config->progress};
   struct hr_replay replay;
   enum hr_status status = hr_replay_init(&replay, &replay_config, error);
@@ -31,6 +34,7 @@ enum hr_status hr__one_run_make(const struct hr__one_run_config *config, struct 
 
 void hr__one_run_finish(struct hr__one_run *run) {
   hr_summary_destroy(run->summary);
+  hr_alerts_destroy(run->alerts);
   hr_notes_finish(&run->notes);
   *run = (struct hr__one_run){0};
 }
