@@ -97,6 +97,7 @@ static bool fill_start(struct hr__other_start *start, const struct hr_result *re
   const struct hr_trace *trace = result->trace;
   uint32_t tenant = trace->tenant ? trace->tenant[job] : HR_NONE;
   *start = (struct hr__other_start){.found = true,
+                                    .id = {job},
                                     .job = strdup(hr_trace_job_id(trace, (hr_job){job}, id)),
                                     .tenant = tenant != HR_NONE ? strdup(trace->tenants.text[tenant]) : NULL,
                                     .gpus = trace->gpus[job],

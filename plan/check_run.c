@@ -60,7 +60,8 @@ static enum hr_status run_once(const struct hr_check *check, struct hr__check_ca
     status = no_memory(error);
   hr__decisions_finish(&decisions);
   hr_replay_finish(&replay);
-  return status;
+  bool later = item->start.found && item->start.now_s > item->start.before_s;
+  return status == HR_OK && later ? hr__check_held(check, item, error) : status;
 }
 
 /* ---- Replications ----------------------------------------------------------------------------------- */

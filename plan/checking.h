@@ -20,8 +20,9 @@ struct hr__moved {
 /* The first job that began at another time than before. */
 struct hr__other_start {
   bool found;
-  bool same;    /* not found, and the baseline has the starts of all jobs */
-  char *job;    /* its id */
+  bool same; /* not found, and the baseline has the starts of all jobs */
+  hr_job id;
+  char *job;    /* its id as text */
   char *tenant; /* NULL: none */
   uint32_t gpus;
   int64_t submit_s;
@@ -92,6 +93,8 @@ enum hr_status hr__check_replicated_figures(const struct hr_replicates *replicat
 /* What differs from `before`. `result` and `decisions`: NULL of replicated runs. */
 enum hr_status hr__check_compare(const struct hr_check *check, struct hr__check_case *item,
                                  const struct hr_result *result, const struct hr__decisions *decisions);
+/* What held the first job back that starts later than before: its run once more. */
+enum hr_status hr__check_held(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error);
 void hr__check_case_finish(struct hr__check_case *item);
 
 /* ---- What is told of one ---------------------------------------------------------------------------- */

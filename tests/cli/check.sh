@@ -131,6 +131,7 @@ case_says_what_moved() {
   says stdout 'FAILED gangs/easy'
   matches stdout '^  wait_s.mean .* [+][0-9.,]+ % FAILED$'
   says stdout 'The first job whose start differs: '
+  matches stdout '^  It waited .* (for|behind) .*'
   says stdout 'gang-heavy.json was changed since.'
   says stdout '3 of 5 runs failed'
   [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"

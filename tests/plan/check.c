@@ -187,6 +187,13 @@ static uint32_t naive_first(const struct hr_result *a, const struct hr_result *b
   return first;
 }
 
+/* What held it back is told of a job that starts later. */
+static void expect_held(const cJSON *start, bool later) {
+  const cJSON *held = schema_get(start, "held");
+  CU_ASSERT_EQUAL(cJSON_IsString(held), later);
+  if (later) CU_ASSERT_EQUAL(strncmp(held->valuestring, "It waited ", 10), 0);
+}
+
 static void the_first_start_is_the_first(void) {
   static const char *const orders[] = {"sjf", "largest", "smallest", "f1", "wfp3"};
   struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
@@ -211,6 +218,7 @@ static void the_first_start_is_the_first(void) {
                     round((double)(now->start_us[job] - trace->submit_us[job]) / 1e6));
     CU_ASSERT_EQUAL(schema_get(start, "baseline_wait_s")->valuedouble,
                     round((double)(before->start_us[job] - trace->submit_us[job]) / 1e6));
+    expect_held(start, now->start_us[job] > before->start_us[job]);
     hr_result_destroy(before);
     hr_result_destroy(now);
     hr_scenario_destroy(scenarios[0]);
