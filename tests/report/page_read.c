@@ -20,7 +20,7 @@ static void fail(const char *why) {
 
 /* What is within the element of an id, as a browser finds it: up to the first end of a script. NULL: none. */
 static char *element(const char *page, const char *id, size_t *length) {
-  char mark[80];
+  char mark[160];
   snprintf(mark, sizeof mark, "id=\"%s\">", id);
   const char *begin = strstr(page, mark);
   if (!begin) return NULL;
