@@ -31,8 +31,11 @@ enum hr_status page_follow(struct page *page, struct hr_replay *replay, const st
   page->told = history;
   if (!history) page->told = page->history = hr_history_create(trace);
   page->watch = hr_page_watch_create(trace, &replay->config.scenario->cluster, replay->usage);
-  if (!page->told || !page->watch) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  const struct hr_waits_config waits = {.trace = trace};
+  page->waits = hr_waits_create(&waits);
+  if (!page->told || !page->watch || !page->waits) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   if (page->history) status = hr_replay_add(replay, hr_history_fold(page->history), error);
+  if (status == HR_OK) status = hr_replay_add(replay, hr_waits_fold(page->waits), error);
   return status == HR_OK ? hr_replay_add(replay, hr_page_watch_fold(page->watch), error) : status;
 }
 
@@ -71,6 +74,21 @@ static struct hr_run_label label_of(const struct hr_replay_config *config, const
                                .clock_us = config->trace->dated ? 0 : config->trace->origin_us};
 }
 
+/* Where waiting time went, as JSON that the caller frees; NULL when out of memory. */
+static char *why_text(struct page *page, const struct hr_replay *replay) {
+  const struct hr_scenario *scenario = replay->config.scenario;
+  const struct hr_why why = {.scenario = scenario->name,
+                             .trace = replay->config.trace,
+                             .cluster = &scenario->cluster,
+                             .quotas = scenario->quotas,
+                             .policy = replay->config.policy,
+                             .seed = replay->config.seed,
+                             .result = replay->result,
+                             .waits = page->waits};
+  const struct hr_why_question of_all = {.job = {HR_NONE}};
+  return hr_waits_close(page->waits, replay->result) == HR_OK ? hr_why_json(&why, &of_all) : NULL;
+}
+
 static enum hr_status write_replay(struct page *page, const struct hr_page *subject, const struct hr_replay *replay,
                                    const struct hr_perf *perf, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
@@ -90,9 +108,12 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
   struct hr_notes assumptions = {0};
   enum hr_status status = page->history ? hr_history_close(page->history, replay->result) : HR_OK;
   if (status == HR_OK) status = note_assumptions(&assumptions, scenario);
+  char *why = status == HR_OK ? why_text(page, replay) : NULL;
+  if (status == HR_OK && !why) status = HR_NO_MEMORY;
   if (status == HR_OK) {
     struct hr_page document = *subject;
     document.run = &run;
+    document.why = why;
     if (!document.title) document.title = scenario->name;
     document.notes = notes;
     document.n_notes = 3 + subject->n_notes;
@@ -101,6 +122,7 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
   } else {
     hr_fail(error, status, "out of memory for the page");
   }
+  free(why);
   hr_notes_finish(&assumptions);
   return status;
 }
@@ -150,5 +172,6 @@ enum hr_status page_run_and_write(struct page *page, const struct page_subject *
 void page_finish(struct page *page) {
   hr_page_watch_destroy(page->watch);
   hr_history_destroy(page->history);
+  hr_waits_destroy(page->waits);
   free(page->baseline);
 }

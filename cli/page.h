@@ -32,6 +32,7 @@ struct page {
   struct hr_history *history; /* its own; NULL where it has another's */
   const struct hr_history *told;
   struct hr_page_watch *watch;
+  struct hr_waits *waits;
 };
 
 /* What a page is of, beside the run that it shows. */

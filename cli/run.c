@@ -212,7 +212,7 @@ static enum hr_status check_many(const struct run *run, struct hr_error *error) 
   if (!of_one || !wants_many(run->input.scenario)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
                  "--%s tells of one run, and there are to be several replications; leave one of "
-                 "them out (--replications 1)",
+                 "them out (--set replications.count=1)",
                  of_one);
 }
 

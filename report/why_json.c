@@ -202,19 +202,32 @@ static void put_run(struct hr__json *json, cJSON *root, const struct hr_why *why
   hr__json_text(json, root, "digest", digest);
 }
 
+/* NULL: out of memory. */
+static cJSON *make_tree(struct hr__json *json, const struct hr_why *why, const struct hr_why_question *question) {
+  struct hr__why_sums sums = {0};
+  cJSON *root = cJSON_CreateObject();
+  if (!root) return NULL;
+  put_run(json, root, why);
+  if (question->job.id != HR_NONE)
+    put_job(json, root, why, question->job);
+  else if (hr__why_add_up(why, question, &sums) == HR_OK)
+    put_sums(json, root, why, question, &sums);
+  else
+    json->failed = true;
+  hr__why_sums_finish(&sums);
+  return root;
+}
+
+char *hr_why_json(const struct hr_why *why, const struct hr_why_question *question) {
+  struct hr__json json = {0};
+  cJSON *root = make_tree(&json, why, question);
+  return root ? hr__json_print(&json, root) : NULL;
+}
+
 enum hr_status hr_why_write_json(const char *path, const struct hr_why *why, const struct hr_why_question *question,
                                  struct hr_error *error) {
   struct hr__json json = {0};
-  struct hr__why_sums sums = {0};
-  cJSON *root = cJSON_CreateObject();
+  cJSON *root = make_tree(&json, why, question);
   if (!root) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  put_run(&json, root, why);
-  if (question->job.id != HR_NONE)
-    put_job(&json, root, why, question->job);
-  else if (hr__why_add_up(why, question, &sums) == HR_OK)
-    put_sums(&json, root, why, question, &sums);
-  else
-    json.failed = true;
-  hr__why_sums_finish(&sums);
   return hr__json_write(&json, root, path, error);
 }

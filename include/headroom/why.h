@@ -40,6 +40,8 @@ struct hr_why_question {
 /* At most 80 columns wide. `colour`: use terminal colours. HR_NO_MEMORY, HR_IO_ERROR. */
 HR_API enum hr_status hr_why_print(FILE *out, const struct hr_why *why, const struct hr_why_question *question,
                                    bool colour);
+/* The answer as JSON, which the caller frees; NULL when out of memory. */
+HR_API char *hr_why_json(const struct hr_why *why, const struct hr_why_question *question);
 /* `path` "-" is standard output. */
 HR_API enum hr_status hr_why_write_json(const char *path, const struct hr_why *why,
                                         const struct hr_why_question *question, struct hr_error *error);

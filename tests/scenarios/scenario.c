@@ -184,7 +184,7 @@ static void settings_are_policies(void) {
 
 #define KNOWN_TOP                                                                                                      \
   "(known keys: $schema, name, description, trace, catalog, cluster, classes, models, network_speeds, costs, quotas, " \
-  "policy, replications, plan, seed, "                                                                                 \
+  "policy, alerts, replications, plan, seed, "                                                                         \
   "horizon_s)"
 #define KNOWN_POOL "(known keys: name, gpu, nodes, gpus_per_node, ..."
 #define POOL_WITH(nodes, gpus) "{\"name\":\"p\",\"gpu\":\"V100\",\"nodes\":" nodes ",\"gpus_per_node\":" gpus "}"
@@ -315,7 +315,7 @@ static const struct {
     {"=5", "--set =5: is not of the form path=value, as in policy.order=sjf"},
     {"..=5",
      "--set ..=5: unknown key '' (known keys: $schema, name, description, trace, catalog, cluster, classes, models, "
-     "network_speeds, costs, quotas, policy, replications, plan, seed, "
+     "network_speeds, costs, quotas, policy, alerts, replications, plan, seed, "
      "horizon_s)"},
 };
 
