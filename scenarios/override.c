@@ -3,8 +3,8 @@
    entry behind the last one of a list. */
 
 #include "headroom/policies.h"
-#include "scenarios/json_repeat.h"
 #include "scenarios/source.h"
+#include "traces/json_repeat.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "headroom/scenario.h"
 
-#include "scenarios/json_file.h"
+#include "traces/json_file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,9 +4,9 @@
 
 /* Where a scenario's values come from, a file and overrides, so that an error can name the very place. */
 
-#include "scenarios/json_file.h"
-#include "scenarios/json_scan.h"
 #include "scenarios/keys.h"
+#include "traces/json_file.h"
+#include "traces/json_scan.h"
 
 struct hr__source {
   const char *path; /* of the file */

@@ -9,9 +9,9 @@
 #include "scenarios/speed_figures.h"
 
 #include "headroom/cluster.h"
-#include "scenarios/json_file.h"
-#include "scenarios/json_scan.h"
 #include "scenarios/table.h"
+#include "traces/json_file.h"
+#include "traces/json_scan.h"
 
 #include <errno.h>
 #include <stdio.h>

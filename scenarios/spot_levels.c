@@ -3,10 +3,10 @@
 
 #include "scenarios/spot_levels.h"
 
-#include "scenarios/json_file.h"
 #include "sim/grow.h"
 #include "traces/dates.h"
 #include "traces/input.h"
+#include "traces/json_file.h"
 #include "traces/numbers.h"
 #include "traces/quote.h"
 

@@ -3,8 +3,8 @@
 
 #include "harness.h"
 
-#include "scenarios/json_repeat.h"
-#include "scenarios/json_scan.h"
+#include "traces/json_repeat.h"
+#include "traces/json_scan.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_SCENARIOS_JSON_REPEAT_H
-#define HR_SCENARIOS_JSON_REPEAT_H
+#ifndef HR_TRACES_JSON_REPEAT_H
+#define HR_TRACES_JSON_REPEAT_H
 
 /* Keys that stand twice in one object: cJSON keeps both and finds the first, so the second would be read past in
    silence. */
 
-#include "scenarios/json_scan.h"
+#include "traces/json_scan.h"
 
 #include <cjson/cJSON.h>
 

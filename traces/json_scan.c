@@ -2,7 +2,7 @@
 /* A recursive-descent scan of RFC 8259's grammar, bounded in depth; it builds nothing. Finding a value is the same
    scan, stopped early. */
 
-#include "scenarios/json_scan.h"
+#include "traces/json_scan.h"
 
 #include <string.h>
 

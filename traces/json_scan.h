@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_SCENARIOS_JSON_SCAN_H
-#define HR_SCENARIOS_JSON_SCAN_H
+#ifndef HR_TRACES_JSON_SCAN_H
+#define HR_TRACES_JSON_SCAN_H
 
 /*
  * JSON text as a person sees it: is it well formed, and where does a value stand? cJSON, which builds the tree,

@@ -2,10 +2,10 @@
 /* All that can be wrong with a file before its contents mean anything is found here, in the order in which a person
    would notice it: not there, not a file, too large, not text, empty, not JSON, a key twice. */
 
-#include "scenarios/json_file.h"
+#include "traces/json_file.h"
 
-#include "scenarios/json_repeat.h"
-#include "scenarios/json_scan.h"
+#include "traces/json_repeat.h"
+#include "traces/json_scan.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The keys of each object are sorted, so that a large one costs no more than reading it. */
 
-#include "scenarios/json_repeat.h"
+#include "traces/json_repeat.h"
 
 #include <stdlib.h>
 #include <string.h>

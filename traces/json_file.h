@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_SCENARIOS_JSON_FILE_H
-#define HR_SCENARIOS_JSON_FILE_H
+#ifndef HR_TRACES_JSON_FILE_H
+#define HR_TRACES_JSON_FILE_H
 
 /* A JSON file as text and tree, or the words for why it is none. */
 
