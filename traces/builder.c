@@ -249,6 +249,7 @@ void hr_job_record_init(struct hr_job_record *record) {
   *record = (struct hr_job_record){.limit_us = HR_UNKNOWN_US,
                                    .estimate_us = HR_UNKNOWN_US,
                                    .deadline_us = INT64_MIN,
+                                   .recorded_start_us = INT64_MIN,
                                    .checkpoint_interval_us = HR_UNKNOWN_US,
                                    .within_wait_us = HR_UNKNOWN_US,
                                    .min_gpus = HR_NONE,
@@ -320,6 +321,10 @@ static const char *times_fault(const struct hr_job_record *record) {
   if (!is_duration(record->limit_us, true)) return "the limit is negative or out of range";
   if (!is_duration(record->estimate_us, true)) return "the estimate is negative or out of range";
   if (!is_duration(record->checkpoint_interval_us, true)) return "the checkpoint interval is negative or out of range";
+  if (record->recorded_start_us != INT64_MIN && !is_time(record->recorded_start_us))
+    return "the recorded start is out of range";
+  if (record->recorded_start_us != INT64_MIN && record->recorded_start_us < record->submit_us)
+    return "the recorded start is before the submit time";
   if (record->deadline_us == INT64_MIN) return NULL;
   if (!is_time(record->deadline_us)) return "the deadline is out of range";
   return record->deadline_us < record->submit_us ? "the deadline is before the submit time" : NULL;

@@ -39,7 +39,8 @@
   X(MIN_GPUS, min_gpus, 4, HR_NONE, record->min_gpus)                                                                  \
   X(MAX_GPUS, max_gpus, 4, HR_NONE, record->max_gpus)                                                                  \
   X(WITHIN, within, 1, HR_TIER_ANY, record->within)                                                                    \
-  X(WITHIN_WAIT, within_wait_us, 8, HR_UNKNOWN_US, record->within_wait_us)
+  X(WITHIN_WAIT, within_wait_us, 8, HR_UNKNOWN_US, record->within_wait_us)                                             \
+  X(RECORDED_START, recorded_start_us, 8, INT64_MIN, record->recorded_start_us)
 #define HR__COLUMN_TABLE(X) HR__COMMON_COLUMN_TABLE(X) HR__OTHER_COLUMN_TABLE(X)
 
 enum hr__column_id {

@@ -191,11 +191,18 @@ static bool sort_rows(struct hr_trace_builder *builder, int64_t origin_us, uint3
   return true;
 }
 
+/* An instant that not all jobs have. */
+static void rebase_instants(const struct hr_trace_builder *builder, enum hr__column_id id, int64_t origin_us) {
+  int64_t *us = builder->column[id].at;
+  for (uint32_t row = 0; us && row < builder->n; row++)
+    us[row] = us[row] == INT64_MIN ? HR_UNKNOWN_US : us[row] - origin_us;
+}
+
 static void rebase_times(struct hr_trace_builder *builder, int64_t origin_us) {
-  int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at, *deadline_us = builder->column[HR__COLUMN_DEADLINE].at;
+  int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
   for (uint32_t row = 0; row < builder->n; row++) submit_us[row] -= origin_us;
-  for (uint32_t row = 0; deadline_us && row < builder->n; row++)
-    deadline_us[row] = deadline_us[row] == INT64_MIN ? HR_UNKNOWN_US : deadline_us[row] - origin_us;
+  rebase_instants(builder, HR__COLUMN_DEADLINE, origin_us);
+  rebase_instants(builder, HR__COLUMN_RECORDED_START, origin_us);
 }
 
 /* Where only some jobs are elastic, the bounds of the others are what they ask for. */

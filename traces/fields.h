@@ -38,7 +38,8 @@
   X("min_gpus", "min_gpus", HR__GPUS, false, false, min_gpus)                                                          \
   X("max_gpus", "max_gpus", HR__GPUS, false, false, max_gpus)                                                          \
   X("within", "within", HR__TIER, false, false, within)                                                                \
-  X("within_wait", "within_wait_s", HR__DURATION, false, false, within_wait_us)
+  X("within_wait", "within_wait_s", HR__DURATION, false, false, within_wait_us)                                        \
+  X("start", "start_s", HR__INSTANT, false, false, recorded_start_us)
 
 enum {
 #define HR__COUNT_FIELD(...) +1

@@ -49,6 +49,7 @@ static enum hr_status on_pod(void *self, const void *row, uint64_t line) {
   hr_job_record_init(&job);
   job.id = pod->name;
   job.submit_us = pod->creation_us;
+  if (scheduled && timed && pod->scheduled_us >= pod->creation_us) job.recorded_start_us = pod->scheduled_us;
   job.work_us = timed ? pod->deletion_us - start_us : 0;
   job.gpus = pod->num_gpu;
   if (pod->num_gpu && pod->gpu_milli) job.gpu_milli = pod->gpu_milli;

@@ -186,12 +186,17 @@ static bool gather_columns(const struct draw *draw, struct hr__owned_trace *owne
   return true;
 }
 
-/* Submits, which are those of the trace until here, and the deadlines that move along with them. */
+/* An instant that not all jobs have moves along with the job's submit. */
+static void move_instants(const struct draw *draw, int64_t *us) {
+  for (uint32_t i = 0; us && i < draw->count; i++)
+    if (us[i] != HR_UNKNOWN_US) us[i] += (int64_t)draw->jobs[i].key - draw->trace->submit_us[draw->jobs[i].row];
+}
+
+/* Submits, which are those of the trace until here, and the instants that move along with them. */
 static void move_times(const struct draw *draw, struct hr__owned_trace *owned) {
-  int64_t *submit_us = owned->column[HR__COLUMN_SUBMIT].at, *deadline_us = owned->column[HR__COLUMN_DEADLINE].at;
-  for (uint32_t i = 0; deadline_us && i < draw->count; i++)
-    if (deadline_us[i] != HR_UNKNOWN_US)
-      deadline_us[i] += (int64_t)draw->jobs[i].key - draw->trace->submit_us[draw->jobs[i].row];
+  int64_t *submit_us = owned->column[HR__COLUMN_SUBMIT].at;
+  move_instants(draw, owned->column[HR__COLUMN_DEADLINE].at);
+  move_instants(draw, owned->column[HR__COLUMN_RECORDED_START].at);
   for (uint32_t i = 0; submit_us && i < draw->count; i++) submit_us[i] = (int64_t)draw->jobs[i].key;
 }
 

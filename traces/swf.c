@@ -15,6 +15,7 @@
 #define SWF_FIELD_TABLE(X)                                                                                             \
   X(JOB, 0, "1 (job number)")                                                                                          \
   X(SUBMIT, 1, "2 (submit time)")                                                                                      \
+  X(WAIT, 2, "3 (wait time)")                                                                                          \
   X(RUN, 3, "4 (run time)")                                                                                            \
   X(ALLOCATED, 4, "5 (allocated processors)")                                                                          \
   X(REQUESTED, 7, "8 (requested processors)")                                                                          \
@@ -109,8 +110,8 @@ static const char *read_job(const struct swf *swf, struct hr_job_record *job, in
   static const struct {
     int field;
     const struct hr__number_rule *rule;
-  } wanted[] = {{JOB, &any},       {SUBMIT, &seconds}, {RUN, &seconds}, {ALLOCATED, &count}, {REQUESTED, &count},
-                {LIMIT, &seconds}, {STATUS, &any},     {USER, &any},    {GROUP, &any}};
+  } wanted[] = {{JOB, &any},         {SUBMIT, &seconds}, {WAIT, &seconds}, {RUN, &seconds}, {ALLOCATED, &count},
+                {REQUESTED, &count}, {LIMIT, &seconds},  {STATUS, &any},   {USER, &any},    {GROUP, &any}};
   int64_t value[N_FIELDS];
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
     *bad = wanted[i].field;
@@ -129,6 +130,7 @@ static const char *read_job(const struct swf *swf, struct hr_job_record *job, in
   job->id = swf->field[JOB];
   job->submit_us = value[SUBMIT];
   job->work_us = value[RUN];
+  if (value[WAIT] >= 0) job->recorded_start_us = value[SUBMIT] + value[WAIT];
   job->limit_us = value[LIMIT] > 0 ? value[LIMIT] : HR_UNKNOWN_US;
   job->outcome = outcome_of(value[STATUS]);
   job->user = known_text(swf->field[USER]);

@@ -100,6 +100,8 @@ struct hr_trace {
   const uint8_t *within;                 /* enum hr_tier: its GPUs are to be in one group of it; HR_TIER_ANY: none */
   const int64_t *within_wait_us;         /* how long after its submission it waits for such a place, 0: not at all;
                                             HR_UNKNOWN_US: for ever */
+  const int64_t *recorded_start_us;      /* when it started where the trace was recorded, on the trace's clock;
+                                            HR_UNKNOWN_US where unknown. A replay does not look at it. */
 
   struct hr_names tenants, users, models, mig_profiles;
   struct hr_names gpu_type_lists; /* each a `|` list as written, e.g. "A100-80|H100" */
@@ -154,7 +156,7 @@ struct hr_job_record {
   uint32_t tasks;
   struct hr_text model, gpu_types, regions, mig_profile;
   int64_t limit_us, estimate_us;
-  int64_t deadline_us; /* on the input's own clock; INT64_MIN for none */
+  int64_t deadline_us, recorded_start_us; /* on the input's own clock; INT64_MIN for none */
   int64_t checkpoint_interval_us, within_wait_us;
   uint64_t checkpoint_mib, mem_mib, gpu_mem_mib;
   uint32_t min_gpus, max_gpus; /* HR_NONE where the job is rigid */

@@ -27,10 +27,10 @@ static struct hr_workload_spec spec_of(enum hr_blocks blocks, double growth) {
 #define RICH                                                                                                           \
   "job_id,submit_s,duration_s,gpus,user,tenant,tasks,limit_s,estimate_s,deadline_s,priority,cpu,mem_gb,gpu_mem_gb,"    \
   "gpu_milli,model,gpu_type,regions,mig_profile,class,status,dedicated,interruptible,fail_at,checkpoint_interval_s,"   \
-  "checkpoint_gb,min_gpus,max_gpus,within,within_wait_s\n"                                                             \
-  "a,90,5,4,ann,x,2,9,7,200,3,4,16,10,,m,T4,eu,,training,failed,yes,no,0.5,60,2,2,8,rack,30\n"                         \
-  "b,10,6,1,bob,y,1,8,,,,,,,500,n,T4|H100,,,inference,completed,no,yes,,,,,,,\n"                                       \
-  "c,10,7,1,ann,,1,,,11,1,1,1,,,,,us,1g.5gb,,,,,,,,,,,\n"
+  "checkpoint_gb,min_gpus,max_gpus,within,within_wait_s,start_s\n"                                                     \
+  "a,90,5,4,ann,x,2,9,7,200,3,4,16,10,,m,T4,eu,,training,failed,yes,no,0.5,60,2,2,8,rack,30,95\n"                      \
+  "b,10,6,1,bob,y,1,8,,,,,,,500,n,T4|H100,,,inference,completed,no,yes,,,,,,,,\n"                                      \
+  "c,10,7,1,ann,,1,,,11,1,1,1,,,,,us,1g.5gb,,,,,,,,,,,,10\n"
 
 static uint64_t digest_of(const struct hr_trace *trace) {
   char name[] = "main", gpu[] = "T4";
@@ -110,7 +110,7 @@ static void a_run_of_it_has_the_same_digest(void) {
 /* ---- Blocks ----------------------------------------------------------------------------------------- */
 
 /* Day 0: jobs 0 to 2, day 1: jobs 3 and 4, then half a day: job 5. */
-static int64_t deadlines_us[6];
+static int64_t deadlines_us[6], starts_us[6];
 
 static void record_two_days_and_a_half(void) {
   static const int hours[] = {0, 11, 13, 25, 47, 60};
@@ -118,8 +118,10 @@ static void record_two_days_and_a_half(void) {
   for (uint32_t i = 0; i < 6; i++) {
     recorded_add(&recorded, hours[i] * HOUR_US);
     deadlines_us[i] = i % 2 ? HR_UNKNOWN_US : recorded.submit_us[i] + 5 * HOUR_US;
+    starts_us[i] = i % 2 ? recorded.submit_us[i] + HOUR_US : HR_UNKNOWN_US;
   }
   recorded.trace.deadline_us = deadlines_us;
+  recorded.trace.recorded_start_us = starts_us;
 }
 
 /* The drawn jobs from `at` on are those of block `block`, of which `begin` to `end` is taken, at position `position`.
@@ -130,6 +132,8 @@ static uint32_t is_block(const struct hr_trace *drawn, uint32_t at, uint32_t blo
     if (recorded.submit_us[job] / DAY_US != block || recorded.submit_us[job] + shift_us >= end_us) continue;
     if (at >= drawn->n_jobs || recorded_job(drawn, at) != job) return 0;
     int64_t deadline_us = deadlines_us[job] == HR_UNKNOWN_US ? HR_UNKNOWN_US : deadlines_us[job] + shift_us;
+    int64_t start_us = starts_us[job] == HR_UNKNOWN_US ? HR_UNKNOWN_US : starts_us[job] + shift_us;
+    if (drawn->recorded_start_us[at] != start_us) return 0;
     if (drawn->submit_us[at] != recorded.submit_us[job] + shift_us || drawn->deadline_us[at] != deadline_us) return 0;
     if (drawn->gpus[at++] != recorded.gpus[job]) return 0;
   }

@@ -29,6 +29,9 @@ static void fields_find_their_places(void) {
     char id[HR_JOB_ID_BUFFER], row[] = {(char)('1' + i), '\0'};
     CU_ASSERT_STRING_EQUAL(hr_trace_job_id(trace, (hr_job){i}, id), row);
   }
+  CU_ASSERT_EQUAL(trace->recorded_start_us[0], 5 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->recorded_start_us[1], HR_UNKNOWN_US);
+  CU_ASSERT_EQUAL(trace->recorded_start_us[2], 20 * HR_SECOND_US);
   CU_ASSERT_STRING_EQUAL(trace->users.text[trace->user[2]], "7");
   CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[0]], "3");
   CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[2]], "0");
@@ -52,6 +55,8 @@ static void what_cannot_be_replayed_is_named(void) {
                     "requested processors"));
   CU_ASSERT(refused(";\n1 -1 0 9 1 -1 -1 0 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: column '2 (submit time)'", "unknown"));
   CU_ASSERT(refused(";\n1 0 0 abc 1 -1 -1 0 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: column '4 (run time)': 'abc'",
+                    "not a number of seconds"));
+  CU_ASSERT(refused(";\n1 0 soon 9 1 -1 -1 1 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: column '3 (wait time)': 'soon'",
                     "not a number of seconds"));
   CU_ASSERT(refused(";\n1 0 0 9 5000000 -1 -1 0 -1 -1 1 1 1" REST, NULL, "jobs.csv:2: ", "too large"));
 }
