@@ -105,7 +105,7 @@ static void say_columns(struct sentence *sentence, const struct hr__csv_header *
 
 static void say_remedy(struct sentence *sentence, const struct hr__csv_header *header,
                        const struct hr__csv_schema *schema) {
-  if (header->n == 1 && strpbrk(header->names.text[0], ";\t")) {
+  if (!schema->separator && header->n == 1 && strpbrk(header->names.text[0], ";\t")) {
     say(sentence, "; columns are separated by commas, not by ';' or tabs");
     return;
   }

@@ -79,7 +79,8 @@ static enum hr_status bind_feeds(struct csv_rows *rows) {
 
 static enum hr_status wrong_field_count(struct csv_rows *rows, const struct hr__csv_row *row) {
   char detail[80];
-  snprintf(detail, sizeof detail, "%u fields where the header has %u", row->n_fields, rows->header.n);
+  const char *model = rows->schema->header ? "a row" : "the header";
+  snprintf(detail, sizeof detail, "%u fields where %s has %u", row->n_fields, model, rows->header.n);
   struct hr__row_fault fault = {.line = row->line, .detail = detail};
   if (row->n_fields > rows->header.n)
     fault.fault = "too many fields";
@@ -99,6 +100,16 @@ static enum hr_status take_header(struct csv_rows *rows, const struct hr__csv_bl
   for (uint32_t i = 0; status == HR_OK && i < row->n_fields; i++)
     status = hr__csv_header_add(&rows->header, rows->reader, field_text(block, row->first_field + i), row->line);
   if (status == HR_OK) status = hr__csv_header_bind(&rows->header, rows->reader, rows->schema, row->line);
+  rows->have_header = true;
+  return status == HR_OK ? bind_feeds(rows) : status;
+}
+
+/* The table has no header row: the schema says what its columns are. */
+static enum hr_status suppose_header(struct csv_rows *rows) {
+  enum hr_status status = HR_OK;
+  for (const char *const *name = rows->schema->header; status == HR_OK && *name; name++)
+    status = hr__csv_header_add(&rows->header, rows->reader, (struct hr_text){*name, strlen(*name)}, 1);
+  if (status == HR_OK) status = hr__csv_header_bind(&rows->header, rows->reader, rows->schema, 1);
   rows->have_header = true;
   return status == HR_OK ? bind_feeds(rows) : status;
 }
@@ -127,13 +138,16 @@ static enum hr_status take_block(struct csv_rows *rows, const struct hr__csv_blo
 static enum hr_status take_blocks(struct csv_rows *rows, struct hr__csv_blocks *blocks) {
   struct hr__reader *reader = rows->reader;
   const struct hr__csv_block *block;
-  enum hr_status status;
+  enum hr_status status = rows->schema->header ? suppose_header(rows) : HR_OK;
+  if (status != HR_OK) return status;
   while ((status = hr__csv_blocks_next(blocks, &block, reader->error)) == HR_OK && block) {
     status = take_block(rows, block);
     if (status != HR_OK) return status;
   }
   if (status != HR_OK) return status;
   if (!rows->have_header) return hr_fail(reader->error, HR_BAD_INPUT, "%s: there is no header row", reader->path);
+  if (!rows->n_rows && rows->schema->header)
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s: there is no row in it", reader->path);
   if (!rows->n_rows)
     return hr_fail(reader->error, HR_BAD_INPUT, "%s: there is a header and no row below it", reader->path);
   return HR_OK;
@@ -143,13 +157,13 @@ static enum hr_status note_clock(struct csv_rows *rows) {
   enum hr__clock clock = rows->values.clock;
   rows->reader->dated = clock == HR__CLOCK_LOCAL_DATES || clock == HR__CLOCK_ZONED_DATES;
   if (clock != HR__CLOCK_LOCAL_DATES) return HR_OK;
-  return hr_notes_add(rows->reader->notes, "dates carry no time zone and are taken as they stand: where clocks were "
-                                           "changed for summer time, times are an hour off");
+  return hr_notes_add(rows->reader->notes, "%s", HR__LOCAL_DATES_NOTE);
 }
 
 enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv_schema *schema) {
   struct csv_rows *rows = calloc(1, sizeof *rows);
-  struct hr__csv_blocks *blocks = hr__csv_blocks_open(reader->input, reader->path);
+  struct hr__csv_blocks *blocks =
+      hr__csv_blocks_open(reader->input, reader->path, schema->separator ? schema->separator : ',');
   enum hr_status status = HR_OK;
   if (rows && blocks) {
     rows->reader = reader;

@@ -21,6 +21,8 @@ struct hr__csv_schema {
   const struct hr__csv_column *columns;
   size_t n_columns;
   const char *const *ignored; /* columns that are known and not used, NULL-terminated */
+  const char *const *header;  /* the columns of a table without a header row, NULL-terminated; NULL: it has one */
+  char separator;             /* between fields; 0: a comma */
   const char *missing_hint;   /* said when a column is missing; NULL: how to name it in a column map */
   void *row;                  /* where a row is put, row_bytes long */
   const void *blank_row;      /* a row of which nothing is known */

@@ -10,8 +10,19 @@ enum hr_status hr__read_csv(struct hr__reader *reader);
 enum hr_status hr__read_swf(struct hr__reader *reader);
 enum hr_status hr__read_philly(struct hr__reader *reader);
 enum hr_status hr__read_openb(struct hr__reader *reader);
+enum hr_status hr__read_sacct(struct hr__reader *reader);
+enum hr_status hr__read_kubernetes(struct hr__reader *reader);
+enum hr_status hr__read_philly_log(struct hr__reader *reader);
+enum hr_status hr__read_helios(struct hr__reader *reader);
+enum hr_status hr__read_pai2020(struct hr__reader *reader);
+enum hr_status hr__read_spot2026(struct hr__reader *reader);
+enum hr_status hr__read_acme(struct hr__reader *reader);
+enum hr_status hr__read_gavel(struct hr__reader *reader);
+enum hr_status hr__read_azure_llm(struct hr__reader *reader);
+enum hr_status hr__read_batsim(struct hr__reader *reader);
 
-/* The name of the format that text beginning like this is in; "csv" when it is no other. */
+/* The name of the format that text beginning like this is in; "csv" when it is no other, NULL when it is JSON that no
+   format is in. */
 const char *hr__detect_format(struct hr_text beginning);
 
 #endif

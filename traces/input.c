@@ -109,6 +109,39 @@ enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, str
   }
 }
 
+static bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct hr_text next_line(struct hr_text *rest) {
+  const char *newline = memchr(rest->at, '\n', rest->length);
+  size_t length = newline ? (size_t)(newline - rest->at) : rest->length;
+  struct hr_text line = {rest->at, length};
+  size_t taken = newline ? length + 1 : length;
+  *rest = (struct hr_text){rest->at + taken, rest->length - taken};
+  while (line.length && is_space(*line.at)) {
+    line.at++;
+    line.length--;
+  }
+  while (line.length && is_space(line.at[line.length - 1])) line.length--;
+  return line;
+}
+
+struct hr_text hr__first_line(struct hr_text beginning) {
+  struct hr_text line = {beginning.at, 0};
+  while (beginning.length && (!line.length || line.at[0] == '#')) line = next_line(&beginning);
+  return line;
+}
+
+enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, struct hr_error *error) {
+  enum hr_status status = HR_OK;
+  if (input->begin == input->end && !input->ended) status = refill(input, error);
+  *chunk = hr__input_peek(input);
+  input->line += count_lines(chunk->at, chunk->length);
+  input->begin = input->end;
+  return status;
+}
+
 /* Written so that the compiler works on many bytes at once. */
 static bool has_blank_beginnings(const char *at, size_t length) {
   unsigned found = 0;

@@ -16,9 +16,14 @@ void hr__input_close(struct hr__input *input);
 /* The file's beginning, up to a few hundred kilobytes, as long as no line was taken. */
 struct hr_text hr__input_peek(const struct hr__input *input);
 
+/* The first line of a text that is neither blank nor a `#` comment, without white space around it. */
+struct hr_text hr__first_line(struct hr_text beginning);
+
 /* The next line with its line end (the last one may have none), valid until the next call; `line->at` is NULL at the
    end of the file. */
 enum hr_status hr__input_line(struct hr__input *input, struct hr_text *line, struct hr_error *error);
+/* Whatever comes next, lines or parts of them, valid until the next call; empty at the end of the file. */
+enum hr_status hr__input_chunk(struct hr__input *input, struct hr_text *chunk, struct hr_error *error);
 /* All whole lines that are at hand, when there is nothing in them to look at one by one: no quote, no carriage return,
    no line that begins with white space or is empty. Empty text when there are none such. */
 struct hr_text hr__input_plain_lines(struct hr__input *input);

@@ -16,7 +16,7 @@ static enum hr_status skip_row(struct hr__reader *reader, const struct hr__row_f
   if (!row->column)
     snprintf(reason, sizeof reason, "%s", row->fault);
   else
-    snprintf(reason, sizeof reason, "column '%s': %s", row->column, row->fault);
+    snprintf(reason, sizeof reason, "%s '%s': %s", row->item ? "member" : "column", row->column, row->fault);
   enum hr_status status = hr_trace_builder_skip(reader->builder, reason, row->line);
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
@@ -24,15 +24,33 @@ static enum hr_status skip_row(struct hr__reader *reader, const struct hr__row_f
 enum hr_status hr__reader_bad_row(struct hr__reader *reader, const struct hr__row_fault *row) {
   if (reader->lenient) return skip_row(reader, row);
   unsigned long long line = row->line;
+  const char *item = row->item ? row->item : "", *after = row->item ? ": " : "";
   if (!row->column)
-    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s%s%s", reader->path, line, row->fault,
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s%s%s%s%s", reader->path, line, item, after, row->fault,
                    row->detail ? ": " : "", row->detail ? row->detail : "");
-  if (!row->value.length)
-    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: column '%s' is %s", reader->path, line, row->column,
-                   row->fault);
+  const char *before = row->item ? "." : "column '", *closing = row->item ? "" : "'";
   char quoted[HR__QUOTE_BYTES];
-  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: column '%s': '%s' is %s", reader->path, line, row->column,
-                 hr__quote(row->value, quoted), row->fault);
+  if (!row->value.length)
+    return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s%s%s%s is %s", reader->path, line, item, before,
+                   row->column, closing, row->fault);
+  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: %s%s%s%s: '%s' is %s", reader->path, line, item, before,
+                 row->column, closing, hr__quote(row->value, quoted), row->fault);
+}
+
+enum hr_status hr__reader_leave_out(const struct hr__reader *reader, const char *reason, uint64_t line) {
+  enum hr_status status = hr_trace_builder_skip(reader->builder, reason, line);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+}
+
+enum hr_status hr__reader_note_count(const struct hr__reader *reader, uint64_t count, const char *rest) {
+  if (!count) return HR_OK;
+  enum hr_status status = hr_notes_add(reader->notes, "%llu %s", (unsigned long long)count, rest);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+}
+
+enum hr_status hr__reader_note(const struct hr__reader *reader, const char *text) {
+  enum hr_status status = hr_notes_add(reader->notes, "%s", text);
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line) {

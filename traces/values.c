@@ -133,6 +133,12 @@ static const char *read_word(const struct word *words, struct hr_text text, void
   return NULL;
 }
 
+static bool is_no_instant(struct hr_text text) {
+  static const struct word words[] = {{"unknown", 0}, {"none", 0}, {"null", 0}, {"n/a", 0},
+                                      {"nan", 0},     {"nat", 0},  {NULL, 0}};
+  return find_word(words, text) != NULL;
+}
+
 /* Sets `flag` when the text is the boolean `when`. */
 static const char *read_flag(struct hr_text text, bool when, uint8_t flag, void *member) {
   const struct word *word = find_word(boolean_words, text);
@@ -186,6 +192,8 @@ const char *hr__value_read(struct hr__value_reader *reader, enum hr__kind kind, 
   switch (kind) {
   case HR__INSTANT:
     return read_instant(reader, unit_us, text, member);
+  case HR__INSTANT_OR_NONE:
+    return is_no_instant(text) ? NULL : read_instant(reader, unit_us, text, member);
   case HR__PRIORITY:
     return read_priority(text, member);
   case HR__TEXT:

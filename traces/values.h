@@ -18,6 +18,9 @@
   X(HR__CPU_MILLI, uint32_t, 1, 0, 1000000000, true, "a whole number of at least 0", "1000000000")                     \
   X(HR__GPU_SHARE, uint32_t, 1, 1, 1000, true, "a whole number from 1 to 1000", "1000, a whole GPU")                   \
   X(HR__GPU_SHARE_OR_NONE, uint32_t, 1, 0, 1000, true, "a whole number from 0 to 1000", "1000, a whole GPU")           \
+  X(HR__GPU_PARTS, uint32_t, 1000, 0, 4000000000, false, "a number of GPUs of at least 0", "4000000 GPUs")             \
+  X(HR__TOKENS, uint32_t, 1, 0, 1000000000, true, "a whole number of at least 0", "1000000000")                        \
+  X(HR__STEPS, uint64_t, 1, 0, INT64_C(1) << 50, true, "a whole number of at least 0", "1125899906842624")             \
   X(HR__FRACTION, uint32_t, 1000000, 0, 1000000, false, "a fraction from 0 to 1", "1")
 
 enum hr__kind {
@@ -26,6 +29,7 @@ enum hr__kind {
 #undef HR__KIND_NAME
       HR__N_NUMBER_KINDS,
   HR__INSTANT = HR__N_NUMBER_KINDS, /* int64_t: seconds, or a date */
+  HR__INSTANT_OR_NONE,              /* int64_t, left as it is by "Unknown", "None" and their like */
   HR__PRIORITY,                     /* int32_t */
   HR__TEXT,                         /* struct hr_text */
   HR__LIST,                         /* struct hr_text: trimmed items between `|` */
@@ -38,6 +42,11 @@ enum hr__kind {
 
 /* What the instants of a file are measured by; all of them by the same. */
 enum hr__clock { HR__CLOCK_UNKNOWN, HR__CLOCK_SECONDS, HR__CLOCK_LOCAL_DATES, HR__CLOCK_ZONED_DATES };
+
+#define HR__LOCAL_DATES_NOTE                                                                                           \
+  "dates carry no time zone and are taken as they stand: where clocks were changed for summer time, times are an "     \
+  "hour "                                                                                                              \
+  "off"
 
 /* Where texts of a row are kept until the row is complete; the owner makes sure that all of a row's have room. */
 struct hr__text_store {

@@ -78,6 +78,7 @@ static void fields_must_agree(void) {
   CU_ASSERT(refused(text_with("max_gpus", "7"), NULL, "jobs.csv:2: ", "'max_gpus' is less than 'gpus'"));
   CU_ASSERT(refused(text_with("within_wait_s", "5"), NULL, "jobs.csv:2: ", "says nothing without 'within'"));
   CU_ASSERT(refused(text_with("deadline_s", "0.5"), NULL, "jobs.csv:2: ", "deadline is before the submit"));
+  CU_ASSERT(refused(text_with("start_s", "0.5"), NULL, "jobs.csv:2: ", "recorded start is before the submit"));
 }
 
 static void clocks_do_not_mix(void) {
