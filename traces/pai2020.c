@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Tasks of Alibaba PAI, `pai_task_table.csv` of cluster-trace-gpu-v2020 (alibaba/clusterdata; Weng et al., "MLaaS in
+ * the Wild", NSDI'22): no header row, the published order of columns. A task, `inst_num` instances that each ask for
+ * `plan_gpu` hundredths of a GPU, is a job. Who submitted it and when is in another table: a task is submitted when it
+ * was launched.
+ */
+
+#include "traces/asks.h"
+#include "traces/csv_rows.h"
+#include "traces/formats.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct pai_row {
+  struct hr_text job_name, task_name, status, gpu_type;
+  int64_t start_us, end_us;
+  uint64_t mem_mib;
+  uint32_t instances, cpu_percent, gpu_percent; /* in thousandths of a percent: HR__CPUS, HR__GPU_PARTS */
+};
+
+#define ROW(member) offsetof(struct pai_row, member)
+static const struct hr__csv_column columns[] = {
+    {"job_name", NULL, HR__TEXT, true, true, ROW(job_name), 0},
+    {"task_name", NULL, HR__TEXT, true, true, ROW(task_name), 0},
+    {"inst_num", NULL, HR__TASKS, true, true, ROW(instances), 0},
+    {"status", NULL, HR__TEXT, true, true, ROW(status), 0},
+    {"start_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(start_us), HR_SECOND_US},
+    {"end_time", NULL, HR__INSTANT_OR_NONE, true, false, ROW(end_us), HR_SECOND_US},
+    {"plan_cpu", NULL, HR__CPUS, true, false, ROW(cpu_percent), 0},
+    {"plan_mem", NULL, HR__GIB, true, false, ROW(mem_mib), 0},
+    {"plan_gpu", NULL, HR__GPU_PARTS, true, false, ROW(gpu_percent), 0},
+    {"gpu_type", NULL, HR__TEXT, true, false, ROW(gpu_type), 0}};
+#undef ROW
+
+struct pai {
+  struct hr__reader *reader;
+  uint64_t n_jobs, n_rounded;
+};
+
+/* NULL, or what is wrong with the status. */
+static const char *read_status(struct hr_text text, uint8_t *outcome) {
+  static const struct {
+    const char *word;
+    uint8_t outcome;
+  } words[] = {{"Terminated", HR_OUTCOME_COMPLETED},
+               {"Failed", HR_OUTCOME_FAILED},
+               {"Running", HR_OUTCOME_UNKNOWN},
+               {"Waiting", HR_OUTCOME_UNKNOWN}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (strlen(words[i].word) != text.length || memcmp(words[i].word, text.at, text.length) != 0) continue;
+    *outcome = words[i].outcome;
+    return NULL;
+  }
+  return "not one of Terminated, Failed, Running, Waiting";
+}
+
+static enum hr_status add_task(struct pai *pai, const struct pai_row *row, uint8_t outcome, uint64_t line) {
+  enum { MOST_ID = 200 };
+  char id[2 * MOST_ID + 2];
+  struct hr_job_record job;
+  hr_job_record_init(&job);
+  struct hr__row_fault fault = {.line = line, .fault = "the names of the job and its task are too long"};
+  if (row->job_name.length > MOST_ID || row->task_name.length > MOST_ID) return hr__reader_bad_row(pai->reader, &fault);
+  job.id.at = id;
+  job.id.length = (size_t)snprintf(id, sizeof id, "%.*s/%.*s", (int)row->job_name.length, row->job_name.at,
+                                   (int)row->task_name.length, row->task_name.at);
+  bool rounded;
+  fault.fault = "the task asks for more than 4000000 GPUs";
+  if (!hr__ask_milli(&job, row->gpu_percent / 100, row->instances, &rounded))
+    return hr__reader_bad_row(pai->reader, &fault);
+  pai->n_rounded += rounded;
+  pai->n_jobs++;
+  job.submit_us = row->start_us;
+  job.work_us = row->end_us - row->start_us;
+  job.cpu_milli = row->cpu_percent / 100;
+  job.mem_mib = row->mem_mib;
+  if (job.gpus) job.gpu_types = row->gpu_type;
+  job.outcome = outcome;
+  return hr__reader_add(pai->reader, &job, line);
+}
+
+static enum hr_status on_row(void *self, const void *data, uint64_t line) {
+  struct pai *pai = self;
+  const struct pai_row *row = data;
+  uint8_t outcome = HR_OUTCOME_UNKNOWN;
+  struct hr__row_fault fault = {.line = line, .column = "status", .value = row->status};
+  fault.fault = read_status(row->status, &outcome);
+  if (fault.fault) return hr__reader_bad_row(pai->reader, &fault);
+  if (row->start_us == INT64_MIN) return hr__reader_leave_out(pai->reader, "the task was never launched", line);
+  if (row->end_us == INT64_MIN) return hr__reader_leave_out(pai->reader, "the task had not ended", line);
+  fault = (struct hr__row_fault){.line = line, .fault = "the task ends before it starts"};
+  if (row->end_us < row->start_us) return hr__reader_bad_row(pai->reader, &fault);
+  return add_task(pai, row, outcome, line);
+}
+
+static bool has_header(const struct hr__reader *reader) {
+  struct hr_text beginning = hr__input_peek(reader->input);
+  static const char first[] = "job_name,";
+  return beginning.length >= sizeof first - 1 && memcmp(beginning.at, first, sizeof first - 1) == 0;
+}
+
+enum hr_status hr__read_pai2020(struct hr__reader *reader) {
+  static const char *const header[] = {"job_name", "task_name", "inst_num", "status",   "start_time", "end_time",
+                                       "plan_cpu", "plan_mem",  "plan_gpu", "gpu_type", NULL};
+  static const struct pai_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN};
+  struct pai pai = {.reader = reader};
+  struct pai_row row;
+  const struct hr__csv_schema schema = {.columns = columns,
+                                        .n_columns = sizeof columns / sizeof *columns,
+                                        .header = has_header(reader) ? NULL : header,
+                                        .missing_hint = "a pai_task_table.csv has them all; the other tables of the "
+                                                        "trace do not tell what tasks ask for",
+                                        .row = &row,
+                                        .blank_row = &blank,
+                                        .row_bytes = sizeof row,
+                                        .on_row = on_row,
+                                        .self = &pai};
+  enum hr_status status = hr__csv_read_rows(reader, &schema);
+  if (status == HR_OK)
+    status =
+        hr__reader_note_count(reader, pai.n_jobs,
+                              "tasks are jobs of their own, submitted when they were launched: users and waits are "
+                              "in pai_job_table, which is not read");
+  if (status != HR_OK) return status;
+  return hr__reader_note_count(reader, pai.n_rounded, "tasks ask for a GPU and a part: the part is rounded up");
+}
