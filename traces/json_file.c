@@ -64,40 +64,63 @@ static bool is_compressed(const char *text) {
   return strncmp(text, "\x1f\x8b", 2) == 0 || strncmp(text, "\x28\xb5\x2f\xfd", 4) == 0;
 }
 
-static enum hr_status check_text(const char *path, const char *text, size_t length, struct hr_error *error) {
+static enum hr_status check_file(const char *path, const char *text, size_t length, struct hr_error *error) {
   if (strspn(text, " \t\r\n") == length)
     return hr_fail(error, HR_BAD_INPUT, "%s: is empty; a JSON object {...} is wanted", path);
   if (is_compressed(text))
     return hr_fail(error, HR_BAD_INPUT, "%s: is compressed; JSON files are wanted as plain text", path);
+  return HR_OK;
+}
+
+/* Where an offset of the text is in the file that has the text at `start`. */
+static struct hr__json_position position_in_file(const char *text, size_t offset, struct hr__json_position start) {
+  struct hr__json_position position = hr__json_position(text, offset);
+  if (position.line == 1) position.column += start.column - 1;
+  position.line += start.line - 1;
+  return position;
+}
+
+static enum hr_status check_characters(const char *path, const char *text, size_t length,
+                                       struct hr__json_position start, struct hr_error *error) {
   size_t bytes;
   for (size_t at = 0; at < length; at += bytes) {
     bytes = character_bytes((const unsigned char *)text + at);
     if (bytes) continue;
-    struct hr__json_position position = hr__json_position(text, at);
+    struct hr__json_position position = position_in_file(text, at, start);
     return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: byte 0x%02x is not text; JSON is UTF-8", path, position.line,
                    position.column, (unsigned)(unsigned char)text[at]);
   }
   return HR_OK;
 }
 
-static enum hr_status check_keys(const char *path, const struct hr__json_file *file, struct hr_error *error) {
+static enum hr_status check_keys(const char *path, const char *text, struct hr__json_position start, const cJSON *tree,
+                                 struct hr_error *error) {
   struct hr__json_repeat repeat;
-  if (!hr__json_repeat_find(file->tree, &repeat)) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  if (!hr__json_repeat_find(tree, &repeat)) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   if (!repeat.key) return HR_OK;
-  size_t offset = hr__json_find(file->text, repeat.ordinals, repeat.depth, true);
-  struct hr__json_position position = hr__json_position(file->text, offset);
+  size_t offset = hr__json_find(text, repeat.ordinals, repeat.depth, true);
+  struct hr__json_position position = position_in_file(text, offset, start);
   return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: the key '%.60s' stands here for the second time; keep one", path,
                  position.line, position.column, repeat.key);
 }
 
-static enum hr_status parse(const char *path, struct hr__json_file *file, struct hr_error *error) {
+enum hr_status hr__json_text_parse(const char *path, const char *text, size_t length, struct hr__json_position start,
+                                   cJSON **tree, struct hr_error *error) {
   struct hr__json_flaw flaw;
-  if (!hr__json_check(file->text, &flaw)) {
-    struct hr__json_position position = hr__json_position(file->text, flaw.offset);
+  *tree = NULL;
+  enum hr_status status = check_characters(path, text, length, start, error);
+  if (status != HR_OK) return status;
+  if (!hr__json_check(text, &flaw)) {
+    struct hr__json_position position = position_in_file(text, flaw.offset, start);
     return hr_fail(error, HR_BAD_INPUT, "%s:%zu:%zu: %s", path, position.line, position.column, flaw.text);
   }
-  file->tree = cJSON_Parse(file->text);
-  return file->tree ? check_keys(path, file, error) : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  *tree = cJSON_Parse(text);
+  if (!*tree) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  status = check_keys(path, text, start, *tree, error);
+  if (status == HR_OK) return HR_OK;
+  cJSON_Delete(*tree);
+  *tree = NULL;
+  return status;
 }
 
 enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, struct hr_error *error) {
@@ -113,8 +136,9 @@ enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, 
     length -= sizeof mark - 1;
     memmove(file->text, file->text + sizeof mark - 1, length + 1);
   }
-  if (status == HR_OK) status = check_text(path, file->text, length, error);
-  if (status == HR_OK) status = parse(path, file, error);
+  if (status == HR_OK) status = check_file(path, file->text, length, error);
+  if (status == HR_OK)
+    status = hr__json_text_parse(path, file->text, length, (struct hr__json_position){1, 1}, &file->tree, error);
   if (status != HR_OK) hr__json_file_finish(file);
   return status;
 }
