@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Lists of Kubernetes objects to jobs (`kubectl get jobs,pods,workloads,events -A -o json`). Objects that belong
+ * together are one job: Pods are part of the Job that owns them, a Workload is part of the Job or Pod that owns it, and
+ * what is owned by an object of another kind (a JobSet, a PyTorchJob) is part of the Workload of the same owner. The
+ * object at the root says what the job is; what it does not tell, its parts do.
+ */
+
+#include "traces/asks.h"
+#include "traces/format_params.h"
+#include "traces/formats.h"
+#include "traces/kube.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct joined {
+  struct hr__kube *kube;
+  uint32_t *of_uid;   /* by number of the name: the object with that uid; HR_NONE: none */
+  uint32_t *of_owner; /* the Workload that an object with that uid owns */
+  uint32_t *of_class; /* the priority class of that name, a number of `words` */
+  uint64_t n_evicted, n_past, n_mixed, n_shared, n_early;
+};
+
+static int64_t earlier(int64_t a, int64_t b) {
+  return a == INT64_MIN || (b != INT64_MIN && b < a) ? b : a;
+}
+
+/* ---- What belongs together -------------------------------------------------------------------------- */
+
+static bool index_objects(struct joined *joined) {
+  struct hr__kube *kube = joined->kube;
+  size_t n = kube->names.count ? kube->names.count : 1;
+  joined->of_uid = malloc(n * sizeof *joined->of_uid);
+  joined->of_owner = malloc(n * sizeof *joined->of_owner);
+  joined->of_class = malloc(n * sizeof *joined->of_class);
+  if (!joined->of_uid || !joined->of_owner || !joined->of_class) return false;
+  for (size_t i = 0; i < n; i++) joined->of_uid[i] = joined->of_owner[i] = joined->of_class[i] = HR_NONE;
+  for (uint32_t i = 0; i < kube->n_objects; i++) {
+    const struct hr__kube_object *object = &kube->objects[i];
+    if (object->uid != HR_NONE) joined->of_uid[object->uid] = i;
+    if (object->kind == HR__KUBE_WORKLOAD && object->owner != HR_NONE) joined->of_owner[object->owner] = i;
+  }
+  for (uint32_t i = 0; i < kube->n_words; i++)
+    if (kube->words[i].is_class) joined->of_class[kube->words[i].subject] = i;
+  return true;
+}
+
+static uint32_t root_of(const struct joined *joined, uint32_t number) {
+  enum { DEEPEST = 8 }; /* owners of owners; a ring of them ends here */
+  for (int depth = 0; depth < DEEPEST; depth++) {
+    uint32_t owner = joined->kube->objects[number].owner;
+    uint32_t above = owner == HR_NONE ? HR_NONE : joined->of_uid[owner];
+    if (above == HR_NONE && owner != HR_NONE) above = joined->of_owner[owner];
+    if (above == HR_NONE || above == number) break;
+    number = above;
+  }
+  return number;
+}
+
+/* What the part tells and the root does not. */
+static void add_part(struct hr__kube_object *root, const struct hr__kube_object *part) {
+  root->created_us = earlier(root->created_us, part->created_us);
+  if (part->kind == HR__KUBE_WORKLOAD) {
+    if (part->queue != HR_NONE) root->queue = part->queue;
+    if (part->limit_us >= 0 && (root->limit_us < 0 || part->limit_us < root->limit_us)) root->limit_us = part->limit_us;
+    root->past_s += part->past_s;
+    root->pod = part->pod;
+    root->pods = part->pods;
+    root->mixed = part->mixed;
+  }
+  if (part->has_priority && (!root->has_priority || part->kind == HR__KUBE_WORKLOAD)) {
+    root->priority = part->priority;
+    root->has_priority = true;
+  }
+  if (root->priority_class == HR_NONE) root->priority_class = part->priority_class;
+  root->evictions += part->evictions;
+}
+
+/* Only the object itself or its Workload tells that it finished: pods that ended may be tried again. */
+static void add_times(struct hr__kube_object *root, const struct hr__kube_object *part, bool own_start) {
+  if (!own_start && part->kind != HR__KUBE_WORKLOAD) root->start_us = earlier(root->start_us, part->start_us);
+  if (root->finished || part->kind != HR__KUBE_WORKLOAD || !part->finished) return;
+  root->finished = true;
+  root->finish_us = part->finish_us;
+  root->outcome = part->outcome;
+}
+
+/* When its quota was reserved says less than when its pods ran. */
+static void add_admission(const struct hr__kube *kube, const struct hr__kube_object *part) {
+  struct hr__kube_object *root = &kube->objects[part->root];
+  if (part->kind == HR__KUBE_WORKLOAD && root->start_us == INT64_MIN) root->start_us = part->start_us;
+}
+
+static bool join(struct joined *joined) {
+  struct hr__kube *kube = joined->kube;
+  if (!index_objects(joined)) return false;
+  bool *own_start = malloc((size_t)kube->n_objects + 1);
+  if (!own_start) return false;
+  for (uint32_t i = 0; i < kube->n_objects; i++) {
+    own_start[i] = kube->objects[i].start_us != INT64_MIN;
+    kube->objects[i].root = root_of(joined, i);
+  }
+  for (uint32_t i = 0; i < kube->n_objects; i++) {
+    uint32_t root = kube->objects[i].root;
+    if (root == i) continue;
+    add_part(&kube->objects[root], &kube->objects[i]);
+    add_times(&kube->objects[root], &kube->objects[i], own_start[root]);
+  }
+  for (uint32_t i = 0; i < kube->n_objects; i++) add_admission(kube, &kube->objects[i]);
+  free(own_start);
+  return true;
+}
+
+static void add_events(const struct joined *joined) {
+  const struct hr__kube *kube = joined->kube;
+  for (uint32_t i = 0; i < kube->n_words; i++) {
+    const struct hr__kube_word *word = &kube->words[i];
+    uint32_t number = word->is_class ? HR_NONE : joined->of_uid[word->subject];
+    if (number == HR_NONE) continue;
+    struct hr__kube_object *root = &kube->objects[kube->objects[number].root];
+    if (word->evicted && !root->evictions) root->evictions = 1;
+    if (root->start_us == INT64_MIN) root->start_us = word->admitted_us;
+  }
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------------- */
+
+static struct hr_text text_of(const struct hr__kube *kube, uint32_t name) {
+  if (name == HR_NONE) return (struct hr_text){NULL, 0};
+  return (struct hr_text){kube->names.text[name], kube->names.length[name]};
+}
+
+/* False: more GPUs than there can be. */
+static bool fill_asks(struct joined *joined, const struct hr__kube_object *object, struct hr_job_record *job) {
+  const struct hr__kube *kube = joined->kube;
+  const struct hr__kube_pod *pod = &object->pod;
+  uint64_t pods = object->pods ? object->pods : 1;
+  bool shared = !pod->gpus && pod->shared, mig = !pod->gpus && !pod->shared && pod->mig;
+  uint64_t each = pod->gpus ? pod->gpus : shared ? pod->shared : pod->mig;
+  if (pods > HR_MAX_GPUS || each > HR_MAX_GPUS || each * pods > HR_MAX_GPUS) return false;
+  job->tasks = (uint32_t)pods;
+  job->gpus = (uint32_t)(each * pods);
+  if (shared) job->gpu_milli = (uint32_t)(1000 / kube->replicas);
+  joined->n_shared += shared;
+  if (mig) job->mig_profile = text_of(kube, pod->mig_profile);
+  if (each) job->gpu_types = text_of(kube, pod->types);
+  job->cpu_milli = pod->cpu_milli < UINT32_MAX ? (uint32_t)pod->cpu_milli : UINT32_MAX;
+  job->mem_mib = pod->mem_mib;
+  joined->n_mixed += object->mixed;
+  return true;
+}
+
+static int32_t priority_of(const struct joined *joined, const struct hr__kube_object *object) {
+  if (object->has_priority || object->priority_class == HR_NONE) return object->priority;
+  uint32_t word = joined->of_class[object->priority_class];
+  return word == HR_NONE ? 0 : joined->kube->words[word].value;
+}
+
+static enum hr_status add_job(struct joined *joined, const struct hr__kube_object *object) {
+  const struct hr__kube *kube = joined->kube;
+  struct hr__reader *reader = kube->get.reader;
+  if (!object->finished || object->finish_us == INT64_MIN)
+    return hr__reader_leave_out(reader, "the job had not finished", object->line);
+  if (object->start_us == INT64_MIN)
+    return hr__reader_leave_out(reader, "nothing tells when the job started", object->line);
+  struct hr__row_fault fault = {.line = object->line, .fault = "the job finishes before it starts"};
+  if (object->finish_us < object->start_us) return hr__reader_bad_row(reader, &fault);
+  struct hr_job_record job;
+  hr_job_record_init(&job);
+  fault.fault = "the job asks for more than 4000000 GPUs";
+  if (!fill_asks(joined, object, &job)) return hr__reader_bad_row(reader, &fault);
+  job.id = text_of(kube, object->name);
+  job.tenant = text_of(kube, object->queue != HR_NONE ? object->queue : object->namespace_);
+  job.user = text_of(kube, object->namespace_);
+  job.submit_us = object->created_us;
+  bool early = object->start_us < object->created_us;
+  joined->n_early += early;
+  if (!early) job.recorded_start_us = object->start_us;
+  job.work_us = object->finish_us - object->start_us;
+  job.limit_us = object->limit_us;
+  job.priority = priority_of(joined, object);
+  job.outcome = object->outcome;
+  joined->n_evicted += object->evictions > 0;
+  joined->n_past += object->past_s > 0;
+  return hr__reader_add(reader, &job, object->line);
+}
+
+static enum hr_status note_shared(const struct joined *joined) {
+  const struct hr__reader *reader = joined->kube->get.reader;
+  if (!joined->n_shared) return HR_OK;
+  enum hr_status status = hr_notes_add(reader->notes,
+                                       "%llu jobs ask for nvidia.com/gpu.shared, which is taken as 1/%llu of a GPU%s "
+                                       "(--format kubernetes:replicas=N)",
+                                       (unsigned long long)joined->n_shared, (unsigned long long)joined->kube->replicas,
+                                       reader->params ? "" : ": assumed");
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+}
+
+static enum hr_status note_all(const struct joined *joined) {
+  const struct hr__reader *reader = joined->kube->get.reader;
+  const struct {
+    uint64_t count;
+    const char *rest;
+  } notes[] = {
+      {joined->kube->n_other,
+       "objects are of kinds that are not read; Job, Workload, Pod, Event and priority classes are"},
+      {joined->n_evicted, "jobs were evicted or requeued: each is replayed once, as its last run"},
+      {joined->n_past, "jobs ran before they were evicted, for a time that is not replayed"},
+      {joined->n_mixed,
+       "workloads have sets of pods that ask for different things: sets without GPUs are left out where "
+       "others have some, and the others become one task"},
+      {joined->n_early, "jobs started before they were created: when they started is taken as unknown"},
+  };
+  enum hr_status status = note_shared(joined);
+  for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
+    status = hr__reader_note_count(reader, notes[i].count, notes[i].rest);
+  return status;
+}
+
+static enum hr_status add_jobs(struct hr__kube *kube) {
+  struct joined joined = {.kube = kube};
+  enum hr_status status = join(&joined) ? HR_OK : hr__reader_no_memory(kube->get.reader);
+  if (status == HR_OK) add_events(&joined);
+  for (uint32_t i = 0; status == HR_OK && i < kube->n_objects; i++)
+    if (kube->objects[i].root == i) status = add_job(&joined, &kube->objects[i]);
+  if (status == HR_OK) status = note_all(&joined);
+  free(joined.of_uid);
+  free(joined.of_owner);
+  free(joined.of_class);
+  return status;
+}
+
+static enum hr_status on_item(void *self, const struct hr__json_item *item) {
+  struct hr__kube *kube = self;
+  hr__get_begin(&kube->get, item->member ? item->member : "", item);
+  return hr__kube_item_read(kube, item);
+}
+
+enum hr_status hr__read_kubernetes(struct hr__reader *reader) {
+  static const char *const streamed[] = {"items", NULL};
+  struct hr__kube kube = {.get = {.reader = reader}, .replicas = 4};
+  const struct hr__format_param params[] = {{"replicas", 1, 1000, &kube.replicas, NULL}};
+  const struct hr__json_schema schema = {.streamed = streamed, .on_item = on_item, .self = &kube};
+  enum hr_status status = hr__format_params_read(reader, "kubernetes", params, sizeof params / sizeof *params);
+  if (status == HR_OK) status = hr__json_stream_read(reader, &schema);
+  if (status == HR_OK) status = hr__get_note_clock(&kube.get);
+  if (status == HR_OK) status = add_jobs(&kube);
+  hr__names_finish(&kube.names);
+  free(kube.objects);
+  free(kube.words);
+  return status;
+}
