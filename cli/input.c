@@ -35,12 +35,9 @@ static enum hr_status collect(struct overrides *overrides, const struct input_ar
 static enum hr_status check_format(const char *format, struct hr_error *error) {
   struct words known = {0};
   enum hr_status status = HR_OK;
-  bool found = false;
-  for (const struct hr_trace_format *at = hr_trace_formats(); at->name && status == HR_OK; at++) {
-    found = found || strcmp(at->name, format) == 0;
+  for (const struct hr_trace_format *at = hr_trace_formats(); at->name && status == HR_OK; at++)
     status = words_add(&known, at->name, error);
-  }
-  if (status == HR_OK && !found) status = unknown_word("trace format", format, known.at, error);
+  if (status == HR_OK && !hr_trace_format_find(format)) status = unknown_word("trace format", format, known.at, error);
   words_finish(&known);
   return status;
 }

@@ -18,9 +18,8 @@ static enum hr_status build_format(struct hr__builder *builder, const cJSON *tra
   size_t count = 0;
   for (; formats[count].name && count < MOST_FORMATS; count++) names[count] = formats[count].name;
   names[count] = NULL;
-  for (size_t i = 0; i < count; i++)
-    if (strcmp(names[i], wanted) == 0)
-      return (builder->scenario->trace_format = strdup(wanted)) ? HR_OK : hr__build_no_memory(builder);
+  if (hr_trace_format_find(wanted))
+    return (builder->scenario->trace_format = strdup(wanted)) ? HR_OK : hr__build_no_memory(builder);
   char text[500];
   const char *nearest = hr_nearest_word(wanted, names);
   int used = snprintf(text, sizeof text, "unknown trace format '%.60s'; ", wanted);

@@ -5,31 +5,62 @@
 
 #include <string.h>
 
-enum { N_FORMATS = 4 };
+/* Name, reader, whether it has parameters, and what the format is. */
+#define FORMAT_TABLE(X)                                                                                                \
+  X("csv", hr__read_csv, false, "Headroom's own CSV, or any other CSV through a column map")                           \
+  X("swf", hr__read_swf, false, "Standard Workload Format of the Parallel Workloads Archive; processors become GPUs")  \
+  X("philly", hr__read_philly, false, "Microsoft Philly jobs: timestamp,duration,num_gpus,gpu_time,cluster")           \
+  X("openb", hr__read_openb, false,                                                                                    \
+    "Alibaba openb pods (cluster-trace-gpu-v2023): name,cpu_milli,memory_mib,num_gpu,gpu_milli,...")                   \
+  X("sacct", hr__read_sacct, false, "Slurm's accounting, as sacct --parsable2 prints it")                              \
+  X("kubernetes", hr__read_kubernetes, true, "Kubernetes Jobs and Pods, Kueue Workloads: kubectl get ... -o json")     \
+  X("philly-log", hr__read_philly_log, false, "Microsoft Philly's cluster_job_log: jobs with their attempts")          \
+  X("helios", hr__read_helios, false, "SenseTime Helios cluster_log.csv: job_id,user,vc,gpu_num,cpu_num,node_num,...") \
+  X("pai2020", hr__read_pai2020, false, "Alibaba PAI pai_task_table.csv (cluster-trace-gpu-v2020)")                    \
+  X("spot2026", hr__read_spot2026, false, "Alibaba job_info_df.csv (cluster-trace-v2026-spot-gpu)")                    \
+  X("acme", hr__read_acme, false, "Shanghai AI Lab Acme trace_seren.csv and trace_kalos.csv")                          \
+  X("gavel", hr__read_gavel, true, "Gavel traces; run times from gavel:throughputs=FILE,reference=v100")               \
+  X("azure-llm", hr__read_azure_llm, true, "Azure LLM requests; azure-llm:prefill=10000,decode=50,gpu_milli=50")       \
+  X("batsim", hr__read_batsim, true, "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")
 
-static const struct hr_trace_format formats[] = {
-    {"auto", "recognised by the file's content"},
-    {"csv", "Headroom's own CSV, or any other CSV through a column map"},
-    {"swf", "Standard Workload Format of the Parallel Workloads Archive; processors become GPUs"},
-    {"philly", "Microsoft Philly jobs: timestamp,duration,num_gpus,gpu_time,cluster"},
-    {"openb", "Alibaba openb pods (cluster-trace-gpu-v2023): name,cpu_milli,memory_mib,num_gpu,gpu_milli,..."},
-    {NULL, NULL}};
+static const struct hr_trace_format formats[] = {{"auto", "recognised by the file's content"},
+#define FORMAT_ENTRY(name, reader, has_params, summary) {name, summary},
+                                                 FORMAT_TABLE(FORMAT_ENTRY)
+#undef FORMAT_ENTRY
+                                                     {NULL, NULL}};
+
+enum { N_FORMATS = sizeof formats / sizeof *formats - 2 };
 
 /* In the order of `formats` without "auto". */
-static enum hr_status (*const readers[N_FORMATS])(struct hr__reader *) = {hr__read_csv, hr__read_swf, hr__read_philly,
-                                                                          hr__read_openb};
+static const struct {
+  enum hr_status (*read)(struct hr__reader *);
+  bool has_params;
+} readers[N_FORMATS] = {
+#define FORMAT_READER(name, reader, has_params, summary) {reader, has_params},
+    FORMAT_TABLE(FORMAT_READER)
+#undef FORMAT_READER
+};
 
 const struct hr_trace_format *hr_trace_formats(void) {
   return formats;
+}
+
+const struct hr_trace_format *hr_trace_format_find(const char *name) {
+  size_t length = strcspn(name, ":");
+  for (const struct hr_trace_format *at = formats; at->name; at++)
+    if (strlen(at->name) == length && memcmp(at->name, name, length) == 0) return at;
+  return NULL;
 }
 
 static enum hr_status unknown_format(const char *name, struct hr_error *error) {
   const char *words[N_FORMATS + 2];
   for (size_t i = 0; i < N_FORMATS + 2; i++) words[i] = formats[i].name;
   const char *nearest = hr_nearest_word(name, words);
-  return hr_fail(error, HR_BAD_INPUT,
-                 "trace format '%.60s' is not known%s%s%s; formats are auto, csv, swf, philly and openb", name,
-                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+#define FORMAT_NAME(name, ...) " " name
+  return hr_fail(error, HR_BAD_INPUT, "trace format '%.60s' is not known%s%s%s; formats: auto%s", name,
+                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
+                 FORMAT_TABLE(FORMAT_NAME));
+#undef FORMAT_NAME
 }
 
 static bool has_map(const struct hr_trace_options *options) {
@@ -38,11 +69,12 @@ static bool has_map(const struct hr_trace_options *options) {
 
 /* The format that was asked for, else what a column map says about it; NULL: look at the content. */
 static enum hr_status asked_format(const struct hr_trace_options *options, const char **name, struct hr_error *error) {
-  *name = NULL;
-  const char *asked = options->format ? options->format : "auto";
-  for (size_t i = 0; formats[i].name; i++)
-    if (strcmp(formats[i].name, asked) == 0) *name = formats[i].name;
-  if (!*name) return unknown_format(asked, error);
+  const char *asked = options->format ? options->format : "auto", *colon = strchr(asked, ':');
+  const struct hr_trace_format *format = hr_trace_format_find(asked);
+  *name = format ? format->name : NULL;
+  if (!format) return unknown_format(asked, error);
+  if (colon && (format == formats || !readers[format - formats - 1].has_params))
+    return hr_fail(error, HR_BAD_INPUT, "trace format '%s' has no parameters, and '%.60s' are some", *name, colon + 1);
   if (strcmp(*name, "auto") == 0) *name = has_map(options) ? "csv" : NULL;
   if (*name && has_map(options) && strcmp(*name, "csv") != 0)
     return hr_fail(error, HR_BAD_INPUT, "a column map is for CSV files; format '%s' has fixed columns", *name);
@@ -50,9 +82,7 @@ static enum hr_status asked_format(const struct hr_trace_options *options, const
 }
 
 static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
-  for (size_t i = 0; i < N_FORMATS; i++)
-    if (strcmp(formats[i + 1].name, format) == 0) return readers[i](reader);
-  return HR_INTERNAL;
+  return readers[hr_trace_format_find(format) - formats - 1].read(reader);
 }
 
 static enum hr_status note_fractions(struct hr__reader *reader) {
@@ -75,6 +105,14 @@ static enum hr_status build(struct hr__reader *reader, const char *format, struc
   return status;
 }
 
+static enum hr_status unknown_json(const char *path, struct hr_error *error) {
+  return hr_fail(
+      error, HR_BAD_INPUT,
+      "%s: is JSON, but of no known trace: a list of Kubernetes objects has \"items\", Philly's cluster_job_log "
+      "\"attempts\", a Batsim workload \"jobs\" and \"profiles\"",
+      path);
+}
+
 enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *options, struct hr_trace **trace,
                              struct hr_error *error) {
   *trace = NULL;
@@ -85,10 +123,12 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   if (status != HR_OK) return status;
   struct hr__reader reader = {
       .path = path, .map = options->map, .lenient = options->lenient, .error = error, .untimed = options->untimed};
+  const char *colon = options->format ? strchr(options->format, ':') : NULL;
+  if (colon) reader.params = colon + 1;
   status = hr__input_open(path, &reader.input, error);
   if (status != HR_OK) return status;
   if (!format) format = hr__detect_format(hr__input_peek(reader.input));
-  status = build(&reader, format, trace);
+  status = format ? build(&reader, format, trace) : unknown_json(path, error);
   hr__input_close(reader.input);
   return status;
 }

@@ -63,7 +63,7 @@ struct hr_skipped_rows {
 
 struct hr_trace {
   const char *source; /* the file as the user named it */
-  const char *format; /* "csv", "swf", "philly", "openb", "memory" */
+  const char *format; /* a name of hr_trace_formats, or "memory" */
   uint32_t n_jobs;
   int64_t origin_us; /* the first submit on the input's own clock; add it to times shown to a person */
   bool dated;        /* the input's clock is dates: times are then shown from the first submit */
@@ -203,9 +203,12 @@ struct hr_trace_format {
 };
 /* The formats that hr_trace_read knows, "auto" first, ended by a NULL name. */
 HR_API const struct hr_trace_format *hr_trace_formats(void);
+/* The format that `name` names, with its parameters behind a colon if it has some (`azure-llm:decode=50`); NULL when
+   there is none of that name. */
+HR_API const struct hr_trace_format *hr_trace_format_find(const char *name);
 
 struct hr_trace_options {
-  const char *format;              /* NULL or "auto": recognised by content */
+  const char *format;              /* NULL or "auto": recognised by content; parameters after a colon */
   const struct hr_column_map *map; /* may be NULL or empty */
   bool lenient;                    /* leave bad rows out, counted by reason, instead of failing at the first */
   bool untimed; /* for who asks only what jobs want: a pod list may leave all times out, its jobs then come at once and

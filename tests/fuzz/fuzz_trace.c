@@ -4,7 +4,9 @@
 #include "headroom/trace.h"
 #include "input.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A trace that was accepted keeps what its header promises. */
@@ -24,15 +26,25 @@ static void require_reason(const struct hr_error *error) {
   if (error->status == HR_OK || !error->text[0]) abort();
 }
 
-static void read_trace(const char *path, bool lenient) {
+static void read_as(const char *path, const char *format, bool lenient) {
   struct hr_trace *trace = NULL;
   struct hr_error error = {0};
-  struct hr_trace_options options = {.lenient = lenient};
+  struct hr_trace_options options = {.format = format, .lenient = lenient};
   if (hr_trace_read(path, &options, &trace, &error) == HR_OK)
     require_sound(trace);
   else
     require_reason(&error);
   hr_trace_destroy(trace);
+}
+
+/* A Gavel trace is read only with a table of throughputs beside it. */
+static void read_gavel(const char *path) {
+  static const char table[] = "{\"v100\": {\"('LM', 1)\": {\"null\": 0.5}, \"('LM', 2)\": {\"null\": 1e-9}}}";
+  char table_path[FUZZ_PATH_BUFFER], format[FUZZ_PATH_BUFFER + 40];
+  fuzz_input_write((const uint8_t *)table, sizeof table - 1, table_path);
+  (void)snprintf(format, sizeof format, "gavel:throughputs=%s", table_path);
+  read_as(path, format, true);
+  (void)unlink(table_path);
 }
 
 static void read_nodes(const char *path) {
@@ -47,8 +59,9 @@ static void read_nodes(const char *path) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char path[FUZZ_PATH_BUFFER];
   fuzz_input_write(data, size, path);
-  read_trace(path, false);
-  read_trace(path, true);
+  read_as(path, NULL, false);
+  read_as(path, NULL, true);
+  if (size && memchr(data, '\t', size)) read_gavel(path);
   read_nodes(path);
   return unlink(path);
 }

@@ -28,7 +28,7 @@ static void formats_are_listed(void) {
   CU_ASSERT_STRING_EQUAL(format->name, "auto");
   int n = 0;
   for (; format->name; format++, n++) CU_ASSERT_PTR_NOT_NULL(format->summary);
-  CU_ASSERT_EQUAL(n, 5);
+  CU_ASSERT_EQUAL(n, 15);
   CU_ASSERT(refused("x\n", &(struct hr_trace_options){.format = "sfw"}, "trace format 'sfw' is not known",
                     "did you mean 'swf'?"));
 }
@@ -86,6 +86,9 @@ static void openb_pods_become_jobs(void) {
     CU_ASSERT_EQUAL(trace->outcome[i], outcomes[i]);
   }
   CU_ASSERT_STRING_EQUAL(trace->gpu_type_lists.text[trace->gpu_types[0]], "T4|P100");
+  CU_ASSERT_EQUAL(trace->recorded_start_us[0], 20 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->recorded_start_us[1], HR_UNKNOWN_US);
+  CU_ASSERT_EQUAL(trace->recorded_start_us[2], 30 * HR_SECOND_US);
   CU_ASSERT_EQUAL(trace->cpu_milli[0], 12000);
   CU_ASSERT_EQUAL(trace->mem_mib[1], 30517);
   CU_ASSERT(has_note(&trace->notes,

@@ -7,6 +7,7 @@
 
 #include "files.h"
 #include "headroom/workload.h"
+#include "samples.h"
 #include "scarce_memory.h"
 
 #include <string.h>
@@ -122,6 +123,31 @@ static void openb(void) {
                                     "deletion_time,scheduled_time\np0,1,2,1,460,T4|P100,LS,Running,10,100,\n");
 }
 
+static void imported_tables(void) {
+  survives_every_failure(read_auto, SACCT_SAMPLE);
+  survives_every_failure(read_auto, HELIOS_SAMPLE);
+  survives_every_failure(read_auto, KALOS_SAMPLE);
+  survives_every_failure(read_auto, PAI_SAMPLE);
+  survives_every_failure(read_auto, SPOT_SAMPLE);
+  survives_every_failure(read_auto, AZURE_SAMPLE);
+}
+
+static void imported_json(void) {
+  survives_every_failure(read_auto, KUBERNETES_SAMPLE);
+  survives_every_failure(read_auto, PHILLY_LOG_SAMPLE);
+  survives_every_failure(read_auto, BATSIM_SAMPLE);
+}
+
+static enum hr_status read_gavel(const char *path, struct hr_error *error) {
+  char format[300];
+  snprintf(format, sizeof format, "gavel:throughputs=%s", file_write_text("speeds.json", GAVEL_THROUGHPUTS));
+  return read_trace(path, &(struct hr_trace_options){.format = format}, error);
+}
+
+static void gavel(void) {
+  survives_every_failure(read_gavel, GAVEL_SAMPLE);
+}
+
 static void nodes(void) {
   survives_every_failure(read_nodes, "sn,cpu_milli,memory_mib,gpu,model\nn0,1,2,0,\nn1,1,2,3,T4\nn2,2,2,3,T4\n");
 }
@@ -138,4 +164,4 @@ static void generator(void) {
 }
 
 TEST_MAIN("no_memory", TEST(csv), TEST(redrawn_csv), TEST(lenient_csv), TEST(mapped_csv), TEST(swf), TEST(philly),
-          TEST(openb), TEST(nodes), TEST(generator))
+          TEST(openb), TEST(imported_tables), TEST(imported_json), TEST(gavel), TEST(nodes), TEST(generator))

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Each format's sample is recognised as that format and as no other, whatever the reader of another says of it. */
+#include "harness.h"
+
+#include "files.h"
+#include "samples.h"
+#include "traces/formats.h"
+
+#include <string.h>
+
+static const struct {
+  const char *format, *text;
+} samples[] = {
+#define SAMPLE(format, text) {format, text},
+    EVERY_SAMPLE(SAMPLE)
+#undef SAMPLE
+};
+enum { N_SAMPLES = sizeof samples / sizeof *samples };
+
+static const char *detected(const char *text, size_t length) {
+  const char *format = hr__detect_format((struct hr_text){text, length});
+  return format ? format : "none";
+}
+
+static void each_sample_is_recognised(void) {
+  for (size_t i = 0; i < N_SAMPLES; i++)
+    CU_ASSERT_STRING_EQUAL(detected(samples[i].text, strlen(samples[i].text)), samples[i].format);
+}
+
+static void every_format_has_a_sample(void) {
+  for (const struct hr_trace_format *at = hr_trace_formats() + 1; at->name; at++) {
+    size_t n = 0;
+    for (size_t i = 0; i < N_SAMPLES; i++) n += strcmp(samples[i].format, at->name) == 0;
+    if (!n) fprintf(stderr, "\n    no sample of %s\n", at->name);
+    CU_ASSERT(n > 0);
+  }
+}
+
+static bool is_json(const char *format) {
+  return strcmp(format, "kubernetes") == 0 || strcmp(format, "philly-log") == 0 || strcmp(format, "batsim") == 0;
+}
+
+/* Whoever names the wrong format is told, and gets no trace; but Headroom's CSV knows no columns of any other, and JSON
+   of one sort may have items that are none of another's business. */
+static void no_reader_takes_the_sample_of_another(void) {
+  for (size_t i = 0; i < N_SAMPLES; i++)
+    for (const struct hr_trace_format *at = hr_trace_formats() + 1; at->name; at++) {
+      if (strcmp(samples[i].format, at->name) == 0) continue;
+      struct hr_trace *trace = trace_of(samples[i].text, &(struct hr_trace_options){.format = at->name});
+      if (trace) fprintf(stderr, "\n    a sample of %s was read as %s\n", samples[i].format, at->name);
+      CU_ASSERT_PTR_NULL(trace);
+      CU_ASSERT_EQUAL(trace_status(), HR_BAD_INPUT);
+      hr_trace_destroy(trace);
+    }
+}
+
+/* A file that is cut off, or that goes on with anything, is read or refused; what begins like JSON is not taken for
+ * CSV. */
+static void beginnings_are_enough(void) {
+  for (size_t i = 0; i < N_SAMPLES; i++)
+    for (size_t length = 0; length < strlen(samples[i].text); length++) {
+      const char *format = hr__detect_format((struct hr_text){samples[i].text, length});
+      if (!format) CU_ASSERT(is_json(samples[i].format));
+      if (is_json(samples[i].format) && length) CU_ASSERT(!format || is_json(format));
+    }
+}
+
+static void compression_does_not_hide_a_format(void) {
+  for (size_t i = 0; i < N_SAMPLES; i++) {
+    size_t length;
+    if (strcmp(samples[i].format, "gavel") == 0) continue; /* wants a parameter */
+    void *bytes = i % 2 ? gzip_bytes(samples[i].text, &length) : zstd_bytes(samples[i].text, &length);
+    struct hr_trace *trace = trace_at(file_write("packed", bytes, length), NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    CU_ASSERT_STRING_EQUAL(trace->format, samples[i].format);
+    hr_trace_destroy(trace);
+    free(bytes);
+  }
+}
+
+static void json_of_no_trace_is_refused(void) {
+  CU_ASSERT(refused("{\"a\": 1}\n", NULL, "jobs.csv: is JSON, but of no known trace", "\"items\""));
+  CU_ASSERT(refused("[1, 2]\n", NULL, "jobs.csv: is JSON", "attempts"));
+}
+
+static void only_some_formats_have_parameters(void) {
+  CU_ASSERT(refused(SWF_SAMPLE, &(struct hr_trace_options){.format = "swf:a=1"}, "trace format 'swf' has no parameters",
+                    "a=1"));
+  CU_ASSERT(refused(AZURE_SAMPLE, &(struct hr_trace_options){.format = "azure-llm:decod=1"},
+                    "trace format 'azure-llm' has no parameter 'decod'", "did you mean 'decode'?"));
+  CU_ASSERT(refused(AZURE_SAMPLE, &(struct hr_trace_options){.format = "azure-llm:decode=0"},
+                    "trace format 'azure-llm': 'decode' is '0', not a whole number from 1", ""));
+  CU_ASSERT(refused(GAVEL_SAMPLE, &(struct hr_trace_options){.format = "gavel:throughputs="},
+                    "trace format 'gavel': 'throughputs' is empty", ""));
+  CU_ASSERT_PTR_NULL(hr_trace_format_find("azure"));
+  CU_ASSERT_STRING_EQUAL(hr_trace_format_find("azure-llm:decode=1")->name, "azure-llm");
+}
+
+TEST_MAIN("detect", TEST(each_sample_is_recognised), TEST(every_format_has_a_sample),
+          TEST(no_reader_takes_the_sample_of_another), TEST(beginnings_are_enough),
+          TEST(compression_does_not_hide_a_format), TEST(json_of_no_trace_is_refused),
+          TEST(only_some_formats_have_parameters))

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lists of Kubernetes objects: what belongs together, when it ran, what it asked for. */
+#include "harness.h"
+
+#include "expected.h"
+#include "files.h"
+#include "samples.h"
+
+#include <string.h>
+
+static void a_list_of_all_kinds(void) {
+  static const struct expected_job jobs[] = {
+      {"vision/train", 0, 1800, 3600, 8, 2, HR_OUTCOME_COMPLETED, "lq", "vision", "NVIDIA-A100-SXM4-80GB",
+       .limit_s = 7200, .cpu_milli = 500, .mem_mib = 16 << 10, .priority = 100},
+      {"speech/pytorchjob-x", 0, 660, 1800, 3, 3, HR_OUTCOME_FAILED, "big", "speech", .mig_profile = "1g.10gb",
+       .limit_s = 3600, .mem_mib = 1000, .priority = 5},
+      {"speech/notebook", 30, 31, 300, 1, 1, HR_OUTCOME_FAILED, "speech", "speech", .gpu_milli = 250,
+       .priority = 1000}};
+  struct hr_trace *trace = trace_of(KUBERNETES_SAMPLE, NULL);
+  CU_ASSERT(jobs_are(trace, "kubernetes", jobs, 3));
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(trace->dated);
+  CU_ASSERT(has_note(&trace->notes, "1 objects are of kinds that are not read"));
+  CU_ASSERT(has_note(&trace->notes, "3 jobs were evicted or requeued"));
+  CU_ASSERT(has_note(&trace->notes, "1 jobs ran before they were evicted"));
+  CU_ASSERT(has_note(&trace->notes, "1 workloads have sets of pods that ask for different things"));
+  CU_ASSERT(has_note(&trace->notes, "1 jobs ask for nvidia.com/gpu.shared, which is taken as 1/4 of a GPU: assumed"));
+  CU_ASSERT_EQUAL(trace->n_skipped, 0);
+  hr_trace_destroy(trace);
+}
+
+/* The order in which kubectl prints kinds is no matter. */
+static void the_order_is_no_matter(void) {
+  struct hr_trace *trace = trace_of(KUBE_LIST(KUBE_REST ",\n" KUBE_POD ",\n" KUBE_POD_OF_JOB ",\n" KUBE_WORKLOAD
+                                                        ",\n" KUBE_WORKLOAD_OF_JOB ",\n" KUBE_JOB),
+                                    &(struct hr_trace_options){.format = "kubernetes:replicas=2"});
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->n_jobs, 3);
+  static const char *const ids[] = {"speech/pytorchjob-x", "vision/train", "speech/notebook"};
+  static const uint32_t gpus[] = {3, 8, 1};
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    char buffer[HR_JOB_ID_BUFFER];
+    CU_ASSERT_STRING_EQUAL(hr_trace_job_id(trace, (hr_job){i}, buffer), ids[i]);
+    CU_ASSERT_EQUAL(trace->gpus[i], gpus[i]);
+  }
+  CU_ASSERT_EQUAL(trace->gpu_milli[2], 500);
+  CU_ASSERT_EQUAL(trace->priority[1], 100);
+  CU_ASSERT(!has_note(&trace->notes, "assumed"));
+  hr_trace_destroy(trace);
+}
+
+#define META(name, uid, more)                                                                                          \
+  "\"metadata\": {\"name\": \"" name "\", \"namespace\": \"n\", \"uid\": \"" uid                                       \
+  "\", \"creationTimestamp\": \"2026-01-01T00:00:00Z\"" more "}"
+#define OWNED(uid) ", \"ownerReferences\": [{\"uid\": \"" uid "\"}]"
+#define RAN(type)                                                                                                      \
+  "\"status\": {\"startTime\": \"2026-01-01T00:00:10Z\", \"conditions\": [{\"type\": \"" type                          \
+  "\", \"status\": \"True\", \"lastTransitionTime\": \"2026-01-01T00:01:10Z\"}]}"
+#define POD_SPEC(resources) "{\"containers\": [{\"resources\": " resources "}]}"
+#define JOB(name, uid, more, spec, status)                                                                             \
+  "{\"apiVersion\": \"batch/v1\", \"kind\": \"Job\", " META(name, uid, more) ", \"spec\": {" spec "}, " status "}"
+#define TEMPLATE(spec) "\"template\": {\"spec\": " spec "}"
+
+static void jobs_without_kueue(void) {
+  static const struct expected_job jobs[] = {
+      {"n/a", 0, 10, 60, 6, 3, HR_OUTCOME_FAILED, "n", "n", .cpu_milli = 2000, .mem_mib = 954},
+      {"n/b", 0, 10, 60, 0, 1, HR_OUTCOME_COMPLETED, "n", "n", .cpu_milli = 250},
+      {"n/c", 0, 10, 60, 1, 1, HR_OUTCOME_COMPLETED, "n", "n", "A100|H100"}};
+  struct hr_trace *trace =
+      trace_of(KUBE_LIST(JOB(
+                   "a", "1", "",
+                   "\"parallelism\": 5, \"completions\": 3, " TEMPLATE(
+                       POD_SPEC("{\"requests\": {\"amd.com/gpu\": 2, \"cpu\": 2, \"memory\": \"1G\"}}")),
+                   RAN("Failed")) ",\n" JOB("b", "2", "", TEMPLATE(POD_SPEC("{\"limits\": {\"cpu\": \"0.25\"}}")),
+                                            RAN("Complete")) ",\n" JOB("c", "3", "",
+                                                                       TEMPLATE("{\"initContainers\": [{\"resources\": "
+                                                                                "{\"limits\": {\"nvidia.com/gpu\": "
+                                                                                "\"1\"}}}], \"containers\": [{}], "
+                                                                                "\"affinity\": {\"nodeAffinity\": "
+                                                                                "{\"requiredDuringSchedulingIgnoredDuri"
+                                                                                "ngExecution\": {\"nodeSelectorTerms\":"
+                                                                                "[{\"matchExpressions\": [{\"key\": "
+                                                                                "\"nvidia.com/gpu.product\", "
+                                                                                "\"operator\": \"In\", \"values\": "
+                                                                                "[\"A100\", \"H100\"]}]}]}}}}"),
+                                                                       RAN("Complete"))),
+               NULL);
+  CU_ASSERT(jobs_are(trace, "kubernetes", jobs, 3));
+  hr_trace_destroy(trace);
+}
+
+#define WORKLOAD(name, uid, more, sets, status)                                                                        \
+  "{\"apiVersion\": \"kueue.x-k8s.io/v1beta2\", \"kind\": \"Workload\", " META(                                        \
+      name, uid, more) ", \"spec\": {\"podSets\": [" sets "]}, \"status\": {" status "}}"
+#define CONDITION(type, status, at)                                                                                    \
+  "{\"type\": \"" type "\", \"status\": \"" status "\", \"lastTransitionTime\": \"2026-01-01T00:" at "Z\"}"
+
+/* Sets that ask for different things; a start that only an event tells; parts of parts. */
+static void workloads_of_other_kinds(void) {
+  static const struct expected_job jobs[] = {{"n/w", 0, 60, 120, 5, 1, .tenant = "n", .user = "n", .cpu_milli = 4000}};
+  struct hr_trace *trace = trace_of(
+      KUBE_LIST(WORKLOAD(
+          "w", "w1", OWNED("jobset"),
+          "{\"name\": \"x\", \"count\": 2, " TEMPLATE(
+              POD_SPEC("{\"requests\": {\"nvidia.com/gpu\": 1, "
+                       "\"cpu\": 1}}")) "},"
+                                        "{\"name\": \"y\", \"count\": 1, " TEMPLATE(
+                                            POD_SPEC("{\"requests\": {\"nvidia.com/gpu\": 3, "
+                                                     "\"cpu\": 2}}")) "}",
+          "\"conditions\": [" CONDITION("QuotaReserved", "False", "03:00") "," CONDITION(
+              "Finished", "True",
+              "03:00") "]") ",\n"
+                            "{\"apiVersion\": \"v1\", \"kind\": \"Event\", \"metadata\": {}, \"reason\": \"Admitted\", "
+                            "\"involvedObject\": {\"uid\": \"w1\"}, \"lastTimestamp\": \"2026-01-01T00:01:00Z\"}"),
+      NULL);
+  CU_ASSERT(jobs_are(trace, "kubernetes", jobs, 1));
+  hr_trace_destroy(trace);
+  static const struct expected_job parts[] = {{"n/w", 0, 10, 170, 1, 1, .tenant = "n", .user = "n"}};
+  trace =
+      trace_of(KUBE_LIST(JOB("j", "j1", OWNED("jobset"), TEMPLATE(POD_SPEC("{}")), RAN("Complete")) ",\n" WORKLOAD(
+                   "w", "w1", OWNED("jobset"),
+                   "{\"name\": \"x\", \"count\": 1, " TEMPLATE(POD_SPEC("{\"requests\": {\"nvidia.com/gpu\": 1}}")) "}",
+                   "\"conditions\": [" CONDITION("Finished", "True", "03:00") "]")),
+               NULL);
+  CU_ASSERT(jobs_are(trace, "kubernetes", parts, 1));
+  hr_trace_destroy(trace);
+}
+
+static void what_did_not_end_is_left_out(void) {
+  struct hr_trace
+      *trace =
+          trace_of(
+              KUBE_LIST(
+                  JOB("a", "1", "", TEMPLATE(POD_SPEC("{}")), "\"status\": {\"startTime\": \"2026-01-01T00:00:10Z\"}") ",\n" JOB("b", "2", "", TEMPLATE(POD_SPEC("{}")), "\"status\": {\"completionTime\": \"2026-01-01T00:00:10Z\"}") ",\n" JOB(
+                      "c", "3", OWNED("4"), TEMPLATE(POD_SPEC("{}")),
+                      RAN("Complete")) ",\n" JOB("d", "4", OWNED("3"), TEMPLATE(POD_SPEC("{}")),
+                                                 RAN("Complete")) ",\n" JOB("e", "5", "", TEMPLATE(POD_SPEC("{}")),
+                                                                            RAN("Complete")) ",\n"
+                                                                                             "{\"apiVersion\": \"v1\", "
+                                                                                             "\"kind\": \"Pod\", " META(
+                                                                                                 "e-1", "6",
+                                                                                                 OWNED(
+                                                                                                     "5")) ", "
+                                                                                                           "\"spec\": "
+                                                                                                           "{\"containe"
+                                                                                                           "rs\": []}, "
+                                                                                                           "\"status\":"
+                                                                                                           " {"
+                                                                                                           "\"phase\": "
+                                                                                                           "\"Running\""
+                                                                                                           "}}"),
+              NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(left_out(trace, "the job had not finished", 3), 1);
+  CU_ASSERT_EQUAL(left_out(trace, "nothing tells when the job started", 4), 1);
+  CU_ASSERT(trace->n_jobs >= 1); /* a ring of owners is nobody's trap */
+  hr_trace_destroy(trace);
+}
+
+static bool list_refused(const char *item, const char *start, const char *part) {
+  char text[4000];
+  snprintf(text, sizeof text, "{\"apiVersion\": \"v1\", \"items\": [\n%s\n], \"kind\": \"List\"}", item);
+  return refused(text, NULL, start, part);
+}
+
+static void bad_objects(void) {
+  CU_ASSERT(list_refused("7", "jobs.csv:2: items[0].kind is missing: no object", ""));
+  CU_ASSERT(list_refused("{\"metadata\": {}}", "jobs.csv:2: items[0].kind is missing", ""));
+  CU_ASSERT(list_refused("{\"kind\": \"Job\", \"metadata\": {}}", "jobs.csv:2: items[0].metadata.name is missing", ""));
+  CU_ASSERT(list_refused("{\"kind\": \"Job\", \"metadata\": {\"name\": \"a\"}}",
+                         "jobs.csv:2: items[0].metadata.creationTimestamp is missing", ""));
+  CU_ASSERT(list_refused("{\"kind\": \"Job\", \"metadata\": {\"name\": \"a\", \"creationTimestamp\": \"now\"}}",
+                         "jobs.csv:2: items[0].metadata.creationTimestamp: 'now' is not", "ISO 8601"));
+  CU_ASSERT(list_refused(JOB("a", "1", "", "\"parallelism\": -1, " TEMPLATE(POD_SPEC("{}")), RAN("Complete")),
+                         "jobs.csv:2: items[0].spec.parallelism: '-1' is not a whole number", ""));
+  CU_ASSERT(list_refused(
+      JOB("a", "1", "", TEMPLATE(POD_SPEC("{\"limits\": {\"nvidia.com/gpu\": \"two\"}}")), RAN("Complete")),
+      "jobs.csv:2: items[0].spec.template.spec is a pod whose containers have resources", ""));
+  CU_ASSERT(list_refused(JOB("a", "1", "",
+                             "\"parallelism\": 4000000, " TEMPLATE(POD_SPEC("{\"limits\": {\"nvidia.com/gpu\": 2}}")),
+                             RAN("Complete")),
+                         "jobs.csv:2: the job asks for more than 4000000 GPUs", ""));
+  CU_ASSERT(list_refused(
+      JOB("a", "1", "", TEMPLATE(POD_SPEC("{}")),
+          "\"status\": {\"startTime\": \"2026-01-02T00:00:00Z\", \"completionTime\": \"2026-01-01T00:00:10Z\"}"),
+      "jobs.csv:2: the job finishes before it starts", ""));
+  CU_ASSERT(list_refused("{\"kind\": \"Workload\", " META("a", "1", "") ", \"spec\": {}}",
+                         "jobs.csv:2: items[0].spec.podSets is not a list of sets of pods", ""));
+  CU_ASSERT(list_refused("{\"kind\": \"PriorityClass\", \"metadata\": {\"name\": \"p\"}, \"value\": 1e12}",
+                         "jobs.csv:2: items[0].value: '1000000000000' is not a whole number", ""));
+}
+
+TEST_MAIN("import_kubernetes", TEST(a_list_of_all_kinds), TEST(the_order_is_no_matter), TEST(jobs_without_kueue),
+          TEST(workloads_of_other_kinds), TEST(what_did_not_end_is_left_out), TEST(bad_objects))

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What sacct prints: fields in any order, steps, requeues, states, limits, resources. */
+#include "harness.h"
+
+#include "expected.h"
+#include "files.h"
+#include "samples.h"
+#include "traces/job_states.h"
+#include "traces/tres.h"
+
+#include <string.h>
+
+static void a_listing(void) {
+  static const struct expected_job jobs[] = {
+      {"100", 0, 300, 7200, 16, 2, HR_OUTCOME_COMPLETED, "vision", "ann", "a100", .limit_s = 86400, .cpu_milli = 32000,
+       .mem_mib = 256 << 10},
+      {"101_4", 1, 2, 600, 1, 1, HR_OUTCOME_CANCELLED, "speech", "bob", .cpu_milli = 8000, .mem_mib = 32 << 10},
+      {"102", 3600, 3610, 1800, 0, 1, HR_OUTCOME_FAILED, "speech", "bob", .limit_s = 1800, .cpu_milli = 4000,
+       .mem_mib = 4 << 10}};
+  struct hr_trace *trace = trace_of(SACCT_SAMPLE, NULL);
+  CU_ASSERT(jobs_are(trace, "sacct", jobs, 3));
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(trace->dated && has_note(&trace->notes, "no time zone"));
+  CU_ASSERT(has_note(&trace->notes, "1 rows are steps of jobs"));
+  CU_ASSERT(has_note(&trace->notes, "1 rows became eligible after"));
+  CU_ASSERT_EQUAL(left_out(trace, "the job was ended before it was started", 6), 1);
+  CU_ASSERT_EQUAL(left_out(trace, "the job had not started", 7), 1);
+  CU_ASSERT_EQUAL(left_out(trace, "the job was still running", 8), 1);
+  CU_ASSERT_EQUAL(trace->n_skipped, 3);
+  hr_trace_destroy(trace);
+}
+
+/* The same listing with a | at the end of each line (sacct --parsable), other columns and another order. */
+static void columns_in_any_order(void) {
+  static const struct expected_job jobs[] = {{"7", 0, 5, 10, 4, 2, HR_OUTCOME_COMPLETED, "gpu", NULL, "h100",
+                                              .limit_s = 5400, .cpu_milli = 16000, .mem_mib = 8 << 10, .priority = 77}};
+  struct hr_trace *trace = trace_of(
+      "End|ReqGRES|Partition|State|TimelimitRaw|Start|NCPUS|Submit|JobIDRaw|ReqMem|Priority|NNodes|QOS|Restarts|\n"
+      "115|gpu:h100:2|gpu|COMPLETED|90|105|32|100|7|8Gn|77|2|normal|3|\n",
+      NULL);
+  CU_ASSERT(jobs_are(trace, "sacct", jobs, 1));
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(!trace->dated);
+  CU_ASSERT(has_note(&trace->notes, "1 rows tell their GPUs by GRES alone"));
+  CU_ASSERT(has_note(&trace->notes, "3 restarts of jobs"));
+  CU_ASSERT_EQUAL(trace->notes.count, 2);
+  hr_trace_destroy(trace);
+}
+
+#define SHORT "JobID|State|Submit|Start|End|AllocTRES\n"
+
+static void attempts_are_one_job(void) {
+  static const struct expected_job jobs[] = {{"9", 0, 500, 60, 2, 1, HR_OUTCOME_COMPLETED, .gpu_types = "a100|a40"},
+                                             {"10+0", 20, 20, 5, 1, 1, HR_OUTCOME_UNKNOWN},
+                                             {"10+1", 20, 20, 5, 0, 1, HR_OUTCOME_FAILED, .cpu_milli = 1000}};
+  struct hr_trace *trace = trace_of(SHORT "9|NODE_FAIL|100|110|400|gres/gpu:a100=1,gres/gpu:a40=1\n"
+                                          "10+0|PREEMPTED|120|120|125|gres/gpu=1\n"
+                                          "9|REQUEUED|401|402|500|gres/gpu:a100=1,gres/gpu:a40=1\n"
+                                          "10+1|OUT_OF_MEMORY|120|120|125|cpu=1\n"
+                                          "9|COMPLETED|501|600|660|gres/gpu:a100=1,gres/gpu:a40=1\n",
+                                    NULL);
+  CU_ASSERT(jobs_are(trace, "sacct", jobs, 3));
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(has_note(&trace->notes, "2 rows are further attempts at jobs that were requeued"));
+  CU_ASSERT(has_note(&trace->notes, "2 rows are components of heterogeneous jobs"));
+  CU_ASSERT(has_note(&trace->notes, "3 rows have GPUs of several types"));
+  hr_trace_destroy(trace);
+}
+
+static void bad_rows(void) {
+  CU_ASSERT(refused(SHORT "1|DONE|1|2|3|gres/gpu=1\n", NULL, "jobs.csv:2: column 'State': 'DONE' is no state", ""));
+  CU_ASSERT(refused(SHORT "1|FAILED|Unknown|2|3|gres/gpu=1\n", NULL, "jobs.csv:2: column 'Submit' is unknown", ""));
+  CU_ASSERT(refused(SHORT "1|FAILED|1|5|3|gres/gpu=1\n", NULL, "jobs.csv:2: the job ends before it starts", ""));
+  CU_ASSERT(
+      refused(SHORT "1|FAILED|1|2|3|gres/gpu=x\n", NULL, "jobs.csv:2: column 'AllocTRES': 'gres/gpu=x' is not", ""));
+  CU_ASSERT(refused(SHORT "1|FAILED|1|2|3|cpu=two\n", NULL, "jobs.csv:2: column 'AllocTRES'", "cpu=4"));
+  CU_ASSERT(refused(SHORT "1|FAILED|1|2|3|mem=lots\n", NULL, "jobs.csv:2: column 'AllocTRES'", "mem=64G"));
+  CU_ASSERT(refused(SHORT "1|FAILED|1|2|3|gres/gpu=4000001\n", NULL, "jobs.csv:2: ", "gres/gpu=4000001"));
+  CU_ASSERT(refused(SHORT "1|FAILED|1|2|3\n", NULL, "jobs.csv:2: too few fields", "5 fields where the header has 6"));
+  CU_ASSERT(refused(SHORT "1|FAILED|soon|2|3|cpu=1\n", NULL, "jobs.csv:2: column 'Submit': 'soon'", "ISO 8601"));
+  CU_ASSERT(refused("JobID|State|Submit|Start|End|AllocTRES|Timelimit\n1|FAILED|1|2|3|cpu=1|long\n", NULL,
+                    "jobs.csv:2: column 'Timelimit': 'long' is not a span of time", ""));
+  CU_ASSERT(refused("JobID|State|Submit|Start|End|AllocTRES|ReqMem\n1|FAILED|1|2|3|cpu=1|4X\n", NULL,
+                    "jobs.csv:2: column 'ReqMem': '4X' is not an amount of memory", ""));
+  CU_ASSERT(refused("JobID|State|Submit|Start|End\n1|FAILED|1|2|3\n", NULL, "jobs.csv:1: missing column 'AllocTRES'",
+                    "sacct"));
+  CU_ASSERT(refused("JobID|Start|End|AllocTRES\n1|1|2|\n", NULL, "jobs.csv:1: missing columns 'State', 'Submit'",
+                    "--format"));
+}
+
+static void bad_rows_are_counted(void) {
+  struct hr_trace *trace = trace_of(SHORT "1|DONE|1|2|3|gres/gpu=1\n2|FAILED|1|2|3|gres/gpu=1\n3|DONE|1|2|3|\n",
+                                    &(struct hr_trace_options){.lenient = true});
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->n_jobs, 1);
+  CU_ASSERT_EQUAL(left_out(trace, "column 'State': no state of a Slurm job", 2), 2);
+  hr_trace_destroy(trace);
+}
+
+static struct hr_text text_of(const char *text) {
+  return (struct hr_text){text, strlen(text)};
+}
+
+static void resources(void) {
+  static const struct {
+    const char *text;
+    uint64_t gpus, cpu_milli, mem_mib;
+    const char *types;
+  } cases[] = {{"cpu=32,mem=256000M,billing=32,gres/gpu=4,gres/gpu:a100=4,node=1", 4, 32000, 256000, "a100"},
+               {"gres/gpu:a100=4,gres/gpu=4", 4, 0, 0, "a100"},
+               {"gres/gpu:a100=1,gres/gpu:a40=2", 3, 0, 0, "a100|a40"},
+               {"gres/gpu:a100_1g.5gb=2", 2, 0, 0, "a100_1g.5gb"},
+               {"gpu:2", 2, 0, 0, ""},
+               {"gpu", 1, 0, 0, ""},
+               {"gres:gpu:v100:8", 8, 0, 0, "v100"},
+               {"gpu:a100:2(IDX:0-1)", 2, 0, 0, "a100"},
+               {"gpu:tesla", 1, 0, 0, "tesla"},
+               {"gres/gpumem=40G,gres/shard=2,license/x=1", 0, 0, 0, ""},
+               {"cpu=1.5,mem=1T", 0, 1500, 1 << 20, ""},
+               {"", 0, 0, 0, ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct hr__tres tres;
+    CU_ASSERT_PTR_NULL(hr__tres_parse(text_of(cases[i].text), &tres));
+    CU_ASSERT_EQUAL(tres.gpus, cases[i].gpus);
+    CU_ASSERT_EQUAL(tres.cpu_milli, cases[i].cpu_milli);
+    CU_ASSERT_EQUAL(tres.mem_mib, cases[i].mem_mib);
+    CU_ASSERT_STRING_EQUAL(tres.types, cases[i].types);
+  }
+  struct hr__tres tres;
+  CU_ASSERT_PTR_NOT_NULL(hr__tres_parse(text_of("gres/gpu=1.5"), &tres));
+  char many[600] = "";
+  for (int i = 0; i < 20; i++) sprintf(many + strlen(many), "gres/gpu:a-long-name-of-a-gpu-%d=1,", i);
+  CU_ASSERT_PTR_NOT_NULL(hr__tres_parse(text_of(many), &tres));
+}
+
+static void spans_and_memory(void) {
+  static const struct {
+    const char *text;
+    int64_t s; /* -1: refused */
+  } spans[] = {{"1-12:00:00", 129600}, {"12:00:00", 43200}, {"30:00", 1800},  {"2-0", 172800},
+               {"2-06:30", 196200},    {"00:00:01", 1},     {"", -1},         {"30", -1},
+               {"1:2:3:4", -1},        {"a:b", -1},         {"-1:00:00", -1}, {"1-", -1},
+               {"1:-2:3", -1},         {"99999999-0", -1}};
+  for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+    int64_t us = -1;
+    CU_ASSERT_EQUAL(hr__slurm_span_parse(text_of(spans[i].text), &us), spans[i].s >= 0);
+    if (spans[i].s >= 0) CU_ASSERT_EQUAL(us, spans[i].s * HR_SECOND_US);
+  }
+  static const struct {
+    const char *text;
+    int64_t mib;
+    enum hr__mem_of of;
+  } mems[] = {{"64G", 65536, HR__MEM_OF_JOB}, {"4Gn", 4096, HR__MEM_OF_NODE}, {"1.5Gc", 1536, HR__MEM_OF_CPU},
+              {"512", 512, HR__MEM_OF_JOB},   {"2048K", 2, HR__MEM_OF_JOB},   {"", -1, HR__MEM_OF_JOB},
+              {"G", -1, HR__MEM_OF_JOB},      {"4Q", -1, HR__MEM_OF_JOB}};
+  for (size_t i = 0; i < sizeof mems / sizeof *mems; i++) {
+    uint64_t mib = 0;
+    enum hr__mem_of of;
+    CU_ASSERT_EQUAL(hr__slurm_mem_parse(text_of(mems[i].text), &mib, &of), mems[i].mib >= 0);
+    if (mems[i].mib < 0) continue;
+    CU_ASSERT_EQUAL((int64_t)mib, mems[i].mib);
+    CU_ASSERT_EQUAL(of, mems[i].of);
+  }
+}
+
+static void states(void) {
+  struct hr__job_state state;
+  CU_ASSERT(hr__job_state_parse(text_of("CANCELLED by 1000"), &state));
+  CU_ASSERT_EQUAL(state.outcome, HR_OUTCOME_CANCELLED);
+  CU_ASSERT(hr__job_state_parse(text_of("CANCELLED+"), &state));
+  CU_ASSERT(hr__job_state_parse(text_of("NODE_FAIL"), &state));
+  CU_ASSERT_EQUAL(state.outcome, HR_OUTCOME_FAILED);
+  CU_ASSERT(hr__job_state_parse(text_of("RUNNING"), &state));
+  CU_ASSERT_EQUAL(state.stage, HR__STAGE_RUNNING);
+  CU_ASSERT(!hr__job_state_parse(text_of("completed"), &state));
+  CU_ASSERT(!hr__job_state_parse(text_of(""), &state));
+}
+
+TEST_MAIN("import_sacct", TEST(a_listing), TEST(columns_in_any_order), TEST(attempts_are_one_job), TEST(bad_rows),
+          TEST(bad_rows_are_counted), TEST(resources), TEST(spans_and_memory), TEST(states))
