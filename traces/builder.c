@@ -350,6 +350,8 @@ const char *hr__job_record_fault(const struct hr_job_record *record) {
     return "'gpus', which counts all tasks together, is not a multiple of 'tasks'";
   if (record->min_gpus != HR_NONE && record->min_gpus > record->gpus) return "'min_gpus' is more than 'gpus'";
   if (record->max_gpus != HR_NONE && record->max_gpus < record->gpus) return "'max_gpus' is less than 'gpus'";
+  if (record->cpu_milli > 1000000000 || record->mem_mib > UINT64_C(1) << 30)
+    return "a task of the job asks for more than 1000000 CPUs or 1048576 GiB of memory";
   if (record->gpu_milli == 0 || record->gpu_milli > 1000) return "'gpu_milli' is not from 1 to 1000";
   if (record->fail_at_ppm > 1000000 && record->fail_at_ppm != HR_NONE) return "'fail_at' is not from 0 to 1";
   if (record->within >= HR_TIER_POOL) return "the tier that the job is to be within is none that there is";

@@ -91,7 +91,8 @@ static enum hr_status wrong_field_count(struct csv_rows *rows, const struct hr__
 
 static struct hr_text field_text(const struct hr__csv_block *block, uint32_t field) {
   uint32_t begin = block->bound[field];
-  return (struct hr_text){block->bytes + begin, block->bound[field + 1] - begin};
+  const char *bytes = block->bytes ? block->bytes : ""; /* NULL where all fields are empty */
+  return (struct hr_text){bytes + begin, block->bound[field + 1] - begin};
 }
 
 static enum hr_status take_header(struct csv_rows *rows, const struct hr__csv_block *block,

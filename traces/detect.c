@@ -77,15 +77,18 @@ static bool is_sacct(struct hr_text line) {
   return bars && (has_columns(line, '|', by_name) || has_columns(line, '|', by_number));
 }
 
-/* pai_task_table has no header: its rows are known by the word for their status. */
+/* PAI's tables have no headers: their rows are known by the word for their status and how many fields they have. Those
+   of jobs and instances are recognised to be refused by name. */
 static bool is_pai(struct hr_text line) {
   static const char *const words[] = {"Terminated", "Failed", "Running", "Waiting"};
-  enum { N_FIELDS = 10, INSTANCES = 2, STATUS = 3 };
-  struct hr_text field[N_FIELDS + 1];
+  static const struct { size_t n_fields, status; } tables[] = {{10, 3}, {6, 3}, {9, 5}};
+  enum { MOST_FIELDS = 10 };
+  struct hr_text field[MOST_FIELDS + 1];
   if (begins_with(line, "job_name,task_name,inst_num,status")) return true;
-  if (split(line, ',', field, N_FIELDS + 1) != N_FIELDS || !is_number(field[INSTANCES])) return false;
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (is_text(field[STATUS], words[i])) return true;
+  size_t n = split(line, ',', field, MOST_FIELDS + 1);
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    for (size_t k = 0; n == tables[i].n_fields && k < sizeof words / sizeof *words; k++)
+      if (is_text(field[tables[i].status], words[k])) return true;
   return false;
 }
 

@@ -5,26 +5,34 @@
 
 #include <string.h>
 
-/* Name, reader, whether it has parameters, and what the format is. */
+/* Name, reader, whether it has parameters, what a trace of it cannot tell (told as a note), and what the format is. */
 #define FORMAT_TABLE(X)                                                                                                \
-  X("csv", hr__read_csv, false, "Headroom's own CSV, or any other CSV through a column map")                           \
-  X("swf", hr__read_swf, false, "Standard Workload Format of the Parallel Workloads Archive; processors become GPUs")  \
-  X("philly", hr__read_philly, false, "Microsoft Philly jobs: timestamp,duration,num_gpus,gpu_time,cluster")           \
-  X("openb", hr__read_openb, false,                                                                                    \
+  X("csv", hr__read_csv, false, NULL, "Headroom's own CSV, or any other CSV through a column map")                     \
+  X("swf", hr__read_swf, false, NULL,                                                                                  \
+    "Standard Workload Format of the Parallel Workloads Archive; processors become GPUs")                              \
+  X("philly", hr__read_philly, false, NULL, "Microsoft Philly jobs: timestamp,duration,num_gpus,gpu_time,cluster")     \
+  X("openb", hr__read_openb, false, NULL,                                                                              \
     "Alibaba openb pods (cluster-trace-gpu-v2023): name,cpu_milli,memory_mib,num_gpu,gpu_milli,...")                   \
-  X("sacct", hr__read_sacct, false, "Slurm's accounting, as sacct --parsable2 prints it")                              \
-  X("kubernetes", hr__read_kubernetes, true, "Kubernetes Jobs and Pods, Kueue Workloads: kubectl get ... -o json")     \
-  X("philly-log", hr__read_philly_log, false, "Microsoft Philly's cluster_job_log: jobs with their attempts")          \
-  X("helios", hr__read_helios, false, "SenseTime Helios cluster_log.csv: job_id,user,vc,gpu_num,cpu_num,node_num,...") \
-  X("pai2020", hr__read_pai2020, false, "Alibaba PAI pai_task_table.csv (cluster-trace-gpu-v2020)")                    \
-  X("spot2026", hr__read_spot2026, false, "Alibaba job_info_df.csv (cluster-trace-v2026-spot-gpu)")                    \
-  X("acme", hr__read_acme, false, "Shanghai AI Lab Acme trace_seren.csv and trace_kalos.csv")                          \
-  X("gavel", hr__read_gavel, true, "Gavel traces; run times from gavel:throughputs=FILE,reference=v100")               \
-  X("azure-llm", hr__read_azure_llm, true, "Azure LLM requests; azure-llm:prefill=10000,decode=50,gpu_milli=50")       \
-  X("batsim", hr__read_batsim, true, "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")
+  X("sacct", hr__read_sacct, false, NULL, "Slurm's accounting, as sacct --parsable2 prints it")                        \
+  X("kubernetes", hr__read_kubernetes, true, NULL,                                                                     \
+    "Kubernetes Jobs and Pods, Kueue Workloads: kubectl get ... -o json")                                              \
+  X("philly-log", hr__read_philly_log, false, "limits",                                                                \
+    "Microsoft Philly's cluster_job_log: jobs with their attempts")                                                    \
+  X("helios", hr__read_helios, false, "limits",                                                                        \
+    "SenseTime Helios cluster_log.csv: job_id,user,vc,gpu_num,cpu_num,node_num,...")                                   \
+  X("pai2020", hr__read_pai2020, false, "limits", "Alibaba PAI pai_task_table.csv (cluster-trace-gpu-v2020)")          \
+  X("spot2026", hr__read_spot2026, false, "limits, users, waits and outcomes",                                         \
+    "Alibaba job_info_df.csv (cluster-trace-v2026-spot-gpu)")                                                          \
+  X("acme", hr__read_acme, false, "limits and tenants", "Shanghai AI Lab Acme trace_seren.csv and trace_kalos.csv")    \
+  X("gavel", hr__read_gavel, true, "limits, users and waits",                                                          \
+    "Gavel traces; run times from gavel:throughputs=FILE,reference=v100")                                              \
+  X("azure-llm", hr__read_azure_llm, true, "limits, users and waits",                                                  \
+    "Azure LLM requests; azure-llm:prefill=10000,decode=50,gpu_milli=50")                                              \
+  X("batsim", hr__read_batsim, true, "users and waits",                                                                \
+    "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")
 
 static const struct hr_trace_format formats[] = {{"auto", "recognised by the file's content"},
-#define FORMAT_ENTRY(name, reader, has_params, summary) {name, summary},
+#define FORMAT_ENTRY(name, reader, has_params, untold, summary) {name, summary},
                                                  FORMAT_TABLE(FORMAT_ENTRY)
 #undef FORMAT_ENTRY
                                                      {NULL, NULL}};
@@ -35,8 +43,9 @@ enum { N_FORMATS = sizeof formats / sizeof *formats - 2 };
 static const struct {
   enum hr_status (*read)(struct hr__reader *);
   bool has_params;
+  const char *untold;
 } readers[N_FORMATS] = {
-#define FORMAT_READER(name, reader, has_params, summary) {reader, has_params},
+#define FORMAT_READER(name, reader, has_params, untold, summary) {reader, has_params, untold},
     FORMAT_TABLE(FORMAT_READER)
 #undef FORMAT_READER
 };
@@ -82,7 +91,14 @@ static enum hr_status asked_format(const struct hr_trace_options *options, const
 }
 
 static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
-  return readers[hr_trace_format_find(format) - formats - 1].read(reader);
+  size_t number = (size_t)(hr_trace_format_find(format) - formats) - 1;
+  enum hr_status status = readers[number].read(reader);
+  const char *untold = readers[number].untold;
+  if (status != HR_OK || !untold) return status;
+  bool limits = strncmp(untold, "limits", strlen("limits")) == 0;
+  status = hr_notes_add(reader->notes, "format '%s' does not tell %s%s", format, untold,
+                        limits ? "; a policy that goes by limits is given run times" : "");
+  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
 static enum hr_status note_fractions(struct hr__reader *reader) {

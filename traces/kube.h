@@ -44,7 +44,7 @@ struct hr__kube {
   struct hr__kube_object *objects;
   struct hr__kube_word *words;
   uint32_t n_objects, objects_capacity, n_words, words_capacity;
-  uint64_t n_other; /* objects of other kinds */
+  uint64_t n_items, n_other; /* objects, and those of other kinds */
   bool no_memory;
 };
 

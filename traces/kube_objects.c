@@ -71,7 +71,7 @@ static bool read_head(struct hr__kube *kube, const cJSON *object, struct hr__kub
   if (read->created_us == INT64_MIN) return hr__get_wrong(get, "metadata.creationTimestamp", NULL, "missing");
   char full[600];
   int length =
-      snprintf(full, sizeof full, "%.250s%s%.250s", space.length ? space.at : "", space.length ? "/" : "", name.at);
+      snprintf(full, sizeof full, "%.253s%s%.253s", space.length ? space.at : "", space.length ? "/" : "", name.at);
   read->name = hr__kube_name(kube, (struct hr_text){full, (size_t)length});
   read->namespace_ = hr__kube_name(kube, space);
   read->uid = name_at(kube, object, "metadata.uid");

@@ -233,6 +233,7 @@ static enum hr_status add_jobs(struct hr__kube *kube) {
 
 static enum hr_status on_item(void *self, const struct hr__json_item *item) {
   struct hr__kube *kube = self;
+  kube->n_items++;
   hr__get_begin(&kube->get, item->member ? item->member : "", item);
   return hr__kube_item_read(kube, item);
 }
@@ -244,6 +245,9 @@ enum hr_status hr__read_kubernetes(struct hr__reader *reader) {
   const struct hr__json_schema schema = {.streamed = streamed, .on_item = on_item, .self = &kube};
   enum hr_status status = hr__format_params_read(reader, "kubernetes", params, sizeof params / sizeof *params);
   if (status == HR_OK) status = hr__json_stream_read(reader, &schema);
+  if (status == HR_OK && !kube.n_items)
+    status = hr_fail(reader->error, HR_BAD_INPUT,
+                     "%s: has no \"items\"; a list is wanted, as kubectl get jobs -A -o json prints it", reader->path);
   if (status == HR_OK) status = hr__get_note_clock(&kube.get);
   if (status == HR_OK) status = add_jobs(&kube);
   hr__names_finish(&kube.names);

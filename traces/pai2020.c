@@ -101,12 +101,25 @@ static bool has_header(const struct hr__reader *reader) {
   return beginning.length >= sizeof first - 1 && memcmp(beginning.at, first, sizeof first - 1) == 0;
 }
 
+/* The name of the table that the first line is of, NULL when it is the one that is read (or none of them). */
+static const char *other_table(const struct hr__reader *reader) {
+  struct hr_text line = hr__first_line(hr__input_peek(reader->input));
+  size_t n_commas = 0;
+  for (size_t i = 0; i < line.length; i++) n_commas += line.at[i] == ',';
+  return n_commas == 5 ? "pai_job_table" : n_commas == 8 ? "pai_instance_table" : NULL;
+}
+
 enum hr_status hr__read_pai2020(struct hr__reader *reader) {
   static const char *const header[] = {"job_name", "task_name", "inst_num", "status",   "start_time", "end_time",
                                        "plan_cpu", "plan_mem",  "plan_gpu", "gpu_type", NULL};
   static const struct pai_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN};
   struct pai pai = {.reader = reader};
   struct pai_row row;
+  const char *other = other_table(reader);
+  if (other)
+    return hr_fail(reader->error, HR_BAD_INPUT,
+                   "%s: seems to be PAI's %s, which does not tell what tasks ask for; pai_task_table is wanted",
+                   reader->path, other);
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .header = has_header(reader) ? NULL : header,

@@ -110,7 +110,7 @@ static bool add_up(struct hr__sacct *sacct, const struct hr__sacct_row *row, str
       rest->has_cpus ? rest->cpu_milli : first_told(row->alloc_cpu_milli, row->cpu_milli, row->req_cpu_milli);
   asked->job.gpus = (uint32_t)total;
   asked->job.cpu_milli = (uint32_t)at_most(cpu_milli, UINT32_MAX);
-  asked->job.mem_mib = at_most(rest->has_mem ? rest->mem_mib : mem_of_row(row, nodes, cpu_milli), UINT64_C(1) << 40);
+  asked->job.mem_mib = rest->has_mem ? rest->mem_mib : mem_of_row(row, nodes, cpu_milli);
   sacct->n_uneven += !hr__ask_nodes(&asked->job, nodes);
   return true;
 }

@@ -164,6 +164,8 @@ static bool list_refused(const char *item, const char *start, const char *part) 
 }
 
 static void bad_objects(void) {
+  CU_ASSERT(
+      refused("{\"apiVersion\": \"batch/v1\", \"kind\": \"Job\"}", NULL, "jobs.csv: has no \"items\"", "kubectl"));
   CU_ASSERT(list_refused("7", "jobs.csv:2: items[0].kind is missing: no object", ""));
   CU_ASSERT(list_refused("{\"metadata\": {}}", "jobs.csv:2: items[0].kind is missing", ""));
   CU_ASSERT(list_refused("{\"kind\": \"Job\", \"metadata\": {}}", "jobs.csv:2: items[0].metadata.name is missing", ""));

@@ -59,7 +59,9 @@ static void acme_logs(void) {
   struct hr_trace *trace = trace_of(SEREN_SAMPLE, NULL);
   CU_ASSERT(jobs_are(trace, "acme", seren, 3));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT_EQUAL(trace->notes.count, 0);
+  CU_ASSERT_EQUAL(trace->notes.count, 1);
+  CU_ASSERT(
+      has_note(&trace->notes, "format 'acme' does not tell limits and tenants; a policy that goes by limits is given"));
   hr_trace_destroy(trace);
   trace = trace_of(KALOS_SAMPLE, NULL);
   CU_ASSERT(jobs_are(trace, "acme", kalos, 1));
@@ -105,8 +107,9 @@ static void bad_pai_rows(void) {
       refused(PAI_SAMPLE "j6,w,4000000,Failed,1,2,3,4,200,T4\n", NULL, "jobs.csv:7: the task asks for more than", ""));
   CU_ASSERT(refused(PAI_SAMPLE "j1,tensorflow,1.0,Failed,1,2,3,4,5,T4\n", NULL,
                     "jobs.csv:7: job id 'j1/tensorflow' is already used on line 1", ""));
-  CU_ASSERT(refused("4b3f,8cb3,5854,Terminated,4550879.0,4551416.0\n", &(struct hr_trace_options){.format = "pai2020"},
-                    "jobs.csv:1: too few fields", "a row has 10"));
+  CU_ASSERT(refused("4b3f,8cb3,5854,Terminated,4550879.0,4551416.0\n", NULL,
+                    "jobs.csv: seems to be PAI's pai_job_table", "pai_task_table is wanted"));
+  CU_ASSERT(refused("a,b,c,d,e,Failed,1.0,2.0,m\n", NULL, "jobs.csv: seems to be PAI's pai_instance_table", ""));
 }
 
 static void spot_jobs(void) {
