@@ -131,7 +131,7 @@ static void overrides_change_and_add(void) {
                                           "policy.order=largest",
                                           "name=5",
                                           "horizon_s=60",
-                                          "trace.format=\"swf\"",
+                                          "trace.format=\"azure-llm:decode=5\"",
                                           "trace.columns.gpus=a=b.c",
                                           "trace.lenient=true",
                                           "seed=18446744073709551615"};
@@ -142,7 +142,7 @@ static void overrides_change_and_add(void) {
   CU_ASSERT_STRING_EQUAL(hr_policy_choice_text(&scenario->policy, 0, buffer), "largest");
   CU_ASSERT_STRING_EQUAL(scenario->name, "5");
   CU_ASSERT_EQUAL(scenario->horizon_us, 60 * HR_SECOND_US);
-  CU_ASSERT_STRING_EQUAL(scenario->trace_format, "swf");
+  CU_ASSERT_STRING_EQUAL(scenario->trace_format, "azure-llm:decode=5");
   CU_ASSERT_EQUAL_FATAL(scenario->columns.count, 1);
   CU_ASSERT_STRING_EQUAL(scenario->columns.entry[0].column, "a=b.c");
   CU_ASSERT_TRUE(scenario->lenient);
