@@ -801,7 +801,7 @@ case_completion() {
   [ "$(complete_words "$headroom" compare x --policies fifo,sj)" = fifo,sjf ] || fail "lists of policies"
   [ "$(complete_words "$headroom" fill x --policies fgd,ran)" = fgd,random ] || fail "lists of placement rules"
   [ "$(complete_words "$headroom" plan x --br)" = --brief ] || fail "options of plan"
-  [ "$(complete_words "$headroom" run x --format s)" = swf ] || fail "formats"
+  [ "$(complete_words "$headroom" run x --format sw)" = swf ] || fail "formats"
   [ "$(complete_words "$headroom" help tr)" = trace ] || fail "help"
   for verb in $verbs; do
     complete_words "$headroom" "$verb" -- | grep -- '^--' | sort >completed
