@@ -10,6 +10,8 @@
 #define SEPTEMBER REAL_TRACES_DIR "/helios-venus/helios_venus_2vc_sept.csv"
 #define PHILLY REAL_TRACES_DIR "/philly/philly.csv.gz"
 #define RICC REAL_TRACES_DIR "/swf/RICC-2010-2.swf.gz"
+#define AZURE REAL_TRACES_DIR "/inference-azure/AzureLLMInferenceTrace_code.csv"
+#define GAVEL REAL_TRACES_DIR "/throughput-gavel/simulation_throughputs.json"
 #define OPENB REAL_TRACES_DIR "/alibaba-openb2023/"
 
 static struct hr_trace *read(const char *path, const char *format, const char *map_text) {
@@ -75,10 +77,13 @@ static void ricc(void) {
   CU_ASSERT_EQUAL(trace->n_jobs, 447794);
   CU_ASSERT_EQUAL(trace->users.count, 176);
   uint32_t n_cancelled = 0, n_zero = 0;
+  int64_t waits_us = 0; /* counted with awk */
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     n_cancelled += trace->outcome[i] == HR_OUTCOME_CANCELLED;
     n_zero += trace->work_us[i] == 0;
+    waits_us += trace->recorded_start_us[i] - trace->submit_us[i];
   }
+  CU_ASSERT_EQUAL(waits_us, INT64_C(7151502235) * HR_SECOND_US);
   CU_ASSERT_EQUAL(n_cancelled, 16245);
   CU_ASSERT_EQUAL(n_zero, 10);
   CU_ASSERT(has_note(&trace->notes, "7092 jobs ran longer than the time they asked for"));
@@ -111,4 +116,27 @@ static void openb_nodes(void) {
   hr_cluster_spec_finish(&cluster);
 }
 
-TEST_MAIN("real", TEST(helios), TEST(helios_september), TEST(philly), TEST(ricc), TEST(openb_pods), TEST(openb_nodes))
+/* 8,819 requests with 18,059,974 tokens of context and 245,896 generated ones, counted with awk. */
+static void azure_requests(void) {
+  if (real_trace_missing(AZURE)) return;
+  struct hr_trace *trace = read(AZURE, "azure-llm", NULL);
+  CU_ASSERT_EQUAL(trace->n_jobs, 8819);
+  int64_t sum_us = 0;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) sum_us += trace->work_us[i];
+  CU_ASSERT_EQUAL(sum_us, 18059974 * (HR_SECOND_US / 10000) + 245896 * (HR_SECOND_US / 50));
+  hr_trace_destroy(trace);
+}
+
+/* The published table has 4.795294551566172 steps a second of the first kind on a K80. */
+static void gavel_throughputs(void) {
+  if (real_trace_missing(GAVEL)) return;
+  const char *format = "gavel:throughputs=" GAVEL ",reference=k80";
+  struct hr_trace *trace = trace_of("ResNet-18 (batch size 16)\tc\t--num_steps\t1\t1000\t0.0\t1\n",
+                                    &(struct hr_trace_options){.format = format});
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->work_us[0], 208537763);
+  hr_trace_destroy(trace);
+}
+
+TEST_MAIN("real", TEST(helios), TEST(helios_september), TEST(philly), TEST(ricc), TEST(openb_pods), TEST(openb_nodes),
+          TEST(azure_requests), TEST(gavel_throughputs))
