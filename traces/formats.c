@@ -94,7 +94,7 @@ static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
   size_t number = (size_t)(hr_trace_format_find(format) - formats) - 1;
   enum hr_status status = readers[number].read(reader);
   const char *untold = readers[number].untold;
-  if (status != HR_OK || !untold) return status;
+  if (status != HR_OK || !untold || reader->untimed) return status;
   bool limits = strncmp(untold, "limits", strlen("limits")) == 0;
   status = hr_notes_add(reader->notes, "format '%s' does not tell %s%s", format, untold,
                         limits ? "; a policy that goes by limits is given run times" : "");
