@@ -128,7 +128,7 @@ static void resources(void) {
   }
   struct hr__tres tres;
   CU_ASSERT_PTR_NOT_NULL(hr__tres_parse(text_of("gres/gpu=1.5"), &tres));
-  char many[600] = "";
+  char many[1000] = "";
   for (int i = 0; i < 20; i++) sprintf(many + strlen(many), "gres/gpu:a-long-name-of-a-gpu-%d=1,", i);
   CU_ASSERT_PTR_NOT_NULL(hr__tres_parse(text_of(many), &tres));
 }
