@@ -112,7 +112,10 @@ static void print_overview(FILE *out) {
   fputs("Headroom replays GPU job traces against a modelled cluster.\n\n"
         "Usage: headroom VERB [OPTION]...\n\n",
         out);
-  for (size_t i = 0; verbs[i]; i++) fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
+  for (size_t i = 0; verbs[i]; i++) {
+    fprintf(out, "  %-10s", verbs[i]->name);
+    print_wrapped(out, verbs[i]->summary, 12, 12);
+  }
   fputs("\n'headroom help VERB' shows a verb's options; 'headroom --version' the version.\n"
         "Begin with: headroom list scenarios\n",
         out);

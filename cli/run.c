@@ -135,35 +135,10 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
 
-/* Jobs that can never run: how many for this reason, and the first few. */
-static void note_rejected(FILE *out, const struct run *run, enum hr_reason reason) {
-  enum { MOST_IDS = 5 };
-  const struct hr_result *result = run->replay.result;
-  uint64_t count = 0;
-  char ids[MOST_IDS * 64] = "", buffer[HR_JOB_ID_BUFFER];
-  size_t used = 0;
-  for (uint32_t i = 0; i < result->n_jobs; i++) {
-    if (result->state[i] != HR_JOB_REJECTED || result->reason[i] != reason) continue;
-    if (count < MOST_IDS)
-      used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%.60s", count ? ", " : "",
-                               hr_trace_job_id(run->input.trace, (hr_job){i}, buffer));
-    count++;
-  }
-  if (count)
-    fprintf(out, "note: %" PRIu64 " job%s can never run and %s rejected: %s%s (%s: %s)\n", count, count == 1 ? "" : "s",
-            count == 1 ? "was" : "were", ids, count > MOST_IDS ? ", ..." : "", hr_reason_name(reason),
-            hr_rejection_words(reason));
-}
-
 static void print_notes(const struct run *run) {
-  static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_TYPE,    HR_REASON_GPU_MEMORY,
-                                           HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
-                                           HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
-                                           HR_REASON_NO_GROUP,   HR_REASON_POLICY};
   if (run->args->quiet) return;
   input_print_notes(stderr, &run->input);
   for (size_t i = 0; i < run->replay.notes.count; i++) fprintf(stderr, "note: %s\n", run->replay.notes.text[i]);
-  for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) note_rejected(stderr, run, reasons[i]);
   run_files_print_notes(stderr, &run->files);
 }
 

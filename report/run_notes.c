@@ -2,8 +2,10 @@
 /* What a person should know of how a run went. */
 
 #include "headroom/report.h"
+#include "headroom/why.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A run without a horizon in which jobs wait for what never comes, or lose their work again and again. */
@@ -30,6 +32,38 @@ static enum hr_status note_kills(const struct hr_result *result, struct hr_notes
                       dead, dead == 1 ? "" : "s");
 }
 
+/* Jobs that can never run: how many for this reason, and the first few. */
+static enum hr_status note_rejected(const struct hr_trace *trace, const struct hr_result *result, enum hr_reason reason,
+                                    struct hr_notes *notes) {
+  enum { MOST_IDS = 5 };
+  uint64_t count = 0;
+  char ids[MOST_IDS * 64] = "", buffer[HR_JOB_ID_BUFFER];
+  size_t used = 0;
+  for (uint32_t i = 0; i < result->n_jobs; i++) {
+    if (result->state[i] != HR_JOB_REJECTED || result->reason[i] != reason) continue;
+    if (count < MOST_IDS)
+      used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%.60s", count ? ", " : "",
+                               hr_trace_job_id(trace, (hr_job){i}, buffer));
+    count++;
+  }
+  if (count == 0) return HR_OK;
+  return hr_notes_add(notes, "%" PRIu64 " job%s can never run and %s rejected: %s%s (%s: %s)", count,
+                      count == 1 ? "" : "s", count == 1 ? "was" : "were", ids, count > MOST_IDS ? ", ..." : "",
+                      hr_reason_name(reason), hr_rejection_words(reason));
+}
+
+static enum hr_status note_all_rejected(const struct hr_trace *trace, const struct hr_result *result,
+                                        struct hr_notes *notes) {
+  static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_TYPE,    HR_REASON_GPU_MEMORY,
+                                           HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
+                                           HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
+                                           HR_REASON_NO_GROUP,   HR_REASON_POLICY};
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; i < sizeof reasons / sizeof *reasons && status == HR_OK && result->n_rejected > 0; i++)
+    status = note_rejected(trace, result, reasons[i], notes);
+  return status;
+}
+
 static bool has_tenant(const struct hr_trace *trace, const char *name) {
   for (uint32_t i = 0; i < trace->tenants.count; i++)
     if (strcmp(trace->tenants.text[i], name) == 0) return true;
@@ -50,5 +84,6 @@ enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_s
     if (node->is_tenant && !has_tenant(trace, node->name))
       status = hr_notes_add(notes, "the quota of tenant '%s': no job of the trace is theirs", node->name);
   }
+  if (status == HR_OK) status = note_all_rejected(trace, result, notes);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory");
 }

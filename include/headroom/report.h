@@ -190,8 +190,8 @@ HR_API enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr
                                    struct hr_error *error);
 HR_API void hr_summary_destroy(struct hr_summary *summary);
 
-/* Adds what a person should know of how the run went: that it was given up, that a budget or quota is nobody's.
-   `quotas` may be NULL. */
+/* Adds what a person should know of how the run went: that it was given up, that a budget or quota is nobody's, that
+   jobs can never run. `quotas` may be NULL. */
 HR_API enum hr_status hr_run_notes(const struct hr_trace *trace, const struct hr_cost_spec *costs,
                                    const struct hr_quota_spec *quotas, const struct hr_result *result,
                                    struct hr_notes *notes, struct hr_error *error);
