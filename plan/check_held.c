@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* "It waited 12 min for free GPUs, 3 min behind the reservations of jobs before it." NULL: it did not wait. */
+/* "It waited 12 min for free GPUs, 3 min behind the reservations of others in the queue." NULL: it did not wait. */
 static enum hr_status put_words(const struct hr_waits *waits, hr_job job, char **words) {
   const struct hr_wait *wait;
   if (hr_waits_of(waits, job, &wait) == 0 || !wait->is_first || wait->n_parts == 0) return HR_OK;

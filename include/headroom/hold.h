@@ -14,18 +14,18 @@ extern "C" {
    (order, reservation) only where it would fit. The last column is for sentences: "waited 20 min, ...". */
 #define HR_HOLD_TABLE(X)                                                                                               \
   X(HR_HOLD_NONE, "", "not waiting")                                                                                   \
-  X(HR_HOLD_POLICY, "policy", "for its policy, which does not say why")                                                \
+  X(HR_HOLD_POLICY, "policy", "for a reason that the policy does not tell")                                            \
   X(HR_HOLD_CAPACITY, "capacity", "for free GPUs")                                                                     \
   X(HR_HOLD_FRAGMENTS, "fragments", "for a place: enough GPUs were free, but scattered")                               \
   X(HR_HOLD_NODE_RESOURCES, "node-resources", "for CPU or memory of nodes that had free GPUs")                         \
   X(HR_HOLD_TOPOLOGY, "topology", "for a place near together")                                                         \
-  X(HR_HOLD_ORDER, "order", "for jobs before it that nobody may pass")                                                 \
-  X(HR_HOLD_RESERVATION, "reservation", "behind the reservations of jobs before it")                                   \
-  X(HR_HOLD_QUOTA, "quota", "for its tenant's quota")                                                                  \
+  X(HR_HOLD_ORDER, "order", "behind others in the queue that nobody may pass")                                         \
+  X(HR_HOLD_RESERVATION, "reservation", "behind the reservations of others in the queue")                              \
+  X(HR_HOLD_QUOTA, "quota", "for room in a quota")                                                                     \
   X(HR_HOLD_PREEMPTION, "preemption", "for jobs that were told to leave")                                              \
   X(HR_HOLD_BOOTING, "booting", "for nodes that were booting")                                                         \
   X(HR_HOLD_MARKET, "market", "for the market rule to ask for nodes")                                                  \
-  X(HR_HOLD_TURN, "turn", "for its turn")
+  X(HR_HOLD_TURN, "turn", "for a turn")
 
 enum hr_hold_reason {
 #define HR_HOLD_NAME(name, text, words) name,

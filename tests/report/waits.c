@@ -322,7 +322,7 @@ static void slices(void) {
 
 static void names(void) {
   CU_ASSERT_STRING_EQUAL(hr_hold_name(HR_HOLD_NODE_RESOURCES), "node-resources");
-  CU_ASSERT_STRING_EQUAL(hr_hold_words(HR_HOLD_TURN), "for its turn");
+  CU_ASSERT_STRING_EQUAL(hr_hold_words(HR_HOLD_TURN), "for a turn");
   CU_ASSERT_STRING_EQUAL(hr_hold_name(HR_N_HOLDS), "");
   CU_ASSERT_STRING_EQUAL(hr_hold_words(HR_N_HOLDS), "");
 }

@@ -8,18 +8,18 @@ import { axisTip } from '../tip.js';
 
 // As include/headroom/hold.h words them: a job waits ...
 const WORDS = {
-  policy: 'for its policy, which does not say why',
+  policy: 'for a reason that the policy does not tell',
   capacity: 'for free GPUs',
   fragments: 'for a place: enough GPUs were free, but scattered',
   'node-resources': 'for CPU or memory of nodes that had free GPUs',
   topology: 'for a place near together',
-  order: 'for jobs before it that nobody may pass',
-  reservation: 'behind the reservations of jobs before it',
-  quota: 'for its tenant’s quota',
+  order: 'behind others in the queue that nobody may pass',
+  reservation: 'behind the reservations of others in the queue',
+  quota: 'for room in a quota',
   preemption: 'for jobs that were told to leave',
   booting: 'for nodes that were booting',
   market: 'for the market rule to ask for nodes',
-  turn: 'for its turn',
+  turn: 'for a turn',
 };
 
 const wordsOf = (reason) => WORDS[reason] ?? reason;
