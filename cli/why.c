@@ -105,7 +105,8 @@ static enum hr_status unknown_job(const struct hr_trace *trace, const char *id, 
     char first[HR_JOB_ID_BUFFER];
     snprintf(text, sizeof text, "ids are numbers, the first is %.80s", hr_trace_job_id(trace, (hr_job){0}, first));
   }
-  return hr_fail(error, HR_BAD_INPUT, "--job %.80s: no job of %s has this id; %s", id, trace->source, text);
+  return hr_fail(error, HR_BAD_INPUT, "--job %.80s: no job of %s has this id; %s", *id ? id : "''", trace->source,
+                 text);
 }
 
 static enum hr_status find_job(const struct hr_trace *trace, const char *id, hr_job *job, struct hr_error *error) {
@@ -117,11 +118,20 @@ static enum hr_status find_job(const struct hr_trace *trace, const char *id, hr_
   return unknown_job(trace, id, error);
 }
 
+/* That some jobs have none. */
+static enum hr_status check_tenantless(const struct hr_trace *trace, struct hr_error *error) {
+  if (!trace->tenant || trace->n_jobs == 0) return HR_OK;
+  for (uint32_t i = 0; i < trace->n_jobs; i++)
+    if (trace->tenant[i] == HR_NONE) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--tenant '': no job of %s is without a tenant; the first is of '%.80s'",
+                 trace->source, trace->tenants.text[trace->tenant[0]]);
+}
+
 static enum hr_status find_tenant(const struct hr_trace *trace, const char *name, uint32_t *tenant,
                                   struct hr_error *error) {
   const struct hr_names *names = &trace->tenants;
   *tenant = HR_NONE;
-  if (!name[0]) return HR_OK;
+  if (!name[0]) return check_tenantless(trace, error);
   for (uint32_t i = 0; i < names->count; i++)
     if (strcmp(names->text[i], name) == 0) *tenant = i;
   if (*tenant != HR_NONE) return HR_OK;

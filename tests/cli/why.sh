@@ -58,8 +58,6 @@ case_tables() {
   is_empty stdout
   try 0 why "$demo" --job 946 --json -
   says stdout '"job_id": "946"'
-  try 0 why "$demo" --tenant ''
-  says stdout 'nobody: each job started as soon as it came'
 }
 
 case_what_is_refused() {
@@ -67,6 +65,8 @@ case_what_is_refused() {
   refuses "--job tells of one job, --slowest of several; leave one of them out" "$demo" --job 1 --slowest 3
   refuses "has this id; the nearest is 2000" "$demo" --job 90000
   refuses "has this id; ids are numbers, the first is 1" "$demo" --job x
+  refuses "--job '': no job of" "$demo" --job ''
+  refuses "is without a tenant; the first is of 'tenant-" "$demo" --tenant ''
   refuses "no job of" "$demo" --tenant tenant-9
   says stderr "is of this tenant; did you mean 'tenant-"
   printf 'job_id,submit_s,duration_s,gpus\n10,0,5,1\n20,0,5,1\n' >numbers.csv
