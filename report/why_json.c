@@ -87,6 +87,7 @@ static void put_sums(struct hr__json *json, cJSON *root, const struct hr_why *wh
   put_row(json, waited, &sums->all, sums->jobs_of);
   hr__json_number(json, waited, "again_s", seconds(sums->later_us));
   hr__json_count(json, waited, "unfinished", sums->open);
+  hr__json_count(json, waited, "rejected", sums->rejected);
   if (!question->of_tenant) put_rows(json, root, "by_tenant", "tenant", sums->tenants, sums->n_tenants);
   put_rows(json, root, "by_size", "gpus", sums->sizes, sums->n_sizes);
   if (question->slowest) put_slowest(json, root, why, sums, question->slowest);

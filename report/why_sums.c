@@ -128,6 +128,8 @@ enum hr_status hr__why_add_up(const struct hr_why *why, const struct hr_why_ques
     for (of_job = 1; i + of_job < count && waits[i + of_job].job.id == waits[i].job.id;) of_job++;
     if (is_asked_about(why, question, waits[i].job)) add_job(why, sums, waits + i, of_job);
   }
+  for (uint32_t i = 0; i < why->trace->n_jobs; i++)
+    sums->rejected += why->result->state[i] == HR_JOB_REJECTED && is_asked_about(why, question, (hr_job){i});
   put_in_order(why, sums);
   return HR_OK;
 }

@@ -25,6 +25,7 @@ struct hr__why_sums {
   uint64_t jobs_of[HR_N_HOLDS];        /* that waited for this reason */
   hr_amount later_us;                  /* after a first start */
   uint64_t open;                       /* jobs that waited when the run ended */
+  uint64_t rejected;                   /* jobs that were, and so never waited */
   struct hr__why_row *tenants, *sizes; /* those with waits; tenants by their time, most first */
   size_t n_tenants, n_sizes;
   struct hr__why_job *jobs; /* by their time, most first */

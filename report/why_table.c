@@ -90,6 +90,13 @@ static void put_rows(struct hr__console *console, const char *title, const struc
             hr__plain(console));
 }
 
+static void put_rejected(struct hr__console *console, const struct hr__why_sums *sums) {
+  char text[HR__NUMBER_BYTES];
+  if (sums->rejected > 0)
+    hr__put_field(console, "rejected", "%s job%s rejected, as %s can never run", hr__count_text(sums->rejected, text),
+                  sums->rejected == 1 ? " was" : "s were", sums->rejected == 1 ? "it" : "they");
+}
+
 static void put_head(struct hr__console *console, const struct hr__why_sums *sums) {
   char text[3][HR__NUMBER_BYTES];
   hr__put_field(console, "waited", "%s job%s, %s in all: %s GPU hours that they asked for",
@@ -101,13 +108,16 @@ static void put_head(struct hr__console *console, const struct hr__why_sums *sum
   if (sums->open > 0)
     hr__put_field(console, "unfinished", "%s job%s waited still when the run ended",
                   hr__count_text(sums->open, text[0]), sums->open == 1 ? "" : "s");
+  put_rejected(console, sums);
+}
+
+void hr__why_print_nobody(struct hr__console *console, const struct hr__why_sums *sums) {
+  hr__put_field(console, "waited", "nobody: each job %sstarted as soon as it came",
+                sums->rejected ? "that can run " : "");
+  put_rejected(console, sums);
 }
 
 void hr__why_print_sums(struct hr__console *console, const struct hr__why_sums *sums, bool of_tenant) {
-  if (sums->all.all_us == 0) {
-    hr__put_field(console, "waited", "nobody: each job started as soon as it came");
-    return;
-  }
   put_head(console, sums);
   put_reasons(console, sums);
   if (!of_tenant && (sums->n_tenants > 1 || sums->tenants[0].name[0]))

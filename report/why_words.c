@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 const char *hr__why_time(int64_t at_us, char *buffer) {
-  int64_t s = at_us / HR_SECOND_US;
+  int64_t s = (at_us + HR_SECOND_US / 2) / HR_SECOND_US;
   snprintf(buffer, HR__NUMBER_BYTES, "%" PRId64 " d %02d:%02d:%02d", s / 86400, (int)(s / 3600 % 24),
            (int)(s / 60 % 60), (int)(s % 60));
   return buffer;

@@ -34,7 +34,7 @@ struct hr__why_part *hr__why_parts(const struct hr_why *why, const struct hr_wai
 void hr__why_put_part(FILE *out, const struct hr_why *why, const struct hr__why_part *part);
 /* "the quota of tenant a" */
 void hr__why_put_quota(FILE *out, const struct hr_why *why, uint32_t quota, hr_job job);
-/* "0 d 00:07:10", from the first submit; parts of a second are left out. Room as for numbers. */
+/* "0 d 00:07:10", from the first submit, to the nearest second. Room as for numbers. */
 const char *hr__why_time(int64_t at_us, char *buffer);
 const char *hr__why_duration(int64_t us, char *buffer);
 /* "8", "0.5" */

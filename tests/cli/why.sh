@@ -60,6 +60,58 @@ case_tables() {
   says stdout '"job_id": "946"'
 }
 
+# tells TEXT: the answer has these words, wherever its lines break.
+tells() {
+  tr -s ' \n' ' ' <stdout >words
+  says words "$1"
+}
+
+# Who is rejected did not start, and did not wait.
+case_rejected() {
+  printf 'job_id,submit_s,duration_s,gpus,tenant\na,0,10,1,x\nb,0,10,100000,x\nc,0,10,1,\n' >one.csv
+  try 0 why "$demo" --trace one.csv
+  tells 'nobody: each job that can run started as soon as it came rejected 1 job was rejected, as it can never run'
+  try 0 why "$demo" --trace one.csv --tenant x --json -
+  says stdout '"rejected": 1'
+  try 0 why "$demo" --trace one.csv --tenant ''
+  tells 'where the waiting time of jobs without a tenant went waited nobody: each job started as soon as it came'
+  if grep -q 'rejected' stdout; then fail "another's job was rejected"; fi
+  printf 'job_id,submit_s,duration_s,gpus\na,0,10,100000\nb,0,10,100000\nc,0,10,64\nd,0,10,64\n' >two.csv
+  try 0 why "$demo" --trace two.csv --set horizon_s=5
+  tells 'unfinished 1 job waited still when the run ended rejected 2 jobs were rejected, as they can never run reason'
+}
+
+case_slowest() {
+  try 0 why "$demo" --slowest 2
+  tells 'demo the 2 jobs that waited longest slowest GPUs'
+  try 0 why "$demo" --slowest 1
+  tells 'demo the job that waited longest slowest GPUs'
+  printf 'job_id,submit_s,duration_s,gpus\na,0,10,64\nb,0,10,64\nc,0,10,64\n' >few.csv
+  try 0 why "$demo" --trace few.csv --slowest 9
+  tells 'the 2 jobs that waited longest slowest GPUs'
+  printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\n' >nobody.csv
+  try 0 why "$demo" --trace nobody.csv --slowest 3
+  tells 'the jobs that waited longest waited nobody: each job started as soon as it came'
+}
+
+case_times_are_rounded() {
+  printf 'job_id,submit_s,duration_s,gpus\na,0,10,1\nb,59.5,10,1\nc,59.499999,10,1\n' >parts.csv
+  try 0 why "$demo" --trace parts.csv --job b
+  tells 'submitted at 0 d 00:01:00.'
+  tells 'completed at 0 d 00:01:10,'
+  try 0 why "$demo" --trace parts.csv --job c
+  tells 'submitted at 0 d 00:00:59.'
+}
+
+# What is said of all jobs together is not said of one.
+case_words_of_many() {
+  try 0 why "$demo"
+  says stdout 'reservation: behind the reservations of others in the queue'
+  try 0 why "$demo" --policy queue:backfill=strict
+  says stdout 'order: behind others in the queue that nobody may pass'
+  if grep -qw 'its\|it' stdout; then fail "said of one job"; fi
+}
+
 case_what_is_refused() {
   refuses "--job tells of one job, --tenant of several; leave one of them out" "$demo" --job 1 --tenant tenant-1
   refuses "--job tells of one job, --slowest of several; leave one of them out" "$demo" --job 1 --slowest 3

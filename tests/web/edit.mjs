@@ -39,6 +39,7 @@ doc.why = {
     reasons: [waited('fragments', 40), waited('capacity', 120)],
     again_s: 0,
     unfinished: 0,
+    rejected: 0,
   },
   by_tenant: [
     {
