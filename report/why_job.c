@@ -3,11 +3,13 @@
 
 #include "report/why_print.h"
 
+#include "headroom/report.h"
 #include "report/apportion.h"
 #include "report/why_words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Sentences -------------------------------------------------------------------------------------- */
 
@@ -94,19 +96,21 @@ static void put_wait(struct hr__console *console, const struct hr_why *why, cons
 
 /* ---- Stays on GPUs ---------------------------------------------------------------------------------- */
 
-static void put_nodes(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt) {
+/* "on node 3 of pool a", or as the target of a move "to node 3 of pool a". */
+static void put_nodes(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt, bool is_target) {
   enum { MOST_NODES = 4 };
   const struct hr_slice *slices = hr_history_slices(why->history, attempt);
   const char *pool = why->cluster->pools[attempt->pool.id].name;
   uint32_t n_nodes = 0, told = HR_NONE;
   for (uint32_t i = 0; i < attempt->n_slices; i++) n_nodes += i == 0 || slices[i].node.id != slices[i - 1].node.id;
-  if (n_nodes > MOST_NODES) fprintf(out, "on %" PRIu32 " nodes", n_nodes);
+  if (n_nodes > 0 || is_target) fputs(is_target ? "to" : "on", out);
+  if (n_nodes > MOST_NODES) fprintf(out, " %" PRIu32 " nodes", n_nodes);
   for (uint32_t i = 0; i < attempt->n_slices && n_nodes <= MOST_NODES; i++) {
     if (slices[i].node.id == told) continue;
-    fprintf(out, "%s%" PRIu32, i ? ", " : n_nodes == 1 ? "on node " : "on nodes ", slices[i].node.id);
+    fprintf(out, "%s%" PRIu32, i ? ", " : n_nodes == 1 ? " node " : " nodes ", slices[i].node.id);
     told = slices[i].node.id;
   }
-  fprintf(out, "%s pool %.60s", n_nodes ? " of" : "in", pool ? pool : "0");
+  fprintf(out, "%s pool %.60s", n_nodes ? " of" : is_target ? "" : "in", pool ? pool : "0");
 }
 
 static void put_start(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt) {
@@ -114,7 +118,7 @@ static void put_start(struct hr__console *console, const struct hr_why *why, con
   char time[HR__NUMBER_BYTES];
   if (!begin(console, &sentence)) return;
   fprintf(sentence.out, "at %s ", hr__why_time(attempt->begin_us, time));
-  put_nodes(sentence.out, why, attempt);
+  put_nodes(sentence.out, why, attempt, false);
   fprintf(sentence.out, "%s.",
           attempt->start_reason == HR_REASON_BACKFILL ? ", ahead of a job that is before it (backfill)" : ", in order");
   end(console, &sentence, attempt->number ? "restarted" : "started");
@@ -139,6 +143,24 @@ static const char *end_words(const struct hr_attempt *attempt) {
   }
 }
 
+/* Whether its policy stopped it to start it elsewhere, `next` being where: not so that others have a turn. */
+static bool is_moved(const struct hr_why *why, const struct hr_attempt *attempt, const struct hr_attempt *next) {
+  const char *policy = why->policy->ops->name;
+  if (!next || attempt->end != HR_ATTEMPT_PREEMPTED || attempt->end_reason != HR_REASON_POLICY) return false;
+  return next->begin_us == attempt->end_us && strcmp(policy, "gang-slice") != 0 && strcmp(policy, "rounds") != 0;
+}
+
+static void put_move(FILE *out, const struct hr_why *why, const struct hr_attempt *attempt,
+                     const struct hr_attempt *next) {
+  const struct hr_market_spec *from = &why->cluster->pools[attempt->pool.id].market,
+                              *to = &why->cluster->pools[next->pool.id].market;
+  fprintf(out, ": it was moved by its policy ");
+  put_nodes(out, why, next, true);
+  if (from->market == HR_MARKET_ON_DEMAND && to->market == HR_MARKET_SPOT &&
+      hr_market_price_at(to, next->begin_us) < hr_market_price_at(from, next->begin_us))
+    fprintf(out, ", to spot nodes, which cost less");
+}
+
 /* What became of its time, where not all of it is work that counts. */
 static void put_books(FILE *out, const struct hr_attempt *attempt) {
   char time[HR__NUMBER_BYTES];
@@ -148,7 +170,9 @@ static void put_books(FILE *out, const struct hr_attempt *attempt) {
     fprintf(out, "; it took %s to restart", hr__why_duration(attempt->restarting_us, time));
 }
 
-static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt) {
+/* `moved_to`: the attempt that goes on elsewhere; NULL: it was not moved. */
+static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt,
+                    const struct hr_attempt *moved_to) {
   struct sentence sentence;
   char at[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
   bool is_done = attempt->end == HR_ATTEMPT_COMPLETED, runs = attempt->end == HR_ATTEMPT_RUNNING;
@@ -156,13 +180,16 @@ static void put_end(struct hr__console *console, const struct hr_why *why, const
   fprintf(sentence.out, "at %s, after %s", hr__why_time(attempt->end_us, at),
           hr__why_duration(attempt->end_us - attempt->begin_us, time));
   if (runs) fprintf(sentence.out, ": it still ran when the run ended");
-  if (!runs && !is_done) fprintf(sentence.out, ": %s", end_words(attempt));
+  if (moved_to)
+    put_move(sentence.out, why, attempt, moved_to);
+  else if (!runs && !is_done)
+    fprintf(sentence.out, ": %s", end_words(attempt));
   put_books(sentence.out, attempt);
   if (is_done)
     fprintf(sentence.out, "; %s after it was submitted",
             hr__why_duration(attempt->end_us - why->trace->submit_us[attempt->job.id], time));
   fputc('.', sentence.out);
-  end(console, &sentence, is_done ? "completed" : runs ? "unfinished" : "stopped");
+  end(console, &sentence, is_done ? "completed" : runs ? "unfinished" : moved_to ? "moved" : "stopped");
 }
 
 /* The job's attempts in order of time: at most as many as there is room for from the end on. */
@@ -197,12 +224,15 @@ static void put_life(struct hr__console *console, const struct hr_why *why, hr_j
   const struct hr_wait *waits;
   const struct hr_attempt *attempts;
   size_t n_waits = hr_waits_of(why->waits, job, &waits), wait = 0;
+  bool was_moved = false;
   hr_history_attempts(why->history, &attempts);
   for (uint32_t i = 0; i < n_attempts; i++) {
-    const struct hr_attempt *attempt = &attempts[list[i]];
+    const struct hr_attempt *attempt = &attempts[list[i]], *next = i + 1 < n_attempts ? &attempts[list[i + 1]] : NULL;
+    bool moves = is_moved(why, attempt, next);
     while (wait < n_waits && waits[wait].begin_us < attempt->begin_us) put_wait(console, why, &waits[wait++]);
-    put_start(console, why, attempt);
-    put_end(console, why, attempt);
+    if (!was_moved) put_start(console, why, attempt);
+    put_end(console, why, attempt, moves ? next : NULL);
+    was_moved = moves;
   }
   while (wait < n_waits) put_wait(console, why, &waits[wait++]);
 }

@@ -66,6 +66,18 @@ tells() {
   says words "$1"
 }
 
+# A job that its policy stops here to start it there at the same instant was moved: nobody had a turn meanwhile.
+case_moved() {
+  local agency=$project/scenarios/agency.json
+  try 0 why "$agency" --job retail-tune-17
+  tells 'moved at 2 d 13:20:31, after 5 min 31 s: it was moved by its policy to node 11 of pool aws-a100-spot, to spot'
+  tells 'to spot nodes, which cost less. completed at'
+  try 0 why "$demo" --policy rounds --job 500
+  tells 'at 1 d 11:48:00, after 2 min 10 s: stopped by its policy, for others to have their turn. restarted at 1 d 11:48:00'
+  try 0 why "$demo" --policy gang-slice --job 200
+  tells 'stopped by its policy, for others to have their turn. again 30.0 s for a turn.'
+}
+
 # Who is rejected did not start, and did not wait.
 case_rejected() {
   printf 'job_id,submit_s,duration_s,gpus,tenant\na,0,10,1,x\nb,0,10,100000,x\nc,0,10,1,\n' >one.csv

@@ -150,6 +150,60 @@ static void what_cannot_be_written_is_said(void) {
   finish();
 }
 
+/* ---- Moves ------------------------------------------------------------------------------------------ */
+
+/* Whether the answer for a job has these words. */
+static bool tells(const struct hr_why *told, hr_job job, const char *words) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+  CU_ASSERT_EQUAL(hr_why_print(out, told, &(struct hr_why_question){.job = job}, false), HR_OK);
+  fclose(out);
+  bool found = strstr(text, words);
+  free(text);
+  return found;
+}
+
+/* The first job of scenarios/agency.json that goes back to spot nodes. */
+static hr_job first_moved(void) {
+  const struct hr_attempt *attempts;
+  size_t count = hr_history_attempts(history, &attempts);
+  for (size_t i = 0; i < count; i++)
+    if (attempts[i].end == HR_ATTEMPT_PREEMPTED && attempts[i].end_reason == HR_REASON_POLICY) return attempts[i].job;
+  return (hr_job){HR_NONE};
+}
+
+static void moves_tell_of_prices_that_are_lower(void) {
+  struct hr_error error;
+  struct hr_replay replay;
+  CU_ASSERT_EQUAL_FATAL(hr_scenario_load(PROJECT_DIR "/scenarios/agency.json", NULL, 0, &scenario, &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_trace_read(scenario->trace_file, NULL, &trace, &error), HR_OK);
+  const struct hr_replay_config config = {.scenario = scenario, .trace = trace, .seed = scenario->seed};
+  CU_ASSERT_EQUAL_FATAL(hr_replay_init(&replay, &config, &error), HR_OK);
+  waits = hr_waits_create(&(struct hr_waits_config){.trace = trace});
+  history = hr_history_create(trace);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&replay, hr_waits_fold(waits), &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_add(&replay, hr_history_fold(history), &error), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_replay_run(&replay, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr_waits_close(waits, replay.result), HR_OK);
+  CU_ASSERT_EQUAL(hr_history_close(history, replay.result), HR_OK);
+  const struct hr_why told = {.trace = trace,
+                              .cluster = &scenario->cluster,
+                              .policy = &scenario->policy,
+                              .result = replay.result,
+                              .waits = waits,
+                              .history = history};
+  hr_job job = first_moved();
+  CU_ASSERT_TRUE(tells(&told, job, "it was moved by its policy") && tells(&told, job, "cost less"));
+  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) scenario->cluster.pools[i].market.price_uusd_h = 1;
+  CU_ASSERT_TRUE(tells(&told, job, "it was moved by its policy") && !tells(&told, job, "cost less"));
+  hr_replay_finish(&replay);
+  forget();
+  hr_trace_destroy(trace);
+  hr_scenario_destroy(scenario);
+}
+
 /* ---- Without memory --------------------------------------------------------------------------------- */
 
 static enum hr_status follow_and_forget(void) {
@@ -192,4 +246,4 @@ static void memory_ends(void) {
 }
 
 TEST_MAIN("report: why", TEST(json_is_what_the_schema_says), TEST(rows_sum_to_all),
-          TEST(what_cannot_be_written_is_said), TEST(memory_ends))
+          TEST(what_cannot_be_written_is_said), TEST(moves_tell_of_prices_that_are_lower), TEST(memory_ends))
