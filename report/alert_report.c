@@ -57,15 +57,8 @@ static bool counts_jobs(enum hr_alert_rule rule) {
 
 /* ---- The table -------------------------------------------------------------------------------------- */
 
-/* Alerts of one rule and place, which stand together in the list. */
-struct group {
-  const struct hr_alert *longest;
-  size_t count;
-  int64_t sum_us;
-};
-
-static struct group group_at(const struct hr_alert *list, size_t count) {
-  struct group group = {.longest = list};
+struct hr__alert_group hr__alert_group_at(const struct hr_alert *list, size_t count) {
+  struct hr__alert_group group = {.longest = list};
   for (; group.count < count; group.count++) {
     const struct hr_alert *alert = &list[group.count];
     if (alert->rule != list->rule || strcmp(alert->where, list->where) != 0) break;
@@ -85,7 +78,7 @@ static void put_value(const struct hr_alert *alert, char buffer[HR__NUMBER_BYTES
   strcat(buffer, " %");
 }
 
-static void put_row(struct hr__console *console, const struct group *group) {
+static void put_row(struct hr__console *console, const struct hr__alert_group *group) {
   char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
   const struct hr_alert *longest = group->longest;
   char *where = hr__fitted(console, longest->where[0] ? longest->where : "-", WHERE_WIDTH - 1, false);
@@ -105,7 +98,7 @@ void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts)
   fprintf(console->out, "\n%s%-*s%-*s%5s%12s%12s%12s%8s%s\n", hr__bold(console), RULE_WIDTH, "alert", WHERE_WIDTH,
           "where", "times", "in all", "longest", "from", "then", hr__plain(console));
   for (size_t i = 0; i < count; n_groups++) {
-    struct group group = group_at(list + i, count - i);
+    struct hr__alert_group group = hr__alert_group_at(list + i, count - i);
     if (n_groups < MOST_ROWS) put_row(console, &group);
     i += group.count;
   }
@@ -117,7 +110,7 @@ void hr__put_alerts(struct hr__console *console, const struct hr_alerts *alerts)
 
 /* ---- Markdown --------------------------------------------------------------------------------------- */
 
-static void markdown_row(struct hr__console *page, const struct group *group) {
+static void markdown_row(struct hr__console *page, const struct hr__alert_group *group) {
   char text[4][HR__NUMBER_BYTES], value[HR__NUMBER_BYTES + 8];
   const struct hr_alert *longest = group->longest;
   put_value(longest, value);
@@ -134,7 +127,7 @@ void hr__markdown_alerts(struct hr__console *page, const struct hr_alerts *alert
   if (count == 0) return;
   hr__markdown_head(page, "Alert", " times | in all | longest | from | then ");
   for (size_t i = 0; i < count;) {
-    struct group group = group_at(list + i, count - i);
+    struct hr__alert_group group = hr__alert_group_at(list + i, count - i);
     markdown_row(page, &group);
     i += group.count;
   }

@@ -15,11 +15,7 @@ static void put_counts(struct hr__page_json *json, const char *key, const struct
     for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].least / unit);
     hr__page_close(json, ']');
   }
-  if (which & MOST) {
-    hr__page_open(json, "max", '[');
-    for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].most / unit);
-    hr__page_close(json, ']');
-  }
+  if (which & MOST) hr__page_put_most(json, "max", buckets, unit);
   hr__page_close(json, '}');
 }
 
@@ -30,7 +26,7 @@ enum hr_status hr__page_series(const struct hr__page_view *view, struct hr__page
   hr__page_count(json, "begin_s", 0);
   hr__page_seconds(json, "step_s", view->grid.width_us);
   hr__page_count(json, "n", view->grid.n);
-  put_counts(json, "capacity", &counts[HR__PAGE_TOTAL_MILLI], MEAN, 1000);
+  put_counts(json, "capacity", &counts[HR__PAGE_TOTAL_MILLI], MOST, 1000);
   put_counts(json, "allocated", &counts[HR__PAGE_ALLOCATED_MILLI], LEAST | MOST, 1000);
   put_counts(json, "waiting", &counts[HR__PAGE_WAITING], MOST, 1);
   put_counts(json, "waiting_gpus", &counts[HR__PAGE_WAITING_MILLI], MOST, 1000);

@@ -66,3 +66,9 @@ void hr__page_put_buckets(struct hr__page_json *json, const char *key, const str
   }
   hr__page_close(json, ']');
 }
+
+void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
+  hr__page_open(json, key, '[');
+  for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].most / unit);
+  hr__page_close(json, ']');
+}

@@ -17,6 +17,7 @@ static enum hr_status watch_pools(struct hr_page_watch *watch, const struct hr_c
     struct hr__page_offer *offer = &watch->offers[watch->n_offers++];
     offer->pool = (hr_pool){i};
     if (hr__buckets_init(&offer->nodes, MOST_BUCKETS) != HR_OK) return HR_NO_MEMORY;
+    if (hr__buckets_init(&offer->up, MOST_BUCKETS) != HR_OK) return HR_NO_MEMORY;
   }
   return HR_OK;
 }
@@ -38,7 +39,10 @@ struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, const s
 void hr_page_watch_destroy(struct hr_page_watch *watch) {
   if (!watch) return;
   for (unsigned i = 0; i < HR__PAGE_COUNTS; i++) hr__buckets_finish(&watch->counts[i]);
-  for (uint32_t i = 0; i < watch->n_offers; i++) hr__buckets_finish(&watch->offers[i].nodes);
+  for (uint32_t i = 0; i < watch->n_offers; i++) {
+    hr__buckets_finish(&watch->offers[i].nodes);
+    hr__buckets_finish(&watch->offers[i].up);
+  }
   free(watch);
 }
 
@@ -72,9 +76,12 @@ static void count_fragments(struct hr_page_watch *watch, int64_t now_us) {
   hr__buckets_set(&watch->counts[HR__PAGE_STRANDED_MILLI], now_us, usage->counts.stranded_milli);
 }
 
-static uint32_t offered(const struct hr_cluster *cluster, hr_pool pool) {
-  return hr_cluster_offer(cluster, pool) + hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) +
-         hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) + hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
+static void count_nodes(struct hr__page_offer *offer, const struct hr_cluster *cluster, int64_t now_us) {
+  hr_pool pool = offer->pool;
+  uint32_t up = hr_cluster_nodes_in(cluster, pool, HR_NODE_UP) + hr_cluster_nodes_in(cluster, pool, HR_NODE_BOOTING) +
+                hr_cluster_nodes_in(cluster, pool, HR_NODE_CLOSING);
+  hr__buckets_set(&offer->up, now_us, up);
+  hr__buckets_set(&offer->nodes, now_us, up + hr_cluster_offer(cluster, pool));
 }
 
 static void on_instant(void *self, const struct hr_view *view) {
@@ -86,7 +93,7 @@ static void on_instant(void *self, const struct hr_view *view) {
   hr__buckets_set(&watch->counts[HR__PAGE_TOTAL_MILLI], view->now_us, view->total_milli);
   if (watch->usage && watch->usage->fragments) count_fragments(watch, view->now_us);
   for (uint32_t i = 0; i < watch->n_offers && view->cluster; i++)
-    hr__buckets_set(&watch->offers[i].nodes, view->now_us, offered(view->cluster, watch->offers[i].pool));
+    count_nodes(&watch->offers[i], view->cluster, view->now_us);
 }
 
 struct hr_fold hr_page_watch_fold(struct hr_page_watch *watch) {
@@ -95,5 +102,8 @@ struct hr_fold hr_page_watch_fold(struct hr_page_watch *watch) {
 
 void hr__page_watch_close(struct hr_page_watch *watch, int64_t end_us) {
   for (unsigned i = 0; i < HR__PAGE_COUNTS; i++) hr__buckets_close(&watch->counts[i], end_us);
-  for (uint32_t i = 0; i < watch->n_offers; i++) hr__buckets_close(&watch->offers[i].nodes, end_us);
+  for (uint32_t i = 0; i < watch->n_offers; i++) {
+    hr__buckets_close(&watch->offers[i].nodes, end_us);
+    hr__buckets_close(&watch->offers[i].up, end_us);
+  }
 }

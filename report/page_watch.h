@@ -22,10 +22,10 @@ enum hr__page_count {
 /* Spot pools beyond these are not drawn. */
 enum { HR__PAGE_SPOT_POOLS = 12 };
 
-/* Nodes that could be had, or were there. */
+/* Nodes that could be had, or were there; and those that were there, and are paid for. */
 struct hr__page_offer {
   hr_pool pool;
-  struct hr__buckets nodes;
+  struct hr__buckets nodes, up;
 };
 
 struct hr_page_watch {
@@ -40,6 +40,8 @@ struct hr_page_watch {
 
 /* A list of a bucket's means, in `unit`s. */
 void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
+/* Likewise of the most that it ever was in each. */
+void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
 /* Nothing happens any more; does nothing the second time. */
 void hr__page_watch_close(struct hr_page_watch *watch, int64_t end_us);
 

@@ -327,6 +327,21 @@ static double *list_of(const cJSON *object, const char *key) {
   return values;
 }
 
+/* The most that a count of nodes was in each bucket. */
+static void expect_peaks(const struct world *world, const cJSON *row, uint32_t pool, bool is_up) {
+  double *peaks = list_of(row, is_up ? "up_max" : "offered_max");
+  struct bucket *buckets = calloc(n_buckets + 1, sizeof *buckets);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(buckets);
+  for (size_t i = 0; i < world->n_instants; i++) {
+    const struct world_instant *instant = &world->instants[i];
+    double to = i + 1 < world->n_instants ? (double)instant[1].at_us / 1e6 : end_s;
+    fill(buckets, is_up ? instant->up[pool] : instant->offered[pool], (double)instant->at_us / 1e6, to);
+  }
+  for (size_t i = 0; i < n_buckets; i++) CU_ASSERT_TRUE(peaks[i] == buckets[i].most);
+  free(buckets);
+  free(peaks);
+}
+
 static void expect_spot(const struct world *world, const cJSON *row, uint32_t pool) {
   const struct hr_pool_fate *fate = &world->result->pools[pool];
   double *offered = list_of(row, "offered"), *up = list_of(row, "up");
@@ -338,6 +353,8 @@ static void expect_spot(const struct world *world, const cJSON *row, uint32_t po
   CU_ASSERT_TRUE(near(integral(up), (double)fate->up_us / 1e6));
   CU_ASSERT_TRUE(sum(reclaims) == (double)fate->reclaims);
   CU_ASSERT_TRUE(sum(interrupted) == (double)fate->interruptions);
+  expect_peaks(world, row, pool, true);
+  expect_peaks(world, row, pool, false);
   free(offered);
   free(up);
   free(reclaims);

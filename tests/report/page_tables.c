@@ -319,6 +319,63 @@ static void short_waits_have_a_bin(void) {
   world_destroy(world);
 }
 
+/* ---- Alerts ----------------------------------------------------------------------------------------- */
+
+static double group_number(const cJSON *group, const char *key) {
+  const cJSON *value = cJSON_GetObjectItemCaseSensitive(group, key);
+  CU_ASSERT_TRUE_FATAL(cJSON_IsNumber(value));
+  return value->valuedouble;
+}
+
+static bool is_of(const cJSON *group, const struct hr_alert *alert) {
+  const cJSON *rule = cJSON_GetObjectItemCaseSensitive(group, "rule");
+  const cJSON *subject = cJSON_GetObjectItemCaseSensitive(group, "subject");
+  return strcmp(rule->valuestring, hr_alert_name(alert->rule)) == 0 && strcmp(subject->valuestring, alert->where) == 0;
+}
+
+static size_t expect_group(const cJSON *group, const struct hr_alert *list, size_t count) {
+  int64_t sum_us = 0, longest_us = 0;
+  size_t times = 0;
+  bool longest_is_there = false;
+  for (size_t i = 0; i < count; i++) {
+    if (!is_of(group, &list[i])) continue;
+    int64_t length_us = list[i].end_us - list[i].begin_us;
+    times++;
+    sum_us += length_us;
+    if (length_us > longest_us) longest_us = length_us;
+  }
+  double longest_s = group_number(group, "longest_s"), from_s = group_number(group, "from_s");
+  for (size_t i = 0; i < count; i++)
+    longest_is_there |= is_of(group, &list[i]) && list[i].end_us - list[i].begin_us == longest_us &&
+                        fabs((double)list[i].begin_us / 1e6 - from_s) < 1e-6;
+  CU_ASSERT_TRUE(group_number(group, "times") == (double)times && times > 0);
+  CU_ASSERT_TRUE(fabs(group_number(group, "seconds") - (double)sum_us / 1e6) < 1e-6);
+  CU_ASSERT_TRUE(fabs(longest_s - (double)longest_us / 1e6) < 1e-6);
+  CU_ASSERT_TRUE(longest_is_there);
+  return times;
+}
+
+static void groups_are_of_all_alerts(void) {
+  bool any_again = false;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    struct world *world = world_draw(seed);
+    world_run(world);
+    struct read_page page = page_of(&world->run);
+    const struct hr_alert *list;
+    size_t count = hr_alerts_list(world->alerts, &list), told = 0;
+    const cJSON *group;
+    cJSON_ArrayForEach(group, page_at(&page, "alert_groups")) {
+      size_t times = expect_group(group, list, count);
+      any_again |= times > 1;
+      told += times;
+    }
+    CU_ASSERT_EQUAL(told, count);
+    page_forget(&page);
+    world_destroy(world);
+  }
+  CU_ASSERT_TRUE(any_again);
+}
+
 TEST_MAIN("report: page tables", TEST(jobs_are_as_they_fared), TEST(attempts_are_those_of_jobs_with_several),
           TEST(the_map_shows_every_stay), TEST(many_nodes_share_rows), TEST(bins_count_every_wait),
-          TEST(short_waits_have_a_bin))
+          TEST(short_waits_have_a_bin), TEST(groups_are_of_all_alerts))

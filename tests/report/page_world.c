@@ -130,6 +130,16 @@ static uint64_t waiting_milli(const struct hr_view *view) {
   return milli;
 }
 
+/* Looks at every node. */
+static void record_nodes(const struct world *world, const struct hr_view *view, struct world_instant *instant) {
+  uint32_t node = 0;
+  for (uint32_t pool = 0; pool < world->cluster.n_pools; pool++) {
+    for (uint32_t i = 0; i < world->pool[pool].nodes; i++, node++)
+      instant->up[pool] += hr_cluster_node_state(view->cluster, (hr_node){node}) != HR_NODE_OFF;
+    instant->offered[pool] = instant->up[pool] + hr_cluster_offer(view->cluster, (hr_pool){pool});
+  }
+}
+
 static void record(void *self, const struct hr_view *view) {
   struct world *world = self;
   if (world->n_instants == world->capacity) {
@@ -137,16 +147,22 @@ static void record(void *self, const struct hr_view *view) {
     world->instants = realloc(world->instants, world->capacity * sizeof *world->instants);
     if (!world->instants) abort();
   }
-  world->instants[world->n_instants++] = (struct world_instant){
-      view->now_us, view->n_waiting, view->n_running, view->allocated_milli, view->total_milli, waiting_milli(view)};
+  world->instants[world->n_instants++] = (struct world_instant){.at_us = view->now_us,
+                                                                .waiting = view->n_waiting,
+                                                                .running = view->n_running,
+                                                                .allocated_milli = view->allocated_milli,
+                                                                .total_milli = view->total_milli,
+                                                                .waiting_milli = waiting_milli(view)};
+  record_nodes(world, view, &world->instants[world->n_instants - 1]);
 }
 
 static void simulate(struct world *world, bool priced) {
-  struct hr_fold folds[6] = {hr_usage_fold(world->usage),
+  struct hr_fold folds[7] = {hr_usage_fold(world->usage),
                              hr_history_fold(world->history),
                              hr_page_watch_fold(world->watch),
+                             hr_alerts_fold(world->alerts),
                              {.self = world, .on_instant = record}};
-  uint32_t n_folds = 4;
+  uint32_t n_folds = 5;
   if (priced) {
     folds[n_folds++] = hr_ledger_fold(world->ledger);
     folds[n_folds++] = hr_meter_fold(world->meter);
@@ -172,13 +188,24 @@ static bool has_prices(const struct world *world) {
   return false;
 }
 
+/* Jobs that wait at all are late. */
+static struct hr_alerts *alerts_of(const struct world *world) {
+  static struct hr_alert_rules rules;
+  hr_alert_rules_init(&rules);
+  for (unsigned i = 0; i < HR_N_CLASSES; i++) rules.waiting_us[i] = 1;
+  rules.saturated_for_us = 1;
+  const struct hr_alerts_config config = {.trace = &world->trace, .cluster = &world->cluster, .rules = &rules};
+  return hr_alerts_create(&config);
+}
+
 void world_run(struct world *world) {
   static const struct hr_perf perf = {1, 1, 1};
   bool priced = has_prices(world);
   world->usage = hr_usage_create(&world->trace);
   world->history = hr_history_create(&world->trace);
   world->watch = hr_page_watch_create(&world->trace, &world->cluster, world->usage);
-  if (!world->usage || !world->history || !world->watch) abort();
+  world->alerts = alerts_of(world);
+  if (!world->usage || !world->history || !world->watch || !world->alerts) abort();
   if (priced) {
     world->ledger = hr_ledger_create(&world->trace, &world->cluster, true);
     world->meter = hr_meter_create(&world->trace, &world->cluster, &world->costs);
@@ -186,6 +213,7 @@ void world_run(struct world *world) {
   simulate(world, priced);
   if (priced && hr_ledger_close(world->ledger, world->result) != HR_OK) abort();
   if (hr_history_close(world->history, world->result) != HR_OK) abort();
+  if (hr_alerts_close(world->alerts, world->result, NULL) != HR_OK) abort();
   const struct hr_cost_basis basis = {world->ledger, world->meter, &world->costs, world->classes};
   if (hr_summarize(&world->trace, &world->cluster, world->result, world->usage, priced ? &basis : NULL, &world->summary,
                    NULL) != HR_OK)
@@ -195,6 +223,7 @@ void world_run(struct world *world) {
                                        .format = "memory",
                                        .cluster = &world->cluster,
                                        .policy = &world->policy,
+                                       .alerts = world->alerts,
                                        .seed = 1};
   world->run = (struct hr_page_run){&world->trace, &world->cluster, world->result, world->history, world->watch,
                                     world->ledger, world->summary,  &world->label, &perf};
@@ -204,6 +233,7 @@ void world_destroy(struct world *world) {
   hr_summary_destroy(world->summary);
   hr_result_destroy(world->result);
   hr_page_watch_destroy(world->watch);
+  hr_alerts_destroy(world->alerts);
   hr_history_destroy(world->history);
   hr_meter_destroy(world->meter);
   hr_ledger_destroy(world->ledger);

@@ -12,6 +12,7 @@ enum { WORLD_JOBS = 60, WORLD_POOLS = 4 };
 struct world_instant {
   int64_t at_us;
   uint64_t waiting, running, allocated_milli, total_milli, waiting_milli;
+  uint32_t up[WORLD_POOLS], offered[WORLD_POOLS]; /* nodes, of elastic pools */
 };
 
 struct world {
@@ -34,6 +35,7 @@ struct world {
   struct hr_meter *meter;
   struct hr_history *history;
   struct hr_page_watch *watch;
+  struct hr_alerts *alerts;
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_run_label label;

@@ -14,6 +14,8 @@ const run = structuredClone(doc.run);
 run.wait_s.mean = scaled(run.wait_s.mean, 1.3);
 run.cost.usd_per_month = scaled(run.cost.usd_per_month, 0.9);
 run.utilization.makespan -= 0.04;
+run.policy.name = 'fifo';
+run.trace.file = 'last-month.csv';
 doc.baseline = { name: 'last month', run };
 const alert = (begin, seconds, words) => ({
   rule: 'gpus-underused',
@@ -30,6 +32,17 @@ doc.alerts = [
   alert(200000, 18000, '7 % of the GPUs'),
   { ...alert(300000, 60, 'late jobs'), rule: 'queue-time' },
 ];
+const group = (times, seconds, longest) => ({
+  rule: longest.rule,
+  subject: longest.subject,
+  times,
+  seconds,
+  longest_s: longest.seconds,
+  from_s: longest.begin_s,
+  value: longest.value,
+  words: longest.words,
+});
+doc.alert_groups = [group(2, 27000, doc.alerts[1]), group(1, 60, doc.alerts[2])];
 const waited = (reason, hours) => ({ reason, jobs: 9, wait_s: hours * 3600, gpu_hours: hours * 8 });
 doc.why = {
   waited: {

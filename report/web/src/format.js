@@ -14,6 +14,9 @@ export const fixed = (value, decimals) => {
 
 export const count = (value) => fixed(value, 0);
 
+// "1 node", "2 nodes".
+export const things = (value, one) => `${count(value)} ${one}${value === 1 ? '' : 's'}`;
+
 // As many decimals as tell something: 8,123; 812.3; 8.12.
 export const amount = (value) => {
   const size = Math.abs(value);

@@ -3,6 +3,7 @@
 // had to note.
 import { el, table } from '../dom.js';
 import { count, duration } from '../format.js';
+import { total } from '../lines.js';
 import { clockOf } from '../time.js';
 
 const FEW = 4;
@@ -24,29 +25,19 @@ const EACH = [
   { title: 'What' },
 ];
 
-const grouped = (alerts) => {
-  const groups = new Map();
-  for (const alert of alerts) {
-    const key = `${alert.rule}\n${alert.subject}`;
-    const group = groups.get(key) ?? groups.set(key, { times: 0, seconds: 0, longest: alert }).get(key);
-    group.times++;
-    group.seconds += alert.seconds;
-    if (alert.seconds > group.longest.seconds) group.longest = alert;
-  }
-  return [...groups.values()].sort((a, b) => b.seconds - a.seconds);
-};
+const grouped = (doc) => [...doc.alert_groups].sort((a, b) => b.seconds - a.seconds);
 
 const ruleWords = (rule) => rule.replaceAll('-', ' ');
 
 const groupRow =
   (clock) =>
-  ({ times, seconds, longest }) => [
-    ruleWords(longest.rule),
-    longest.subject ?? '',
+  ({ rule, subject, times, seconds, from_s: from, words }) => [
+    ruleWords(rule),
+    subject ?? '',
     count(times),
     duration(seconds),
-    clock.text(longest.begin_s),
-    longest.words ?? '',
+    clock.text(from),
+    words ?? '',
   ];
 
 const eachRow = (clock) => (alert) => [
@@ -57,17 +48,23 @@ const eachRow = (clock) => (alert) => [
   alert.words ?? '',
 ];
 
-// Rows are made when somebody opens the list.
-const eachOf = (alerts, clock) => {
+// Rows are made when somebody opens the list. all: how many there were, of which the file may hold the first alone.
+const eachOf = (alerts, all, clock) => {
   const details = el(
     'details',
     { class: 'screen-only' },
-    el('summary', {}, `Each of the ${count(alerts.length)} alerts`),
+    el(
+      'summary',
+      {},
+      alerts.length < all
+        ? `The first ${count(alerts.length)} of ${count(all)} alerts`
+        : `Each of the ${count(all)} alerts`,
+    ),
   );
   const fill = () =>
     details.append(
       table('Each alert', EACH, alerts.slice(0, MOST_ROWS).map(eachRow(clock))),
-      alerts.length > MOST_ROWS ? el('p', { class: 'note' }, `The first ${count(MOST_ROWS)} are shown.`) : '',
+      alerts.length > MOST_ROWS ? el('p', { class: 'note' }, `The first ${count(MOST_ROWS)} of ${count(all)} are shown.`) : '',
     );
   details.addEventListener('toggle', fill, { once: true });
   return details;
@@ -85,10 +82,11 @@ const notesOf = (notes) => {
 
 const fillAlerts = (root, doc) => {
   const clock = clockOf(doc);
-  const groups = grouped(doc.alerts);
+  const groups = grouped(doc);
+  const all = total(groups.map(({ times }) => times));
   root.classList.add('warn');
   root.append(table(`Alerts by rule and place: ${groups.length}`, GROUPS, groups.map(groupRow(clock))));
-  if (doc.alerts.length > groups.length) root.append(eachOf(doc.alerts, clock));
+  if (all > groups.length) root.append(eachOf(doc.alerts, all, clock));
 };
 
 export const alerts = {

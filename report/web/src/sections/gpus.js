@@ -11,6 +11,9 @@ import { zoomButtons } from '../zoom.js';
 
 const WORDS = { tenant: 'by tenant', class: 'by class', gpu: 'by GPU type', market: 'by market', pool: 'by pool' };
 
+// Where capacity never changed its peaks are itself.
+const varies = ({ mean: means, max }) => max.some((most, i) => means[i] !== null && most - means[i] > 1e-4 * most);
+
 const whole = (doc, look) => {
   const { capacity, allocated, busy, useful } = doc.series;
   return [
@@ -19,6 +22,7 @@ const whole = (doc, look) => {
     busy ? line(doc, 'busy', busy.mean, look.busy, { z: 4 }) : null,
     useful ? line(doc, 'useful work', useful.mean, look.useful, { type: [6, 2], z: 4 }) : null,
     line(doc, 'capacity', capacity.mean, look.capacity, { type: 'dashed', z: 5 }),
+    varies(capacity) ? line(doc, 'capacity, peak', capacity.max, look.capacity, { width: 1, type: 'dotted', z: 5 }) : null,
   ].filter(Boolean);
 };
 
@@ -55,6 +59,7 @@ const tableOf = (doc, by) => {
     by === 'whole'
       ? [
           ['capacity', capacity.mean],
+          ...(varies(capacity) ? [['capacity, most', capacity.max]] : []),
           ['allocated', allocated.mean],
           ['least', allocated.min],
           ['most', allocated.max],

@@ -2,18 +2,21 @@
 // The spot market: nodes that could be had and nodes that were up, what was taken back, and the work that went with it.
 import { figure, grid, legend, lineLegend, valueAxis } from '../chart.js';
 import { el } from '../dom.js';
-import { amount, count, share } from '../format.js';
+import { amount, count, share, things } from '../format.js';
 import { highest, line, total } from '../lines.js';
 import { bucketText, clockOf, points, timeAxis } from '../time.js';
 import { axisTip } from '../tip.js';
 
+// Peaks of pools may be of different times, so that their sum may never have been: at most.
 const added = (lists) => (lists[0] ?? []).map((_, i) => lists.reduce((sum, list) => sum + (list?.[i] ?? 0), 0));
 
 const poolOf = (pools, name) =>
   name === 'all'
     ? {
         offered: added(pools.map((p) => p.offered)),
+        offered_max: added(pools.map((p) => p.offered_max)),
         up: added(pools.map((p) => p.up)),
+        up_max: added(pools.map((p) => p.up_max)),
         reclaims: added(pools.map((p) => p.reclaims)),
         interrupted: added(pools.map((p) => p.interrupted)),
       }
@@ -52,7 +55,7 @@ const marks = (doc, name, list, colour) => ({
 const isKnown = ({ offered }) => Boolean(offered && highest(offered));
 
 const upWords = (pool) =>
-  `At most about ${amount(highest(pool.up))} nodes were up${isKnown(pool) ? `; ${amount(highest(pool.offered))} could be had at best` : ''}.`;
+  `At most ${things(highest(pool.up_max), 'node')} ${highest(pool.up_max) === 1 ? 'was' : 'were'} up${isKnown(pool) ? `; ${count(highest(pool.offered_max))} could be had at best` : ''}.`;
 
 const capacity = (doc, pools) =>
   figure({
@@ -70,15 +73,15 @@ const capacity = (doc, pools) =>
     ],
     words: ({ pool }) => upWords(poolOf(pools, pool)),
     table: ({ pool }) => {
-      const { offered, up, reclaims, interrupted } = poolOf(pools, pool);
+      const { offered, offered_max: best, up, up_max: most, reclaims, interrupted } = poolOf(pools, pool);
       return {
         columns: [
           { title: 'From' },
-          ...['could be had', 'up', 'reclaims', 'interrupted jobs'].map((title) => ({ title, number: true })),
+          ...['could be had', 'at best', 'up', 'at most', 'reclaims', 'interrupted jobs'].map((title) => ({ title, number: true })),
         ],
         rows: up.map((_, i) => [
           bucketText(doc, i),
-          ...[offered, up, reclaims, interrupted].map((list) => amount(list?.[i] ?? 0)),
+          ...[offered, best, up, most, reclaims, interrupted].map((list) => amount(list?.[i] ?? 0)),
         ]),
       };
     },
@@ -90,6 +93,7 @@ const capacity = (doc, pools) =>
           ? [line(doc, 'could be had', poolOf(pools, pool).offered, look.muted, { type: 'dashed' })]
           : []),
         line(doc, 'up', poolOf(pools, pool).up, look.busy, { area: 0.3 }),
+        line(doc, 'up, peak', poolOf(pools, pool).up_max, look.busy, { width: 1, type: 'dotted', z: 3 }),
       ],
     }),
   });
@@ -111,7 +115,7 @@ const losses = (doc, pools) => {
       },
     ],
     words: () =>
-      `${count(total(reclaims))} reclaims, ${count(total(interrupted))} interruptions of jobs${lost ? `, ${amount(total(lost))} GPU hours of work lost` : ''}.`,
+      `${things(total(reclaims), 'reclaim')}, ${things(total(interrupted), 'interruption')} of jobs${lost ? `, ${amount(total(lost))} GPU hours of work lost` : ''}.`,
     table: () => ({
       columns: [{ title: 'From' }, { title: 'reclaims', number: true }, { title: 'lost GPU hours', number: true }],
       rows: reclaims
