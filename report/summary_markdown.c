@@ -33,8 +33,9 @@ static void put_head(struct page *page) {
   hr__markdown_text(&page->console, page->label->scenario && page->label->scenario[0] ? page->label->scenario : "Run");
   fputs("\n\n- Trace: ", out);
   hr__markdown_text(&page->console, page->label->trace ? page->label->trace : "");
-  fprintf(out, "\n- Cluster: %s GPUs on %s nodes\n- Policy: ", hr__count_text(page->summary->gpus, text[0]),
-          hr__count_text(page->summary->nodes, text[1]));
+  fprintf(out, "\n- Cluster: %s GPU%s on %s node%s\n- Policy: ", hr__count_text(page->summary->gpus, text[0]),
+          page->summary->gpus == 1 ? "" : "s", hr__count_text(page->summary->nodes, text[1]),
+          page->summary->nodes == 1 ? "" : "s");
   hr__markdown_text(&page->console, words ? words : "");
   fprintf(out, "\n- Seed %" PRIu64 ", Headroom %s, digest `%016" PRIx64 "`\n", page->label->seed, hr_version(),
           page->summary->digest);
