@@ -31,7 +31,10 @@ test('a plan shows its mixes, its frontier and its goals', () =>
       .locator('#pareto-chart')
       .getByRole('button', { name: /as a table/ })
       .click();
-    assert.equal(await page.locator('#pareto-chart tbody tr').count(), plan.pareto.length);
+    const rows = await page.locator('#pareto-chart tbody tr').allInnerTexts();
+    const beside = [plan.baseline, plan.all_on_demand].filter(Boolean);
+    assert.equal(rows.length, plan.pareto.length + beside.length);
+    assert.equal(rows.filter((row) => row.startsWith('today: ')).length, plan.baseline ? 1 : 0);
     const text = await page.locator('#plan').innerText();
     for (const goal of plan.goals) assert.ok(text.includes(goal.constraint), goal.constraint);
     for (const world of plan.sensitivity) assert.ok(text.includes(world.change), world.change);

@@ -96,6 +96,8 @@ const frontierFigure = (plan) => {
     ['all on demand', plan.all_on_demand, 'diamond'],
   ].filter(([, mix]) => mix?.metrics?.[key]);
   const best = plan.recommendation ?? plan.nearest;
+  const drawn = [...plan.pareto, ...others.map(([, mix]) => mix), ...(best ? [best] : [])];
+  const rows = [...plan.pareto.map((mix) => [mix, '']), ...others.map(([name, mix]) => [mix, `${name}: `])];
   return figure({
     id: 'pareto-chart',
     title: `Frontier: cost against ${metricName(key).toLowerCase()}`,
@@ -109,8 +111,8 @@ const frontierFigure = (plan) => {
         { title: metricName(key), number: true },
         { title: 'Goals' },
       ],
-      rows: plan.pareto.map((mix) => [
-        choiceWords(mix.choice),
+      rows: rows.map(([mix, name]) => [
+        `${name}${choiceWords(mix.choice)}`,
         objectiveText(plan, mix.objective),
         orDash(metricWriter(key))(mix.metrics[key]?.mean),
         mix.feasible ? 'met' : 'a goal is missed',
@@ -123,7 +125,7 @@ const frontierFigure = (plan) => {
       yAxis: {
         ...valueAxis(look, metricName(key), metricShort(key)),
         ...(metricWriter(key) === duration
-          ? durationSteps(highest(plan.pareto.map((mix) => mix.metrics[key]?.mean)))
+          ? durationSteps(highest(drawn.map((mix) => mix.metrics?.[key]?.mean)))
           : {}),
       },
       tooltip: { trigger: 'item', formatter: mixTip(plan, key) },
