@@ -99,12 +99,23 @@ const waitFigure = (doc) => {
   });
 };
 
+const nobodyWaited = (id, title) =>
+  el('figure', { id }, el('figcaption', {}, el('h3', {}, title)), el('p', { class: 'chart-words' }, 'Nobody waited.'));
+
 export const queue = {
   id: 'queue',
   short: 'Queue',
   title: () => 'Queue and waiting time',
   has: (doc) => Boolean(doc.series?.waiting),
   fill: (root, doc) => {
-    root.append(el('div', { class: 'pair' }, lengthFigure(doc), doc.series.wait_s ? waitFigure(doc) : null));
+    const { waiting, wait_s: wait } = doc.series;
+    root.append(
+      el(
+        'div',
+        { class: 'pair' },
+        highest(waiting.max) ? lengthFigure(doc) : nobodyWaited('queue-chart', 'Queue length'),
+        wait && (highest(wait.max) ? waitFigure(doc) : nobodyWaited('wait-chart', 'Wait of the jobs that started')),
+      ),
+    );
   },
 };

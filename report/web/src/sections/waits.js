@@ -45,9 +45,10 @@ const atLeast = (counts) => {
   });
 };
 
-// Of all that started, or of those that waited at all.
+// Of all that started, or of those that waited at all, which have no bin of no wait.
+const inView = (list, view) => (view === 'waited' ? list.slice(1) : list);
 const shares = (counts, view) => {
-  const of = view === 'waited' ? [0, ...counts.slice(1)] : counts;
+  const of = inView(counts, view);
   const total = sum(of) || 1;
   return of.map((n) => n / total);
 };
@@ -83,6 +84,12 @@ const wordsOf = (dist) => {
   return `${share(none)} of the jobs that started did not wait${hour ? `; ${partWords(partAbove(dist, 3600))} waited longer than ${duration(hour)}` : ''}.`;
 };
 
+// Groups of the summary that the file has no counts of.
+const leftOut = (doc, key, shown) => {
+  const all = doc.run?.[key]?.length ?? 0;
+  return all > shown ? el('p', { class: 'note muted' }, `and ${count(all - shown)} more`) : null;
+};
+
 const quantileTable = (dist, by) =>
   table(
     `Waits ${WORDS[by]}`,
@@ -111,6 +118,10 @@ export const waits = {
       (key) => dist[key]?.length > 1 || (dist[key]?.length === 1 && !['', '(none)'].includes(dist[key][0].name)),
     );
     const labels = bins(dist);
+    if (sum(dist.all) === dist.all[0]) {
+      root.append(el('p', { class: 'lead' }, 'Nobody waited.'));
+      return;
+    }
     root.append(
       figure({
         id: 'waits-chart',
@@ -144,7 +155,7 @@ export const waits = {
           grid: grid({ top: key === 'all' ? 28 : 56 }),
           xAxis: {
             type: 'category',
-            data: labels,
+            data: inView(labels, view),
             axisLabel: { color: look.muted, rotate: 40, hideOverlap: true },
             axisLine: { lineStyle: { color: look.line } },
           },
@@ -167,7 +178,7 @@ export const waits = {
       el(
         'div',
         { class: 'pair' },
-        by.map((key) => el('div', {}, el('h3', {}, WORDS[key].replace('by', 'By')), quantileTable(dist, key))),
+        by.map((key) => el('div', {}, el('h3', {}, WORDS[key].replace('by', 'By')), quantileTable(dist, key), leftOut(doc, key, dist[key].length))),
       ),
     );
   },
