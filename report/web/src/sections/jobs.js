@@ -51,6 +51,9 @@ const columnsOf = (doc, rows) => {
   );
 };
 
+// The document's own sentence says how many: with the thousands apart, as the page has them.
+const counted = (words) => words.replace(/\d{4,}/g, (digits) => count(Number(digits)));
+
 class JobTable {
   constructor(doc, rows) {
     Object.assign(this, { doc, rows, columns: columnsOf(doc, rows), page: 0, sortBy: null, down: false, open: null });
@@ -121,12 +124,12 @@ class JobTable {
 
   draw() {
     this.close();
-    const { count: all } = this.doc.jobs;
+    const { count: all, shown: shownOf } = this.doc.jobs;
     const first = this.page * PAGE;
     const shown = this.found.subarray(first, first + PAGE);
     this.status.textContent = this.found.length
       ? `${count(this.found.length)} of ${count(all)} jobs; rows ${count(first + 1)} to ${count(first + shown.length)}`
-      : 'No job is like that.';
+      : `No job is like that.${shownOf < all ? ` It may be one of the ${count(all - shownOf)} that are not in this file.` : ''}`;
     const header = (name, title, number) =>
       el(
         'th',
@@ -228,7 +231,7 @@ export const jobs = {
       el(
         'p',
         { class: 'lead' },
-        `A row opens to show the job’s waits and stays.${shown < all ? ` ${count(shown)} of ${count(all)} jobs are in this file: ${why}.` : ''}`,
+        `A row opens to show the job’s waits and stays.${shown < all ? ` In this file are ${counted(why)}.` : ''}`,
       ),
       place,
       el('p', { class: 'print-only' }, 'Only the first 20 rows of the job table are printed.'),
