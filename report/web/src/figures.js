@@ -128,6 +128,7 @@ export const change = (figure, value, base) => {
   if (Math.abs(by) <= Math.abs(base) * 1e-9) return { words: 'as the baseline', better: null };
   const sign = by > 0 ? '+' : '−';
   const size = figure.points ? `${Math.abs(by * 100).toFixed(1)} points` : figure.write(Math.abs(by));
+  if (size === (figure.points ? '0.0 points' : figure.write(0))) return { words: 'no change', better: null };
   const part = !figure.points && base ? ` (${sign}${share(Math.abs(by / base))})` : '';
   const better = figure.better ? Math.sign(by) === figure.better : null;
   return { words: `${sign}${size}${part}${better === null ? '' : better ? ', better' : ', worse'}`, better };

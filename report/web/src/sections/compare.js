@@ -2,7 +2,7 @@
 // Alternatives side by side: each figure of each, its difference from the first, and the interval of that difference.
 import { figure, grid, legend, valueAxis } from '../chart.js';
 import { el, table } from '../dom.js';
-import { orDash, share } from '../format.js';
+import { fixed, orDash, share } from '../format.js';
 import { metricName, metricSense, metricShort, metricWriter } from '../metrics.js';
 import { hue } from '../palette.js';
 import { tip } from '../tip.js';
@@ -12,9 +12,17 @@ const metricsOf = ({ policies }) =>
 
 const signed = (write, x) => (x > 0 ? '+' : x < 0 ? '−' : '') + write(Math.abs(x));
 
+// A difference of shares is in points.
+const differenceWriter = (key) =>
+  metricWriter(key) === share ? (x) => `${fixed(x * 100, 1)}\u00a0points` : metricWriter(key);
+
+// What is written as zero is no change.
+const isNothing = (key, x) => differenceWriter(key)(Math.abs(x)) === differenceWriter(key)(0);
+
 const judged = (key, difference) => {
   const { mean, low, high, significant } = difference;
   if (mean === null || mean === 0) return null;
+  if (isNothing(key, mean) && isNothing(key, low) && isNothing(key, high)) return ['no change', 'muted'];
   if (significant === false && (low !== mean || high !== mean)) return ['not clear', 'muted'];
   return Math.sign(mean) === metricSense(key) ? ['better', 'good'] : ['worse', 'bad'];
 };
@@ -24,16 +32,17 @@ const cell = (key, policy, i) => {
   const value = policy.mean[key];
   const difference = policy.difference?.[key];
   const verdict = i && difference ? judged(key, difference) : null;
+  const by = differenceWriter(key);
   const interval =
     verdict && difference.low !== difference.high
-      ? ` [${signed(write, difference.low)}, ${signed(write, difference.high)}]`
+      ? ` [${signed(by, difference.low)}, ${signed(by, difference.high)}]`
       : '';
   return el(
     'div',
     { 'data-metric': key, 'data-value': String(value) },
     orDash(write)(value),
     verdict
-      ? el('div', { class: `note ${verdict[1]}` }, `${signed(write, difference.mean)}${interval} ${verdict[0]}`)
+      ? el('div', { class: `note ${verdict[1]}` }, verdict[0] === 'no change' ? verdict[0] : `${signed(by, difference.mean)}${interval} ${verdict[0]}`)
       : null,
   );
 };
