@@ -2,13 +2,13 @@
 // The first answer: what was run, and the numbers that decide, each with its change against the baseline.
 import { el } from '../dom.js';
 import { FIGURES, change } from '../figures.js';
-import { count } from '../format.js';
+import { things } from '../format.js';
 
 const KINDS = { run: 'One run', compare: 'Policies compared', sweep: 'A sweep', plan: 'A plan' };
 
 const clusterWords = ({ gpus, nodes, pools }) => {
   const types = [...new Set(pools.map((pool) => pool.gpu).filter(Boolean))].join(', ');
-  return `${count(gpus)} GPUs on ${count(nodes)} nodes${types ? ` (${types})` : ''}`;
+  return `${things(gpus, 'GPU')} on ${things(nodes, 'node')}${types ? ` (${types})` : ''}`;
 };
 
 const policyWords = (policy) => {
@@ -71,8 +71,40 @@ export const depth = {
   fill: fillNumbers,
 };
 
+// What a change against a baseline of another world may come from, beside the policy.
+const clusterOf = ({ cluster }) => cluster && clusterWords(cluster);
+const WORLD = [
+  ['scenario', (run) => run.scenario, (words) => words],
+  ['trace', (run) => run.trace?.file, (words) => words],
+  ['trace', (run) => (run.jobs ? things(run.jobs.submitted, 'job') : null), (words) => words],
+  ['cluster', (run) => JSON.stringify(run.cluster), (_, run) => clusterOf(run)],
+];
+
+const differences = (run, base) =>
+  WORLD.flatMap(([what, of, words]) => {
+    const [ours, theirs] = [of(run), of(base)];
+    if (!ours || !theirs || ours === theirs) return [];
+    const [here, there] = [words(ours, run), words(theirs, base)];
+    return [here === there ? `${what}: not the same` : `${what}: ${there} there, ${here} here`];
+  });
+
+const baselineWords = ({ name, run }) => {
+  const parts = [run.policy ? `policy ${policyWords(run.policy)}` : null, run.digest ? `digest ${run.digest}` : null];
+  const words = parts.filter(Boolean).join(', ');
+  return `Changes are against the baseline ${name}${words ? ` (${words})` : ''}.`;
+};
+
+const putBaseline = (root, doc) => {
+  const differ = differences(doc.run, doc.baseline.run);
+  root.append(el('p', { class: 'lead' }, baselineWords(doc.baseline)));
+  if (differ.length)
+    root.append(
+      el('p', { class: 'note bad', id: 'other-baseline' }, `The baseline is of another world: ${differ.join('; ')}.`),
+    );
+};
+
 function fillNumbers(root, doc) {
-  if (doc.baseline) root.append(el('p', { class: 'lead' }, `Changes are against the baseline ${doc.baseline.name}.`));
+  if (doc.baseline) putBaseline(root, doc);
   const shown = FIGURES.filter((figure) => figure.of(doc.run) !== null);
   root.append(
     el(
