@@ -91,6 +91,11 @@ test('alerts and reasons of waits are shown where there are any', () =>
     assert.match(await words(page.locator('#why .pair')), /retail\s+9\s+100\s+for free GPUs \(75\.0 %\)/);
   }));
 
+test('tenants without counts are said to be more', () =>
+  on('edited.html', STILL, async (page) => {
+    assert.match(await words(page.locator('#waits .pair')), /and 5 more/);
+  }));
+
 test('over many days ticks stand at round days, and closer when zoomed', () =>
   on('long.html', STILL, async (page) => {
     await seeAll(page);

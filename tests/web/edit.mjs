@@ -65,6 +65,7 @@ doc.why = {
   ],
   by_size: [{ gpus: '2-4', jobs: 9, wait_s: 360000, gpu_hours: 800, reasons: [waited('capacity', 75)] }],
 };
+for (let i = 0; i < 5; i++) doc.run.by_tenant[`small ${i}`] = {};
 const hostile = '<img src=x onerror="window.broken=1"> & \'quotes\'';
 doc.title = hostile;
 doc.series.by.tenant[0].name = hostile;

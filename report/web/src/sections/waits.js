@@ -86,7 +86,7 @@ const wordsOf = (dist) => {
 
 // Groups of the summary that the file has no counts of.
 const leftOut = (doc, key, shown) => {
-  const all = doc.run?.[key]?.length ?? 0;
+  const all = Object.keys(doc.run?.[key] ?? {}).length;
   return all > shown ? el('p', { class: 'note muted' }, `and ${count(all - shown)} more`) : null;
 };
 
