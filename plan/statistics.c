@@ -2,8 +2,7 @@
 /*
  * The paired t interval: with n differences of mean m and standard deviation s, m -+ t(0.975; n - 1) s / sqrt(n). Pairs
  * share their random events, so what is common to both cancels and s is small (Law, "Simulation Modeling and Analysis",
- * on comparing two systems). Of samples without anything in common the variances add, and the degrees of freedom are
- * Satterthwaite's (Welch, Biometrika 34, 1947).
+ * on comparing two systems).
  */
 
 #include "plan/statistics.h"
@@ -45,24 +44,9 @@ struct hr_estimate hr__estimate_paired(const double *first, const double *other,
   return estimate;
 }
 
-/* The square of the mean's standard error. */
-static double mean_variance(const double *values, uint32_t count, double mean) {
-  double squares = 0;
-  for (uint32_t i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
-  return squares / (count - 1) / count;
-}
-
 struct hr__mean hr__mean_of(const double *values, uint32_t count) {
-  double mean = mean_of(values, count);
+  double mean = mean_of(values, count), squares = 0;
   if (count < 2) return (struct hr__mean){mean, HR__UNKNOWN};
-  return (struct hr__mean){mean, gsl_cdf_tdist_Pinv(0.975, count - 1) * sqrt(mean_variance(values, count, mean))};
-}
-
-struct hr__mean hr__mean_difference(const double *first, uint32_t n_first, const double *other, uint32_t n_other) {
-  if (n_first < 2 || n_other < 2) return (struct hr__mean){HR__UNKNOWN, HR__UNKNOWN};
-  double a = mean_of(first, n_first), b = mean_of(other, n_other);
-  double u = mean_variance(first, n_first, a), v = mean_variance(other, n_other, b);
-  if (u + v <= 0) return (struct hr__mean){b - a, 0};
-  double freedom = (u + v) * (u + v) / (u * u / (n_first - 1) + v * v / (n_other - 1));
-  return (struct hr__mean){b - a, gsl_cdf_tdist_Pinv(0.975, freedom) * sqrt(u + v)};
+  for (uint32_t i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
+  return (struct hr__mean){mean, gsl_cdf_tdist_Pinv(0.975, count - 1) * sqrt(squares / (count - 1) / count)};
 }

@@ -13,8 +13,5 @@ struct hr__mean {
   double value, margin;
 };
 struct hr__mean hr__mean_of(const double *values, uint32_t count);
-/* The mean of the others less that of the first, of samples that have nothing in common, and half the width of its 95 %
-   interval by Welch's t. NaN where one of them has fewer than two values. */
-struct hr__mean hr__mean_difference(const double *first, uint32_t n_first, const double *other, uint32_t n_other);
 
 #endif

@@ -5,7 +5,6 @@
 #include "plan/tolerance.h"
 
 #include "plan/intervals.h"
-#include "plan/statistics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,30 +141,17 @@ static enum hr_worse direction(const struct hr__allowance *allowance, const stru
   return hr__worse_of(hr__measure_find(figure->path, strlen(figure->path)));
 }
 
-/* Replications that have the same random events in both are compared pair by pair, which tells most; others as two
-   samples. */
-static struct hr__interval difference_of(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
-                                         const struct hr_baseline_figure *now) {
+/* Replications have the same random events in both, so their differences tell most: whether the interval of their mean
+   has zero in it. Where they cannot be paired, whether the interval of now has what was before. */
+static bool may_be_chance(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
+                          const struct hr_baseline_figure *now) {
   uint32_t count = before->n_samples < now->n_samples ? before->n_samples : now->n_samples;
-  struct hr__interval interval = {.low = HR__UNKNOWN, .high = HR__UNKNOWN};
-  if (!allowance->paired) {
-    struct hr__mean difference = hr__mean_difference(before->samples, before->n_samples, now->samples, now->n_samples);
-    interval.low = difference.value - difference.margin;
-    interval.high = difference.value + difference.margin;
-    return interval;
-  }
-  double *differences = count > 1 ? malloc(count * sizeof *differences) : NULL;
+  struct hr__interval interval = {.low = now->low - before->value, .high = now->high - before->value};
+  double *differences = allowance->paired && count > 1 ? malloc(count * sizeof *differences) : NULL;
   for (uint32_t r = 0; differences && r < count; r++) differences[r] = now->samples[r] - before->samples[r];
   if (differences && hr__interval_of(differences, count, HR__MEAN, CONFIDENCE, false, &interval) != HR_OK)
     interval.low = interval.high = HR__UNKNOWN;
   free(differences);
-  return interval;
-}
-
-/* Whether the interval of the difference has zero in it. */
-static bool may_be_chance(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
-                          const struct hr_baseline_figure *now) {
-  struct hr__interval interval = difference_of(allowance, before, now);
   return interval.low <= 0 && interval.high >= 0;
 }
 
