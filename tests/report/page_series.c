@@ -91,7 +91,7 @@ static void expect_count(const struct world *world, const struct read_page *page
   char path[80];
   struct bucket *buckets = calloc(n_buckets + 1, sizeof *buckets);
   CU_ASSERT_PTR_NOT_NULL_FATAL(buckets);
-  for (size_t i = 0; i < n_buckets; i++) buckets[i] = (struct bucket){0, INFINITY, -INFINITY};
+  for (size_t i = 0; i < n_buckets; i++) buckets[i] = (struct bucket){0, (double)INFINITY, -(double)INFINITY};
   for (size_t i = 0; i < world->n_instants; i++) {
     double from = (double)world->instants[i].at_us / 1e6;
     double to = i + 1 < world->n_instants ? (double)world->instants[i + 1].at_us / 1e6 : end_s;
@@ -165,7 +165,7 @@ static void expect_parts(const struct world *world, const struct read_page *page
     snprintf(path, sizeof path, "series.by.%s", names[d]);
     const cJSON *rows = page_at(page, path), *row;
     CU_ASSERT_EQUAL(cJSON_GetArraySize(rows) > 0, there[d] && world->summary->gpu_hours > 0);
-    double *left = malloc(n_buckets * sizeof *left), before = INFINITY;
+    double *left = malloc(n_buckets * sizeof *left), before = (double)INFINITY;
     memcpy(left, allocated, n_buckets * sizeof *left);
     cJSON_ArrayForEach(row, rows) {
       double *values = page_list(cJSON_GetObjectItemCaseSensitive(row, "allocated"), &n);
