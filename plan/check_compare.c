@@ -4,12 +4,15 @@
 
 #include "plan/checking.h"
 #include "plan/job_starts.h"
+#include "plan/statistics.h"
 #include "report/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FALSE_SHARE 0.05
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
@@ -31,7 +34,7 @@ static const struct hr_baseline_figure *find(const struct hr_baseline_run *run, 
 }
 
 static bool add_moved(struct hr__check_case *item, const struct hr_baseline_figure *before,
-                      const struct hr_baseline_figure *now, enum hr__verdict verdict) {
+                      const struct hr_baseline_figure *now, enum hr__verdict verdict, double chance) {
   const struct hr_baseline_figure *either = now ? now : before;
   char label[HR__LABEL_BYTES];
   enum hr__measure measure = hr__measure_find(either->path, strlen(either->path));
@@ -42,8 +45,24 @@ static bool add_moved(struct hr__check_case *item, const struct hr_baseline_figu
                               .now = now ? now->value : HR__UNKNOWN,
                               .low = now ? now->low : HR__UNKNOWN,
                               .high = now ? now->high : HR__UNKNOWN,
+                              .chance = chance,
                               .verdict = verdict};
   return moved->label != NULL;
+}
+
+/* Of hundreds of figures a few look different in any two sets of replications. So many tests are judged together: of
+   those that fail, FALSE_SHARE at most are chance, on average; where nothing is other, that is how often one does. */
+static bool excuse_chance(struct hr__check_case *item) {
+  double *chances = malloc((item->n_moved + 1) * sizeof *chances);
+  size_t count = 0;
+  if (!chances) return false;
+  for (size_t i = 0; i < item->n_moved; i++)
+    if (isfinite(item->moved[i].chance)) chances[count++] = item->moved[i].chance;
+  double believed = hr__believed_up_to(chances, count, item->n_moved, FALSE_SHARE);
+  for (size_t i = 0; i < item->n_moved; i++)
+    if (item->moved[i].chance > believed) item->moved[i].verdict = HR__CHANCE;
+  free(chances);
+  return true;
 }
 
 /* A figure that only one of them has fails, unless another version of the program may be why. */
@@ -55,13 +74,15 @@ static bool compare_figures(struct hr__check_case *item, const struct hr__allowa
   size_t from = 0;
   for (size_t i = 0; i < now->n_figures && whole; i++) {
     const struct hr_baseline_figure *figure = find(before, &now->figures[i], &from);
-    enum hr__verdict verdict = figure ? hr__judge_moved(allowance, figure, &now->figures[i]) : of_strangers;
-    if (verdict != HR__SAME) whole = add_moved(item, figure, &now->figures[i], verdict);
+    double chance = HR__UNKNOWN;
+    enum hr__verdict verdict = figure ? hr__judge_moved(allowance, figure, &now->figures[i], &chance) : of_strangers;
+    if (verdict != HR__SAME) whole = add_moved(item, figure, &now->figures[i], verdict, chance);
   }
   from = 0;
   for (size_t i = 0; i < before->n_figures && whole; i++)
-    if (!find(now, &before->figures[i], &from)) whole = add_moved(item, &before->figures[i], NULL, of_strangers);
-  return whole;
+    if (!find(now, &before->figures[i], &from))
+      whole = add_moved(item, &before->figures[i], NULL, of_strangers, HR__UNKNOWN);
+  return whole && excuse_chance(item);
 }
 
 /* ---- Starts ----------------------------------------------------------------------------------------- */

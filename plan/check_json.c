@@ -21,6 +21,7 @@ static void put_moved(struct hr__json *json, cJSON *array, const struct hr__move
   put_known(json, object, "now", moved->now);
   put_known(json, object, "low", moved->low);
   put_known(json, object, "high", moved->high);
+  put_known(json, object, "chance", moved->chance);
   hr__json_text(json, object, "verdict", verdicts[moved->verdict]);
 }
 

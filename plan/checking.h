@@ -14,6 +14,7 @@ struct hr__moved {
   char *label;
   enum hr__unit unit;
   double before, now, low, high;
+  double chance; /* of so large a difference where nothing is other; NaN where replications do not tell it */
   enum hr__verdict verdict;
 };
 

@@ -4,13 +4,11 @@
 
 #include "plan/tolerance.h"
 
-#include "plan/intervals.h"
+#include "plan/statistics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CONFIDENCE 0.95
 
 /* ---- Names ------------------------------------------------------------------------------------------ */
 
@@ -141,22 +139,50 @@ static enum hr_worse direction(const struct hr__allowance *allowance, const stru
   return hr__worse_of(hr__measure_find(figure->path, strlen(figure->path)));
 }
 
-/* Replications have the same random events in both, so their differences tell most: whether the interval of their mean
-   has zero in it. Where they cannot be paired, whether the interval of now has what was before. */
-static bool may_be_chance(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
-                          const struct hr_baseline_figure *now) {
-  uint32_t count = before->n_samples < now->n_samples ? before->n_samples : now->n_samples;
-  struct hr__interval interval = {.low = now->low - before->value, .high = now->high - before->value};
-  double *differences = allowance->paired && count > 1 ? malloc(count * sizeof *differences) : NULL;
-  for (uint32_t r = 0; differences && r < count; r++) differences[r] = now->samples[r] - before->samples[r];
-  if (differences && hr__interval_of(differences, count, HR__MEAN, CONFIDENCE, false, &interval) != HR_OK)
-    interval.low = interval.high = HR__UNKNOWN;
-  free(differences);
-  return interval.low <= 0 && interval.high >= 0;
+/* Values that are unknown in one of them are left out of both. Returns how many are left. */
+static uint32_t known_pairs(double *first, double *other, uint32_t count) {
+  uint32_t known = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!isfinite(first[i]) || !isfinite(other[i])) continue;
+    first[known] = first[i];
+    other[known++] = other[i];
+  }
+  return known;
+}
+
+static uint32_t known_values(double *values, uint32_t count) {
+  uint32_t known = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (isfinite(values[i])) values[known++] = values[i];
+  return known;
+}
+
+static void copy(double *to, const struct hr_baseline_figure *from) {
+  for (uint32_t i = 0; i < from->n_samples; i++) to[i] = from->samples[i];
+}
+
+/* Replications of the same seeds have the same random events in both, so their differences tell most. */
+static double chance_of(bool paired, const struct hr_baseline_figure *before, const struct hr_baseline_figure *now) {
+  uint32_t n_before = before->n_samples, n_now = now->n_samples, both = n_before < n_now ? n_before : n_now;
+  double *first = malloc(((size_t)n_before + n_now + 1) * sizeof *first), *other = first + n_before,
+         chance = HR__UNKNOWN;
+  if (!first) return chance;
+  copy(first, before);
+  copy(other, now);
+  if (paired) {
+    both = known_pairs(first, other, both);
+    chance = hr__chance_of_pairs(first, other, both);
+  } else {
+    n_before = known_values(first, n_before);
+    chance = hr__chance_of_samples(first, n_before, other, known_values(other, n_now));
+  }
+  free(first);
+  return chance;
 }
 
 enum hr__verdict hr__judge_moved(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
-                                 const struct hr_baseline_figure *now) {
+                                 const struct hr_baseline_figure *now, double *chance) {
+  *chance = HR__UNKNOWN;
   if (before->value == now->value) return HR__SAME;
   const struct hr_tolerance *tolerance = find(allowance, now);
   enum hr_worse worse = direction(allowance, tolerance, now);
@@ -166,5 +192,6 @@ enum hr__verdict hr__judge_moved(const struct hr__allowance *allowance, const st
   /* Sums of decimals are off by a little, which must not count. */
   double allowed = tolerance ? fmax(tolerance->absolute, tolerance->relative * size) + 1e-12 * size : 0;
   if (tolerance && fabs(difference) <= allowed) return HR__ALLOWED;
-  return allowance->replicated && may_be_chance(allowance, before, now) ? HR__CHANCE : HR__WORSE;
+  if (allowance->replicated) *chance = chance_of(allowance->paired, before, now);
+  return HR__WORSE;
 }

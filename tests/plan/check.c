@@ -231,6 +231,44 @@ static void the_first_start_is_the_first(void) {
   hr_suite_destroy(suite);
 }
 
+/* ---- Replications ----------------------------------------------------------------------------------- */
+
+static struct hr_suite *load_replicated(int seed, int replications, const char *more) {
+  char text[400];
+  snprintf(text, sizeof text,
+           "{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\",\"set\":{\"replications.count\":%d,\"seed\":%d%s}}]}",
+           replications, seed, more);
+  return load_suite(text);
+}
+
+static bool passes_replicated(const struct hr_baseline *baseline, int seed, int replications, const char *more) {
+  struct hr_suite *suite = load_replicated(seed, replications, more);
+  bool passed = passes(suite, baseline);
+  hr_suite_destroy(suite);
+  return passed;
+}
+
+/* Under other seeds everything differs and nothing is other: one check in twenty may fail. A change that matters is
+   seen among all those figures, with the same seeds and with others. */
+static void chance_is_told_from_change(void) {
+  enum { REPLICATIONS = 8, SEEDS = 60 };
+  static const char dearer[] = ",\"cluster.pools.1.usd_per_gpu_hour\":0.500001",
+                    smaller[] = ",\"cluster.pools.0.nodes\":1";
+  struct hr_suite *suite = load_replicated(1, REPLICATIONS, "");
+  struct hr_baseline *baseline = make_baseline(suite);
+  CU_ASSERT_TRUE(passes(suite, baseline));
+  int failures = 0;
+  for (int seed = 2; seed < 2 + SEEDS; seed++) failures += !passes_replicated(baseline, seed, REPLICATIONS, "");
+  if (failures > SEEDS / 10) printf("\n  %d of %d checks fail though nothing is other\n", failures, SEEDS);
+  CU_ASSERT(failures <= SEEDS / 10);
+  CU_ASSERT_FALSE(passes_replicated(baseline, 1, REPLICATIONS, dearer));
+  CU_ASSERT_FALSE(passes_replicated(baseline, 1, REPLICATIONS, smaller));
+  CU_ASSERT_FALSE(passes_replicated(baseline, 9, REPLICATIONS, smaller));
+  CU_ASSERT_TRUE(passes_replicated(baseline, 1, REPLICATIONS - 2, "")); /* the same, and fewer of them */
+  hr_baseline_destroy(baseline);
+  hr_suite_destroy(suite);
+}
+
 /* ---- Files ------------------------------------------------------------------------------------------ */
 
 static void expect_fit(cJSON *tree, const char *schema_path) {
@@ -250,7 +288,7 @@ static void files_fit_their_schemas(void) {
   hr_suite_destroy(suite);
   suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\",\"policies\":[\"fifo\",\"las\"],\"set\":"
                      "{\"cluster.pools.0.nodes\":1}},{\"name\":\"b\",\"scenario\":\"s.json\",\"set\":"
-                     "{\"replications.count\":3,\"seed\":6}}]}");
+                     "{\"replications.count\":3,\"cluster.pools.1.usd_per_gpu_hour\":1}}]}");
   cJSON *tree = result_of(suite, baseline);
   CU_ASSERT_EQUAL(schema_get(tree, "failures")->valueint, 4); /* moved, new, gone, moved */
   expect_fit(tree, PROJECT_DIR "/docs/check-result.schema.json");
@@ -259,4 +297,4 @@ static void files_fit_their_schemas(void) {
 }
 
 TEST_MAIN("plan: checks", TEST(what_was_written_passes), TEST(every_figure_counts), TEST(the_first_start_is_the_first),
-          TEST(files_fit_their_schemas))
+          TEST(chance_is_told_from_change), TEST(files_fit_their_schemas))

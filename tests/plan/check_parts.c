@@ -164,7 +164,8 @@ static enum hr__verdict judge(const struct hr_tolerances *own, const struct hr_t
   const struct hr_baseline_figure was = {.path = (char *)path, .group = (char *)class_, .of = of, .value = before};
   struct hr_baseline_figure is = was;
   is.value = now;
-  return hr__judge_moved(&allowance, &was, &is);
+  double chance;
+  return hr__judge_moved(&allowance, &was, &is, &chance);
 }
 
 static void exact_unless_said(void) {
@@ -223,23 +224,32 @@ static void directions(void) {
   CU_ASSERT_EQUAL(judge(&none, &said, "utilization.makespan", NULL, 0.5, 0.6), HR__WORSE);
 }
 
+/* What a figure of replications before and now is judged, and the chance of it. */
+static double chance(bool paired, enum hr_worse worse, double *before, double *now, enum hr__verdict verdict) {
+  struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};
+  const struct hr_tolerances tolerances = {.at = own, .count = worse != HR_WORSE_UNSAID}, none = {0};
+  const struct hr__allowance allowance = {&tolerances, &none, true, paired};
+  struct hr_baseline_figure was = {.path = (char *)"wait_s.mean", .samples = before, .n_samples = 4}, is = was;
+  is.samples = now;
+  for (uint32_t r = 0; r < 4; r++) {
+    was.value += before[r] / 4;
+    is.value += isnan(now[r]) ? 0 : now[r] / 4;
+  }
+  double chance;
+  CU_ASSERT_EQUAL(hr__judge_moved(&allowance, &was, &is, &chance), verdict);
+  return chance;
+}
+
 static void replications(void) {
-  double before[] = {10, 20, 30, 40}, up[] = {11, 21, 31, 41}, either[] = {12, 18, 33, 38};
-  const struct hr_tolerances none = {0};
-  const struct hr__allowance paired = {&none, &none, true, true}, unpaired = {&none, &none, true, false};
-  const struct hr_baseline_figure was = {.path = (char *)"wait_s.mean", .value = 25, .samples = before, .n_samples = 4};
-  struct hr_baseline_figure is = was;
-  is.value = 26;
-  is.low = 10;
-  is.high = 40;
-  is.samples = up;
-  CU_ASSERT_EQUAL(hr__judge_moved(&paired, &was, &is), HR__WORSE); /* every one is up by one */
-  CU_ASSERT_EQUAL(hr__judge_moved(&unpaired, &was, &is), HR__CHANCE);
-  is.samples = either;
-  is.value = 25.25;
-  CU_ASSERT_EQUAL(hr__judge_moved(&paired, &was, &is), HR__CHANCE);
-  is.low = 25.1;
-  CU_ASSERT_EQUAL(hr__judge_moved(&unpaired, &was, &is), HR__WORSE);
+  double before[] = {10, 20, 30, 40}, up[] = {11, 21, 31, 41}, down[] = {9, 18, 29, 37}, far[] = {80, 90, 84, 86};
+  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, up, HR__WORSE), 0); /* every one is up by one */
+  CU_ASSERT(chance(false, HR_WORSE_UNSAID, before, up, HR__WORSE) > 0.9);
+  CU_ASSERT(chance(false, HR_WORSE_UNSAID, before, far, HR__WORSE) < 0.01);
+  CU_ASSERT(isnan(chance(true, HR_WORSE_HIGHER, before, down, HR__BETTER)));
+  CU_ASSERT(isnan(chance(true, HR_WORSE_HIGHER, before, up, HR__ALLOWED)));
+  CU_ASSERT(isnan(chance(true, HR_WORSE_UNSAID, before, before, HR__SAME)));
+  double lacking[] = {11, (double)NAN, 31, (double)NAN};
+  CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, lacking, HR__WORSE), 0); /* of two pairs */
 }
 
 static void unknown_figures(void) {

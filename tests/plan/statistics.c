@@ -84,6 +84,43 @@ static void five_in_a_hundred_by_chance(void) {
   CU_ASSERT(significant > 30 && significant < 70);
 }
 
+/* Differences of mean 3, variance 2.5: t = 4.2426 with 4 degrees of freedom, of which the tables have 0.0132356. */
+static void chance_of_pairs(void) {
+  static const double first[] = {10, 20, 30, 40, 50}, other[] = {11, 22, 33, 44, 55}, up[] = {11, 21, 31, 41, 51};
+  CU_ASSERT_DOUBLE_EQUAL(hr__chance_of_pairs(first, other, 5), 0.0132356, 1e-7);
+  CU_ASSERT_DOUBLE_EQUAL(hr__chance_of_pairs(other, first, 5), 0.0132356, 1e-7);
+  CU_ASSERT_EQUAL(hr__chance_of_pairs(first, up, 5), 0);
+  CU_ASSERT_EQUAL(hr__chance_of_pairs(first, first, 5), 1);
+  CU_ASSERT(isnan(hr__chance_of_pairs(first, other, 1)));
+}
+
+/* Two samples of variance 2.5 and a standard error of 1: t = 2 with 8 degrees of freedom, 0.0805162 by the tables. The
+   second as 30, 50 and 70: their mean's variance is 400 / 3, t = 47 / sqrt(400 / 3 + 0.5), 2.015 degrees of freedom. */
+static void chance_of_samples(void) {
+  const double first[] = {1, 2, 3, 4, 5}, other[] = {7, 3, 5, 4, 6}, far[] = {30, 50, 70}, still[] = {4, 4, 4};
+  CU_ASSERT_DOUBLE_EQUAL(hr__chance_of_samples(first, 5, other, 5), 0.0805162, 1e-7);
+  double t = 47 / sqrt(400 / 3.0 + 0.5);
+  double two = 1 - t / sqrt(2 + t * t); /* with 2 degrees of freedom, in closed form */
+  CU_ASSERT_DOUBLE_EQUAL(hr__chance_of_samples(first, 5, far, 3), two, 0.001);
+  CU_ASSERT(hr__chance_of_samples(first, 5, far, 3) < two);
+  CU_ASSERT(isnan(hr__chance_of_samples(first, 5, other, 1)));
+  CU_ASSERT_EQUAL(hr__chance_of_samples(still, 3, still, 3), 1);
+  CU_ASSERT_EQUAL(hr__chance_of_samples(still, 3, (const double[]){5, 5}, 2), 0);
+}
+
+/* The example of Benjamini and Hochberg's paper: 15 tests, of which the four smallest are believed at 0.05. */
+static void what_many_tests_are_believed(void) {
+  double chances[] = {0.0278, 0.0095, 0.0001, 0.0298, 0.0019, 0.0004, 0.0201, 0.0344,
+                      0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000};
+  CU_ASSERT_EQUAL(hr__believed_up_to(chances, 15, 15, 0.05), 0.0095);
+  CU_ASSERT_EQUAL(chances[14], 1);
+  double few[] = {0.02, 0.01};
+  CU_ASSERT_EQUAL(hr__believed_up_to(few, 2, 2, 0.05), 0.02);
+  CU_ASSERT_EQUAL(hr__believed_up_to(few, 2, 20, 0.05), -1);
+  CU_ASSERT_EQUAL(hr__believed_up_to(NULL, 0, 5, 0.05), -1);
+}
+
 TEST_MAIN("plan: statistics", TEST(interval_by_hand), TEST(pairs_cancel_what_is_common),
           TEST(an_interval_around_zero_is_not_significant), TEST(one_run_tells_all_or_nothing),
-          TEST(what_a_run_lacks_is_not_told), TEST(five_in_a_hundred_by_chance))
+          TEST(what_a_run_lacks_is_not_told), TEST(five_in_a_hundred_by_chance), TEST(chance_of_pairs),
+          TEST(chance_of_samples), TEST(what_many_tests_are_believed))
