@@ -9,14 +9,16 @@
 
 #include "headroom/catalog.h"
 #include "headroom/scenario.h"
+#include "scenarios/pool_notes.h"
 #include "scenarios/source.h"
 
 struct hr__builder {
   struct hr__source source;
   struct hr_scenario *scenario;
   struct hr_error *error;
-  struct hr__place place;     /* of the value at hand */
-  struct hr_catalog *catalog; /* with the scenario's own rows; NULL until it is asked for */
+  struct hr__place place;            /* of the value at hand */
+  struct hr_catalog *catalog;        /* with the scenario's own rows; NULL until it is asked for */
+  struct hr__pool_notes *pool_notes; /* while pools are built */
 };
 
 /* ---- Parts, in the order in which they are built ---------------------------------------------------- */

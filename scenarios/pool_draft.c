@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What every step in the making of a pool does: notes, the catalogue, where a price comes from. */
+/* What every step in the making of a pool does: the catalogue, where a price comes from. */
 
 #include "scenarios/pool_draft.h"
 
 #include "headroom/catalog.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__draft *draft, const char *format,
-                             ...) {
-  char text[700];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  enum hr_status status = hr_notes_add(&builder->scenario->notes, "pool '%s': %s", draft->pool.name, text);
-  return status == HR_OK ? HR_OK : hr__build_no_memory(builder);
-}
 
 enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
                                     const char *status, const char *as_of, const char *origin) {

@@ -20,7 +20,7 @@ enum hr_status hr__open_catalog(struct hr__builder *builder);
 /* Remembers where a price comes from; no `as_of`: NULL. */
 enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
                                     const char *status, const char *as_of, const char *origin);
-/* Adds a note on a pool: "pool 'NAME': ...". */
+/* Adds a note on a pool; pools of which the same is said share one. */
 enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__draft *draft, const char *format, ...)
     HR_PRINTF(3, 4);
 

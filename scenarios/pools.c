@@ -162,10 +162,8 @@ static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) 
   return status;
 }
 
-static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pools) {
+static enum hr_status add_pools(struct hr__builder *builder, const cJSON *pools) {
   uint32_t ordinal = 0;
-  builder->scenario->pool_sources = calloc((size_t)cJSON_GetArraySize(pools), sizeof *builder->scenario->pool_sources);
-  if (!builder->scenario->pool_sources) return hr__build_no_memory(builder);
   for (const cJSON *entry = pools->child; entry; entry = entry->next) {
     hr__place_enter(&builder->place, ordinal++, NULL);
     enum hr_status status = add_pool(builder, entry);
@@ -173,6 +171,19 @@ static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pool
     hr__build_leave(builder);
   }
   return HR_OK;
+}
+
+static enum hr_status build_pools(struct hr__builder *builder, const cJSON *pools) {
+  struct hr__pool_notes notes = {0};
+  builder->scenario->pool_sources = calloc((size_t)cJSON_GetArraySize(pools), sizeof *builder->scenario->pool_sources);
+  if (!builder->scenario->pool_sources) return hr__build_no_memory(builder);
+  builder->pool_notes = &notes;
+  enum hr_status status = add_pools(builder, pools);
+  builder->pool_notes = NULL;
+  if (status == HR_OK && hr__pool_notes_put(&notes, &builder->scenario->notes) != HR_OK)
+    status = hr__build_no_memory(builder);
+  hr__pool_notes_finish(&notes);
+  return status;
 }
 
 /* ---- The cluster ------------------------------------------------------------------------------------ */

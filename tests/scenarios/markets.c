@@ -63,6 +63,18 @@ static void no_market_costs_nothing(void) {
   hr_scenario_destroy(scenario);
 }
 
+/* What is the same of five pools is said once. */
+static void pools_share_a_note(void) {
+#define ALIKE(name) "{\"name\":\"" name "\"," SHAPE "\"market\":\"on-demand\",\"usd_per_gpu_hour\":1}"
+  struct hr_scenario *scenario =
+      load_text(TEXT_OF_POOLS(ALIKE("a") "," ALIKE("b") "," ALIKE("c") "," ALIKE("d") "," ALIKE("e")));
+#undef ALIKE
+  CU_ASSERT_EQUAL(scenario->notes.count, 1);
+  CU_ASSERT_TRUE(has_note(scenario, "pools 'a', 'b', 'c' and 2 more: assumed to boot in no time, as neither boot_s nor "
+                                    "boot is given"));
+  hr_scenario_destroy(scenario);
+}
+
 #define OD "\"market\":\"on-demand\",\"boot_s\":0,"
 #define RESERVED "\"market\":\"reserved\","
 
@@ -581,13 +593,13 @@ static void bad_classes_are_told(void) {
 }
 
 TEST_MAIN("scenarios_markets", TEST(starts_in_a_folder_of_its_own), TEST(no_market_costs_nothing),
-          TEST(stated_prices_are_exact), TEST(discounts_are_off_the_on_demand_price), TEST(price_has_a_source),
-          TEST(bad_prices_are_told), TEST(owned_nodes_amortise), TEST(owned_power_follows_from_the_gpu),
-          TEST(bad_ownership_is_told), TEST(reservations_have_bounds), TEST(bad_reservations_are_told),
-          TEST(billing_is_the_provider_s), TEST(boots_take_time), TEST(bad_boots_are_told), TEST(every_model_is_read),
-          TEST(recorded_levels_are_read), TEST(notice_is_the_provider_s), TEST(notice_beyond_the_up_time_is_noted),
-          TEST(spot_above_on_demand_is_noted), TEST(recorded_prices_are_read), TEST(drawn_prices_move_about_the_price),
-          TEST(bad_changing_prices_are_told), TEST(spot_discount_and_free_hour),
-          TEST(pools_of_one_gpu_and_zone_share_their_fate), TEST(bad_spot_is_told), TEST(placement_by_count_is_refused),
-          TEST(classes_are_read), TEST(free_checkpoints_are_noted), TEST(bad_classes_are_told),
-          TEST(leaves_nothing_behind))
+          TEST(pools_share_a_note), TEST(stated_prices_are_exact), TEST(discounts_are_off_the_on_demand_price),
+          TEST(price_has_a_source), TEST(bad_prices_are_told), TEST(owned_nodes_amortise),
+          TEST(owned_power_follows_from_the_gpu), TEST(bad_ownership_is_told), TEST(reservations_have_bounds),
+          TEST(bad_reservations_are_told), TEST(billing_is_the_provider_s), TEST(boots_take_time),
+          TEST(bad_boots_are_told), TEST(every_model_is_read), TEST(recorded_levels_are_read),
+          TEST(notice_is_the_provider_s), TEST(notice_beyond_the_up_time_is_noted), TEST(spot_above_on_demand_is_noted),
+          TEST(recorded_prices_are_read), TEST(drawn_prices_move_about_the_price), TEST(bad_changing_prices_are_told),
+          TEST(spot_discount_and_free_hour), TEST(pools_of_one_gpu_and_zone_share_their_fate), TEST(bad_spot_is_told),
+          TEST(placement_by_count_is_refused), TEST(classes_are_read), TEST(free_checkpoints_are_noted),
+          TEST(bad_classes_are_told), TEST(leaves_nothing_behind))
