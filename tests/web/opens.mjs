@@ -19,6 +19,31 @@ for (const name of PAGES)
       }),
     );
 
+// Runs in the page: the boxes of tables whose columns are cut off.
+const cut = () =>
+  [...document.querySelectorAll('.box')]
+    .filter((box) => box.scrollWidth > box.clientWidth + 1)
+    .map((box) => box.getAttribute('aria-label'));
+
+test('tables show all their columns on a desk, and on a phone those that matter', async () => {
+  await on('agency.html', { width: 1280 }, async (page) => {
+    await seeAll(page);
+    await page.locator('#jobs tr.job').first().waitFor();
+    assert.deepEqual(await page.evaluate(cut), []);
+    assert.ok(await page.locator('#jobs th', { hasText: 'Cost' }).isVisible());
+  });
+  await on('agency.html', { width: 390 }, async (page) => {
+    await seeAll(page);
+    await page.locator('#jobs tr.job').first().waitFor();
+    const wide = await page.evaluate(cut);
+    for (const label of ['Jobs', 'Cost by tenant and market']) assert.ok(!wide.includes(label), label);
+    assert.ok(!wide.some((label) => label.startsWith('Alerts')));
+    assert.equal(await page.locator('#jobs th', { hasText: 'Cost' }).isVisible(), false);
+    await page.locator('#jobs tr.job button').first().click();
+    assert.ok(await page.locator('#jobs .facts dt', { hasText: 'Cost' }).isVisible());
+  });
+});
+
 test('an empty chart would have no ink', () =>
   on('agency.html', {}, async (page) => {
     await seeAll(page);

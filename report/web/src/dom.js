@@ -26,7 +26,8 @@ export const select = (label, options, value, change) =>
     ),
   );
 
-// A table in a box of its own. columns: [{ title, number }]; rows: lists of texts or elements.
+// A table in a box of its own. columns: [{ title, number }]; rows: lists of texts or elements. Of the kind 'stacked' every row is
+// a card of its own on a phone, with the titles beside the values.
 export const table = (caption, columns, rows, kind = '') =>
   el(
     'div',
@@ -51,7 +52,7 @@ export const table = (caption, columns, rows, kind = '') =>
           el(
             'tr',
             {},
-            row.map((cell, i) => el('td', { class: columns[i].number ? 'number' : null }, cell)),
+            row.map((cell, i) => el('td', { class: columns[i].number ? 'number' : null, 'data-title': columns[i].title }, cell)),
           ),
         ),
       ),

@@ -63,7 +63,7 @@ const eachOf = (alerts, all, clock) => {
   );
   const fill = () =>
     details.append(
-      table('Each alert', EACH, alerts.slice(0, MOST_ROWS).map(eachRow(clock))),
+      table('Each alert', EACH, alerts.slice(0, MOST_ROWS).map(eachRow(clock)), 'stacked'),
       alerts.length > MOST_ROWS ? el('p', { class: 'note' }, `The first ${count(MOST_ROWS)} of ${count(all)} are shown.`) : '',
     );
   details.addEventListener('toggle', fill, { once: true });
@@ -85,7 +85,7 @@ const fillAlerts = (root, doc) => {
   const groups = grouped(doc);
   const all = total(groups.map(({ times }) => times));
   root.classList.add('warn');
-  root.append(table(`Alerts by rule and place: ${groups.length}`, GROUPS, groups.map(groupRow(clock))));
+  root.append(table(`Alerts by rule and place: ${groups.length}`, GROUPS, groups.map(groupRow(clock)), 'stacked'));
   if (all > groups.length) root.append(eachOf(doc.alerts, all, clock));
 };
 

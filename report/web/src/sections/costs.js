@@ -180,7 +180,7 @@ const costTable = (costs) => {
       ]),
       ['all', ...markets.map((market) => usd(total(rows.map((row) => row.of(market))))), usd(all), ''],
     ],
-    'whole',
+    'whole stacked',
   );
 };
 

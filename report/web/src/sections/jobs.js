@@ -19,6 +19,10 @@ const WAITS = [
   ['86400', '> 1 d'],
 ];
 
+// Left out on a phone: the job's own story has them.
+const SPARE = new Set(['tenant', 'user', 'class', 'submit_s', 'start_s', 'end_s', 'pool', 'attempts', 'lost_s', 'cost_usd']);
+const classOf = (name, number) => [number && 'number', SPARE.has(name) && 'spare'].filter(Boolean).join(' ') || null;
+
 const known = (write) => (value) => (value === null || value < 0 || Number.isNaN(value) ? '–' : write(value));
 
 const columnsOf = (doc, rows) => {
@@ -69,7 +73,7 @@ class JobTable {
       {},
       this.makeFilters(),
       this.status,
-      el('div', { class: 'box whole', tabindex: '0', role: 'region', 'aria-label': 'Jobs' }, table),
+      el('div', { class: 'box whole jobs', tabindex: '0', role: 'region', 'aria-label': 'Jobs' }, table),
       this.turner,
     );
     this.draw();
@@ -135,7 +139,7 @@ class JobTable {
         'th',
         {
           scope: 'col',
-          class: number ? 'number' : null,
+          class: classOf(name, number),
           'aria-sort': this.sortBy === name ? (this.down ? 'descending' : 'ascending') : 'none',
         },
         el(
@@ -155,7 +159,7 @@ class JobTable {
       'tr',
       { class: 'job', 'data-row': String(row), 'aria-expanded': null },
       el('td', {}, button),
-      this.columns.map((c) => el('td', { class: c.number ? 'number' : null }, c.of(row))),
+      this.columns.map((c) => el('td', { class: classOf(c.name, c.number) }, c.of(row))),
     );
     line.addEventListener('click', () => this.toggle(line, button, row));
     return line;

@@ -201,7 +201,16 @@ const worldTable = (plan) =>
     ]),
   );
 
-const titled = (title, element) => el('div', {}, el('h3', {}, title), element);
+const titled = (title, ...elements) => el('div', {}, el('h3', {}, title), ...elements);
+
+const goals = (plan) =>
+  titled(
+    'Goals',
+    goalTable(plan),
+    plan.goals.some((goal) => goal.binding)
+      ? el('p', { class: 'note' }, 'A goal binds where a mix that is better otherwise was run and misses it.')
+      : '',
+  );
 
 export const plan = {
   id: 'plan',
@@ -229,7 +238,7 @@ export const plan = {
         'div',
         { class: 'pair' },
         [
-          found.goals?.length ? titled('Goals', goalTable(found)) : null,
+          found.goals?.length ? goals(found) : null,
           found.tightening?.length ? titled('The price of tighter goals', tighterTable(found)) : null,
           found.sensitivity?.length ? titled('What if', worldTable(found)) : null,
         ].filter(Boolean),
