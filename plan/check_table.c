@@ -42,19 +42,28 @@ static void put_right(FILE *out, const char *text, int width) {
   fprintf(out, " %*s%s", has < width ? width - has : 0, "", text);
 }
 
+/* What does not fit has a line of its own: names tell figures apart by their ends and their begins. */
+static void put_label(struct hr__console *console, const char *text) {
+  char *label = hr__fitted(console, text, HR__LINE_WIDTH - 2, false);
+  size_t width = label ? hr__width_of(label, strlen(label)) : 0;
+  fprintf(console->out, "  %s", label ? label : "");
+  if (width > LABEL)
+    fprintf(console->out, "\n  %*s", LABEL, "");
+  else
+    fprintf(console->out, "%*s", LABEL - (int)width, "");
+  free(label);
+}
+
 static void put_moved(struct hr__console *console, const struct hr__moved *moved) {
   char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], change[HR__FIGURE_BYTES];
   bool failed = moved->verdict == HR__WORSE;
-  char *label = hr__fitted(console, moved->label, LABEL, false);
-  int pad = LABEL - (int)(label ? hr__width_of(label, strlen(label)) : 0);
-  fprintf(console->out, "  %s%*s", label ? label : "", pad, "");
+  put_label(console, moved->label);
   hr__moved_texts(moved, before, now);
   put_right(console->out, before, VALUE);
   put_right(console->out, now, VALUE);
   put_right(console->out, hr__change_text(moved, change), CHANGE);
   fprintf(console->out, " %s%s%s\n", failed ? hr__bold(console) : hr__dim(console), hr__verdict_word(moved->verdict),
           hr__plain(console));
-  free(label);
 }
 
 static void put_table(struct hr__console *console, const struct hr__check_case *item) {

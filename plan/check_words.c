@@ -26,14 +26,12 @@ const char *hr__change_text(const struct hr__moved *moved, char *buffer) {
   double difference = moved->now - moved->before;
   if (isnan(moved->before)) return strcpy(buffer, "new");
   if (isnan(moved->now)) return strcpy(buffer, "gone");
-  double share = 100 * difference / fabs(moved->before);
-  if (moved->before == 0 || fabs(share) >= 99999)
+  double share = 100 * fabs(difference) / fabs(moved->before);
+  unsigned decimals = share < 0.00995 ? 4 : share < 9.995 ? 2 : share < 999.95;
+  if (moved->before == 0 || share >= 99999 || share < 0.00005)
     snprintf(buffer, HR__NUMBER_BYTES, "%s", difference > 0 ? "up" : "down");
-  else if (fabs(share) < 0.005)
-    snprintf(buffer, HR__NUMBER_BYTES, "%s0.00 %%", difference < 0 ? "-" : "+");
   else
-    snprintf(buffer, HR__NUMBER_BYTES, "%s%.20s %%", difference < 0 ? "-" : "+",
-             hr__fixed_text(fabs(share), fabs(share) < 9.995 ? 2 : fabs(share) < 999.95, text));
+    snprintf(buffer, HR__NUMBER_BYTES, "%s%.20s %%", difference < 0 ? "-" : "+", hr__fixed_text(share, decimals, text));
   return buffer;
 }
 

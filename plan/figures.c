@@ -13,7 +13,7 @@ static const char *magnitude_text(enum hr__unit unit, double value, char *buffer
   case HR__SECONDS:
     return hr__duration_text(value, buffer);
   case HR__FACTOR:
-    return hr__fixed_text(value, value < 10000 ? 2 : 0, buffer);
+    return hr__factor_text(value, buffer);
   case HR__INDEX:
     return hr__fixed_text(value, 4, buffer);
   case HR__COUNT:

@@ -27,7 +27,7 @@ static const char *percent_text(double share, char *buffer) {
 }
 
 static const char *factor_text(double factor, bool known, char *buffer) {
-  return known ? hr__fixed_text(factor, factor < 10000 ? 2 : 0, buffer) : "-";
+  return known ? hr__factor_text(factor, buffer) : "-";
 }
 
 static void put_pool(struct hr__console *console, const struct hr_pool_figures *pool) {

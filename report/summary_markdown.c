@@ -124,10 +124,6 @@ static void put_course(struct page *page) {
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-static const char *factor_text(double value, char *buffer) {
-  return hr__fixed_text(value, value < 10000 ? 2 : 0, buffer);
-}
-
 static void put_distribution(struct page *page, const char *name, const struct hr_distribution *distribution,
                              const char *(*show)(double value, char *buffer)) {
   const double figure[] = {distribution->mean, distribution->p50, distribution->p90,
@@ -144,7 +140,7 @@ static void put_distributions(struct page *page) {
   hr__markdown_head(&page->console, "", " mean | p50 | p90 | p95 | p99 | max ");
   put_distribution(page, "Wait", &page->summary->wait_s, hr__duration_text);
   put_distribution(page, "Submit to end", &page->summary->jct_s, hr__duration_text);
-  put_distribution(page, "Slowdown", &page->summary->slowdown, factor_text);
+  put_distribution(page, "Slowdown", &page->summary->slowdown, hr__factor_text);
 }
 
 static void put_groups(struct page *page, const char *title, const struct hr_group *groups, size_t count) {
@@ -161,7 +157,7 @@ static void put_groups(struct page *page, const char *title, const struct hr_gro
             hr__fixed_text(group->gpu_hours, group->gpu_hours < 1000 ? 1 : 0, text[1]),
             waited ? hr__duration_text(group->wait_s.mean, text[2]) : "-",
             waited ? hr__duration_text(group->wait_s.p95, text[3]) : "-",
-            group->slowdown.count ? factor_text(group->slowdown.mean, text[4]) : "-");
+            group->slowdown.count ? hr__factor_text(group->slowdown.mean, text[4]) : "-");
   }
   if (count > MOST_GROUPS) fprintf(out, "\nand %zu more\n", count - MOST_GROUPS);
 }

@@ -160,10 +160,6 @@ static const char *seconds_text(double value, char *buffer) {
   return hr__duration_text(value, buffer);
 }
 
-static const char *factor_text(double value, char *buffer) {
-  return hr__fixed_text(value, value < 10000 ? 2 : 0, buffer);
-}
-
 static void put_distribution(struct hr__console *table, const char *label, const struct hr_distribution *distribution,
                              const char *(*show)(double value, char *buffer)) {
   const double figure[] = {distribution->mean, distribution->p50, distribution->p90,
@@ -181,7 +177,7 @@ static void put_distributions(struct hr__console *table, const struct hr_summary
           hr__plain(table));
   put_distribution(table, "wait", &summary->wait_s, seconds_text);
   put_distribution(table, "jct", &summary->jct_s, seconds_text);
-  put_distribution(table, "slowdown", &summary->slowdown, factor_text);
+  put_distribution(table, "slowdown", &summary->slowdown, hr__factor_text);
   fprintf(table->out, "%sjct: submit to end. slowdown: jct / run time of at least 10 s, and at least 1.%s\n",
           hr__dim(table), hr__plain(table));
 }
@@ -199,7 +195,7 @@ static void put_group(struct hr__console *table, const struct hr_group *group, d
           hr__fixed_text(group->gpu_hours, group->gpu_hours < 1000 ? 1 : 0, text[1]), hr__fixed_text(share, 1, text[2]),
           waited ? hr__duration_text(group->wait_s.mean, text[3]) : "-",
           waited ? hr__duration_text(group->wait_s.p95, text[4]) : "-",
-          ended ? factor_text(group->slowdown.mean, text[5]) : "-");
+          ended ? hr__factor_text(group->slowdown.mean, text[5]) : "-");
   free(name);
 }
 

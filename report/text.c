@@ -115,6 +115,18 @@ const char *hr__fixed_text(double value, unsigned decimals, char *buffer) {
   return buffer;
 }
 
+const char *hr__factor_text(double value, char *buffer) {
+  double size = fabs(value);
+  if (!isfinite(value) || size < 9999999.5) return hr__fixed_text(value, size < 10000 ? 2 : 0, buffer);
+  int exponent = (int)floor(log10(size));
+  if (size / pow(10, exponent) >= 9.995) exponent++;
+  hr__fixed_text(value / pow(10, exponent), 2, buffer);
+  char *at = buffer + strlen(buffer);
+  *at++ = 'e';
+  *hr__put_i64(at, exponent) = '\0';
+  return buffer;
+}
+
 const char *hr__usd_text(int64_t uusd, char *buffer) {
   uint64_t cents = (magnitude_of(uusd) + 5000) / 10000, dollars = (cents + 50) / 100;
   char *at = buffer;

@@ -27,6 +27,8 @@ const char *hr__decimal_text(double value, char *buffer);
 const char *hr__count_text(uint64_t count, char *buffer);
 /* `decimals` (at most 6) places after the point, with commas: "1,234.50". */
 const char *hr__fixed_text(double value, unsigned decimals, char *buffer);
+/* How many times as long or as much: "1.25", "12,345", "1.23e7". At most 9 columns. */
+const char *hr__factor_text(double value, char *buffer);
 /* Micro-dollars for a person, in cents where they are few: "$1,234.50", "$12,346", "-$3.25". */
 const char *hr__usd_text(int64_t uusd, char *buffer);
 /* A duration for a person: "0 s", "1.25 s", "4 min 10 s", "3 h 12 min", "12 d 3 h". */

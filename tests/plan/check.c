@@ -296,5 +296,27 @@ static void files_fit_their_schemas(void) {
   hr_baseline_destroy(baseline);
 }
 
+/* Names are told apart in a table of 80 columns. */
+static void long_names_are_told_apart(void) {
+  static const char *const names[] = {"fairness.finish_time_fairness.mean", "fairness.finish_time_fairness.p95",
+                                      "fairness.finish_time_fairness.share_above_1"};
+  struct hr_suite *suite = load_suite("{\"runs\":[{\"name\":\"a\",\"scenario\":\"s.json\"}]}");
+  struct hr_baseline *baseline = make_baseline(suite);
+  for (size_t i = 0; i < baseline->runs[0].n_figures; i++)
+    if (strncmp(baseline->runs[0].figures[i].path, "fairness", 8) == 0) baseline->runs[0].figures[i].value += 0.5;
+  struct hr_check *check = check_of(suite, baseline, 1);
+  FILE *out = fopen(files_path("table.txt"), "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+  CU_ASSERT_EQUAL(hr_check_print(out, check, false, false), HR_OK);
+  CU_ASSERT_EQUAL(fclose(out), 0);
+  char *text = files_read(files_path("table.txt"));
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) CU_ASSERT_PTR_NOT_NULL(strstr(text, names[i]));
+  for (const char *line = text; *line; line += strcspn(line, "\n") + 1) CU_ASSERT(strcspn(line, "\n") <= 80);
+  free(text);
+  hr_check_destroy(check);
+  hr_baseline_destroy(baseline);
+  hr_suite_destroy(suite);
+}
+
 TEST_MAIN("plan: checks", TEST(what_was_written_passes), TEST(every_figure_counts), TEST(the_first_start_is_the_first),
-          TEST(chance_is_told_from_change), TEST(files_fit_their_schemas))
+          TEST(chance_is_told_from_change), TEST(long_names_are_told_apart), TEST(files_fit_their_schemas))

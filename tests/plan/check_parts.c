@@ -3,7 +3,9 @@
 
 #include "harness.h"
 
+#include "plan/checking.h"
 #include "plan/decisions.h"
+#include "plan/figures.h"
 #include "plan/job_starts.h"
 #include "plan/tolerance.h"
 
@@ -252,6 +254,27 @@ static void replications(void) {
   CU_ASSERT_EQUAL(chance(true, HR_WORSE_UNSAID, before, lacking, HR__WORSE), 0); /* of two pairs */
 }
 
+static void expect_change(double before, double now, const char *expected) {
+  char text[HR__FIGURE_BYTES];
+  const struct hr__moved moved = {.before = before, .now = now};
+  CU_ASSERT_STRING_EQUAL(hr__change_text(&moved, text), expected);
+}
+
+/* Nothing that moved reads as if it had not. */
+static void changes_in_words(void) {
+  expect_change(100, 112.344, "+12.3 %");
+  expect_change(100, 98.766, "-1.23 %");
+  expect_change(100, 99.9979, "-0.0021 %");
+  expect_change(1e6, 1e6 + 0.1, "up");
+  expect_change(1e6, 1e6 - 0.1, "down");
+  expect_change(-50, -40, "+20.0 %");
+  expect_change(1, 2000, "up");
+  expect_change(1, 500, "+49,900 %");
+  expect_change(0, 3, "up");
+  expect_change(HR__UNKNOWN, 3, "new");
+  expect_change(3, HR__UNKNOWN, "gone");
+}
+
 static void unknown_figures(void) {
   struct hr_error error = {0};
   struct hr_tolerance wrong[] = {tolerance("wait_s.p96", 0, 0, HR_WORSE_UNSAID)};
@@ -264,4 +287,5 @@ static void unknown_figures(void) {
 
 TEST_MAIN("plan: parts of a check", TEST(starts_come_back), TEST(damaged_starts), TEST(decisions_are_found),
           TEST(longer_runs_are_found), TEST(exact_unless_said), TEST(the_nearest_name_counts),
-          TEST(the_larger_bound_counts), TEST(directions), TEST(replications), TEST(unknown_figures))
+          TEST(the_larger_bound_counts), TEST(directions), TEST(replications), TEST(changes_in_words),
+          TEST(unknown_figures))

@@ -118,6 +118,19 @@ static void what_is_not_utf8_is_read_as_latin_1(void) {
   expect_utf8("\xf4\x90\x80\x80", "\xc3\xb4\xc2\x90\xc2\x80\xc2\x80"); /* beyond Unicode */
 }
 
+/* Nine columns hold any of them. */
+static void factors_stay_short(void) {
+  char buffer[HR__NUMBER_BYTES];
+  expect_text(hr__factor_text(1.256, buffer), "1.26");
+  expect_text(hr__factor_text(9999.994, buffer), "9,999.99");
+  expect_text(hr__factor_text(10000, buffer), "10,000");
+  expect_text(hr__factor_text(9999999.4, buffer), "9,999,999");
+  expect_text(hr__factor_text(9999999.5, buffer), "1.00e7");
+  expect_text(hr__factor_text(12345678, buffer), "1.23e7");
+  expect_text(hr__factor_text(9.996e8, buffer), "1.00e9");
+  expect_text(hr__factor_text(-2.5e17, buffer), "-2.50e17");
+}
+
 TEST_MAIN("report: text", TEST(millionths_lose_the_zeros_at_their_end), TEST(thousandths_are_gpus),
           TEST(whole_numbers_are_those_of_printf), TEST(decimals_show_no_noise_of_binary), TEST(counts_have_commas),
-          TEST(durations_have_two_parts), TEST(what_is_not_utf8_is_read_as_latin_1))
+          TEST(factors_stay_short), TEST(durations_have_two_parts), TEST(what_is_not_utf8_is_read_as_latin_1))
