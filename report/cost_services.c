@@ -37,6 +37,14 @@ static enum hr_status add_line(struct services *services, enum hr__cost_kind kin
   return hr__costing_add(services->costing, item);
 }
 
+/* Likewise of an amount at a price; HR_BAD_INPUT where it is more than can be counted. */
+static enum hr_status add_priced(struct services *services, enum hr__cost_kind kind, uint32_t tenant, uint32_t month,
+                                 hr_amount amount, hr_amount price, hr_amount whole) {
+  hr_amount part;
+  if (__builtin_mul_overflow(amount, price, &part)) return HR_BAD_INPUT;
+  return add_line(services, kind, tenant, month, part, whole);
+}
+
 static hr_amount *sum_of(struct services *services, uint32_t tenant, uint32_t month) {
   return &services->sums[(size_t)tenant * services->costing->n_months + month];
 }
@@ -51,7 +59,7 @@ static enum hr_status add_sums(struct services *services, enum hr__cost_kind kin
   enum hr_status status = HR_OK;
   for (uint32_t tenant = 0; tenant < costing->n_tenants; tenant++)
     for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++)
-      status = add_line(services, kind, tenant, month, *sum_of(services, tenant, month) * price, whole);
+      status = add_priced(services, kind, tenant, month, *sum_of(services, tenant, month), price, whole);
   return status;
 }
 
@@ -81,8 +89,8 @@ static enum hr_status add_datasets(struct services *services) {
     uint32_t tenant = dataset->tenant ? hr__costing_tenant(costing, dataset->tenant) : HR_NONE;
     for (uint32_t month = 0; month < costing->n_months && status == HR_OK; month++) {
       hr_amount mb_us = (hr_amount)dataset->mb * hr__month_part_us(month, costing->result->end_us);
-      status = add_line(services, HR__COST_STORAGE, tenant, month, mb_us * storage->uusd_per_gb_month,
-                        (hr_amount)MB_PER_GB * HR_MONTH_US);
+      status = add_priced(services, HR__COST_STORAGE, tenant, month, mb_us, storage->uusd_per_gb_month,
+                          (hr_amount)MB_PER_GB * HR_MONTH_US);
     }
   }
   return status;

@@ -274,6 +274,14 @@ case_format_misspelt() {
   refuses "unknown trace format 'cvs'; did you mean 'csv'\?" s.json --format cvs
 }
 
+# The product of these passes 128 bits within the month that the job takes.
+case_costs_beyond_all_bounds() {
+  printf '%s\n' $header 1,0,2592000,1 >t.csv
+  echo '{"cluster":{"pools":[{"name":"p","gpu":"A100-80","nodes":1,"gpus_per_node":8}]},"policy":{"name":"queue"},
+    "costs":{"storage":{"usd_per_gb_month":1e9,"datasets":[{"gb":1e9}]}}}' >s.json
+  refuses 't\.csv: the costs pass 4 trillion dollars' s.json --trace t.csv
+}
+
 case_map_misspelt() {
   small_scenario
   printf '%s\n1,0,10,1\n' $header >t.csv
