@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 
-static const struct verb *const actions[] = {&verb_trace_generate, NULL};
+static const struct verb *const actions[] = {&verb_trace_generate, &verb_trace_stats, NULL};
 
-const struct verb verb_trace = {.name = "trace", .summary = "generate a synthetic trace", .actions = actions};
+const struct verb verb_trace = {
+    .name = "trace", .summary = "make traces, and tell what is in them", .actions = actions};

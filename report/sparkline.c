@@ -52,6 +52,11 @@ void hr__sparkline_of_peaks(struct hr__sparkline *line, const struct hr__buckets
   }
 }
 
+void hr__sparkline_of_counts(struct hr__sparkline *line, const uint64_t *counts, uint32_t count, uint64_t top) {
+  line->n = count < HR__SPARK_CELLS ? count : HR__SPARK_CELLS;
+  for (uint32_t i = 0; i < line->n; i++) line->height[i] = height_of(counts[i], top);
+}
+
 void hr__put_sparkline(struct hr__console *console, const struct hr__sparkline *line, uint64_t top) {
   static const char *const blocks[HR__SPARK_HEIGHTS] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   static const char *const letters[HR__SPARK_HEIGHTS] = {"_", ".", ":", "-", "=", "+", "*", "#"};

@@ -18,6 +18,8 @@ struct hr__sparkline {
    above zero has the least height. */
 void hr__sparkline_of_means(struct hr__sparkline *line, const struct hr__buckets *closed, uint64_t top);
 void hr__sparkline_of_peaks(struct hr__sparkline *line, const struct hr__buckets *closed, uint64_t top);
+/* A cell for each of at most HR__SPARK_CELLS counts. */
+void hr__sparkline_of_counts(struct hr__sparkline *line, const uint64_t *counts, uint32_t count, uint64_t top);
 /* The line under a figure of the table, and beside it what `top` is. */
 void hr__put_sparkline(struct hr__console *console, const struct hr__sparkline *line, uint64_t top);
 

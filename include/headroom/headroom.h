@@ -38,6 +38,7 @@
 #include "headroom/sweep.h"
 #include "headroom/topology.h"
 #include "headroom/trace.h"
+#include "headroom/trace_stats.h"
 #include "headroom/waits.h"
 #include "headroom/why.h"
 #include "headroom/workload.h"

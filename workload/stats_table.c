@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The statistics of a trace for a person, 80 columns wide. */
+
+#include "headroom/report.h"
+#include "report/console.h"
+#include "report/sparkline.h"
+#include "report/text.h"
+#include "sim/output_file.h"
+#include "workload/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_WIDTH = 16, MOST_ROWS = 10 };
+
+struct page {
+  struct hr__console console;
+  const struct hr_trace_stats *stats;
+};
+
+typedef const char *writer(double value, char *buffer);
+
+static const char *count_text(double value, char *buffer) {
+  return hr__fixed_text(value, value < 1000 && value != floor(value) ? 1 : 0, buffer);
+}
+
+static const char *percent_text(double share, char *buffer) {
+  return strcat(strcpy(buffer, hr__fixed_text(100 * share, 1, (char[HR__NUMBER_BYTES]){0})), " %");
+}
+
+/* ---- Spreads ---------------------------------------------------------------------------------------- */
+
+static void put_spread(struct page *page, const char *label, const struct hr__spread *spread, writer *show) {
+  char text[HR__NUMBER_BYTES];
+  if (spread->count == 0) return;
+  const double figures[] = {spread->mean, spread->p50, spread->p90, spread->p95, spread->p99, spread->max};
+  fprintf(page->console.out, "%-8s", label);
+  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+    fprintf(page->console.out, "%12s", show(figures[i], text));
+  fputc('\n', page->console.out);
+}
+
+static void put_spreads(struct page *page) {
+  const struct hr_trace_stats *stats = page->stats;
+  struct hr__console *console = &page->console;
+  fprintf(console->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", hr__bold(console), "mean", "p50", "p90", "p95", "p99",
+          "max", hr__plain(console));
+  put_spread(page, "run time", &stats->run_s, hr__duration_text);
+  put_spread(page, "GPUs", &stats->gpus, count_text);
+  put_spread(page, "gap", &stats->arrivals.gap_s, hr__duration_text);
+  put_spread(page, "wait", &stats->wait_s, hr__duration_text);
+  put_spread(page, "limit", &stats->limit_ratio, hr__factor_text);
+  fprintf(console->out, "%sgap: from one submit to the next.%s%s%s\n", hr__dim(console),
+          stats->wait_s.count ? " wait: as recorded." : "", stats->limit_ratio.count ? " limit: limit / run time." : "",
+          hr__plain(console));
+}
+
+/* ---- Groups ----------------------------------------------------------------------------------------- */
+
+static void put_row(struct page *page, const struct hr__stats_row *row) {
+  struct hr__console *console = &page->console;
+  const struct hr_trace_stats *stats = page->stats;
+  char text[5][HR__NUMBER_BYTES];
+  char *name = hr__fitted(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
+  if (!name) return;
+  double share = stats->gpu_hours > 0 ? row->gpu_hours / stats->gpu_hours : 0;
+  fprintf(console->out, "%s%*s%10s %8s %10s %8s%12s%12s\n", name, NAME_WIDTH - (int)hr__width_of(name, strlen(name)),
+          "", hr__count_text(row->jobs, text[0]), percent_text((double)row->jobs / stats->trace->n_jobs, text[1]),
+          hr__fixed_text(row->gpu_hours, 0, text[2]), percent_text(share, text[3]),
+          hr__duration_text(row->run_s.p50, text[4]), hr__duration_text(row->run_s.p95, (char[HR__NUMBER_BYTES]){0}));
+  free(name);
+}
+
+static void put_rows(struct page *page, const char *title, enum hr__stats_by by) {
+  struct hr__console *console = &page->console;
+  const struct hr__stats_rows *rows = &page->stats->by[by];
+  char more[HR__NUMBER_BYTES];
+  if (rows->count == 0) return;
+  fprintf(console->out, "\n%s%-*s%10s %8s %10s %8s%12s%12s%s\n", hr__bold(console), NAME_WIDTH, title, "jobs", "share",
+          "GPU hours", "share", "median run", "p95 run", hr__plain(console));
+  for (size_t i = 0; i < rows->count && i < MOST_ROWS; i++) put_row(page, &rows->at[i]);
+  if (rows->count > MOST_ROWS)
+    fprintf(console->out, "%sand %s more, which --json holds%s\n", hr__dim(console),
+            hr__count_text(rows->count - MOST_ROWS, more), hr__plain(console));
+}
+
+/* ---- Arrivals --------------------------------------------------------------------------------------- */
+
+static void put_bars(struct page *page, const uint64_t *counts, uint32_t n, const char *label, const char *ends) {
+  struct hr__sparkline line;
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < n; i++) most = counts[i] > most ? counts[i] : most;
+  hr__sparkline_of_counts(&line, counts, n, most);
+  hr__put_field(&page->console, label, "%s", ends);
+  hr__put_sparkline(&page->console, &line, most);
+}
+
+/* "; alike after a day 0.28" */
+static void put_if_known(char *text, size_t size, const char *words, double value) {
+  char number[HR__NUMBER_BYTES];
+  size_t used = strlen(text);
+  if (isfinite(value)) snprintf(text + used, size - used, "; %s %s", words, hr__fixed_text(value, 2, number));
+}
+
+static void put_bursts(struct page *page) {
+  const struct hr__arrivals *arrivals = &page->stats->arrivals;
+  char text[200], number[HR__NUMBER_BYTES];
+  if (!isfinite(arrivals->dispersion)) return;
+  snprintf(text, sizeof text, "variance / mean of jobs by hour %s (1: a steady stream)",
+           hr__fixed_text(arrivals->dispersion, 1, number));
+  put_if_known(text, sizeof text, "correlation with a day later", arrivals->after_a_day);
+  put_if_known(text, sizeof text, "with a week later", arrivals->after_a_week);
+  put_if_known(text, sizeof text, "burstiness", arrivals->burstiness);
+  hr__put_field(&page->console, "bursts", "%s", text);
+}
+
+static void put_arrivals(struct page *page) {
+  const struct hr__arrivals *arrivals = &page->stats->arrivals;
+  struct hr__console *console = &page->console;
+  char text[4][HR__NUMBER_BYTES];
+  fputc('\n', console->out);
+  put_bars(page, arrivals->by_hour, 24, "by hour", "jobs by hour of the clock, 0 to 23");
+  put_bars(page, arrivals->by_weekday, 7, "by day",
+           arrivals->has_weekdays ? "jobs by weekday, Monday to Sunday"
+                                  : "jobs by day, of seven from the clock's zero");
+  if (arrivals->hours)
+    hr__put_field(console, "arrivals", "%s jobs an hour on average, %s in the busiest; %s came together with another",
+                  hr__fixed_text(arrivals->per_hour, 1, text[0]), hr__fixed_text(arrivals->busiest, 0, text[1]),
+                  hr__count_text(arrivals->together, text[2]));
+  put_bursts(page);
+}
+
+/* ---- Shares ----------------------------------------------------------------------------------------- */
+
+static void put_concentration(struct page *page, const char *label, const char *what, const char *parties,
+                              enum hr__concentrated of) {
+  const struct hr__concentration *shares = &page->stats->concentration[of];
+  char text[5][HR__NUMBER_BYTES];
+  if (shares->parties < 2) return;
+  hr__put_field(&page->console, label,
+                "of %s %s the largest has %s of the %s, the largest tenth %s; half is of %s; Gini %s",
+                hr__count_text(shares->parties, text[0]), parties, percent_text(shares->first, text[1]), what,
+                percent_text(shares->tenth, text[2]), percent_text(shares->for_half, text[3]),
+                hr__fixed_text(shares->gini, 2, text[4]));
+}
+
+static void put_shares(struct page *page) {
+  char text[HR__NUMBER_BYTES];
+  const struct hr_trace_stats *stats = page->stats;
+  put_concentration(page, "users", "jobs", "users", HR__JOBS_OF_USERS);
+  put_concentration(page, "", "GPU hours", "users", HR__GPU_TIME_OF_USERS);
+  put_concentration(page, "tenants", "GPU hours", "tenants", HR__GPU_TIME_OF_TENANTS);
+  put_concentration(page, "jobs", "GPU hours", "jobs", HR__GPU_TIME_OF_JOBS);
+  if (isfinite(stats->size_and_run_time))
+    hr__put_field(&page->console, "correlation", "of GPUs and run time %s (Spearman's)",
+                  hr__fixed_text(stats->size_and_run_time, 2, text));
+  if (isfinite(stats->user_in_run_time))
+    hr__put_field(&page->console, "", "users explain %s of the variance of log(run time)",
+                  percent_text(fmax(0, stats->user_in_run_time), text));
+}
+
+/* ---- Fits ------------------------------------------------------------------------------------------- */
+
+static const char *parameters_of(enum hr__family family, const struct hr__fit *fit, char *buffer, size_t size) {
+  char a[HR__NUMBER_BYTES], b[HR__NUMBER_BYTES];
+  switch (family) {
+  case HR__EXPONENTIAL:
+    snprintf(buffer, size, "mean %s", hr__duration_text(fit->b, b));
+    break;
+  case HR__LOG_NORMAL:
+    snprintf(buffer, size, "mu %s, sigma %s", hr__fixed_text(fit->a, 3, a), hr__fixed_text(fit->b, 3, b));
+    break;
+  case HR__WEIBULL:
+    snprintf(buffer, size, "shape %s, scale %s", hr__fixed_text(fit->a, 3, a), hr__duration_text(fit->b, b));
+    break;
+  default:
+    snprintf(buffer, size, "alpha %s, from %s on", hr__fixed_text(fit->a, 3, a), hr__duration_text(fit->b, b));
+    break;
+  }
+  return buffer;
+}
+
+static void put_fits(struct page *page, const char *title, const struct hr__fit *fits) {
+  struct hr__console *console = &page->console;
+  enum hr__family best = hr__best_family(fits);
+  bool any = false;
+  for (unsigned i = 0; i < HR__N_FAMILIES; i++) {
+    char count[HR__NUMBER_BYTES], distance[HR__NUMBER_BYTES], parameters[80];
+    if (!fits[i].known) continue;
+    if (!any)
+      fprintf(console->out, "\n%s%-18s%10s  %-34s %9s%s\n", hr__bold(console), title, "values",
+              "most likely parameters", "distance", hr__plain(console));
+    any = true;
+    fprintf(console->out, "%-18s%10s  %-34s %9s%s\n", hr__family_name((enum hr__family)i),
+            hr__count_text(fits[i].count, count),
+            parameters_of((enum hr__family)i, &fits[i], parameters, sizeof parameters),
+            hr__fixed_text(fits[i].ks, 3, distance), i == best ? " best" : "");
+  }
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------- */
+
+static void put_head(struct page *page) {
+  struct hr__console *console = &page->console;
+  const struct hr_trace_stats *stats = page->stats;
+  char text[4][HR__NUMBER_BYTES];
+  char *name = hr__fitted(console, stats->trace->source, HR__LINE_WIDTH - 30, true);
+  if (!name) return;
+  fprintf(console->out, "%sHeadroom %s: what is in %s%s\n\n", hr__bold(console), hr_version(), name,
+          hr__plain(console));
+  free(name);
+  hr__put_field(console, "trace", "%s job%s (%s), submitted over %s", hr__count_text(stats->trace->n_jobs, text[0]),
+                stats->trace->n_jobs == 1 ? "" : "s", stats->trace->format, hr__duration_text(stats->span_s, text[1]));
+  if (stats->trace->n_skipped)
+    hr__put_field(console, "left out", "%s rows", hr__count_text(stats->trace->n_skipped, text[0]));
+  hr__put_field(console, "GPU hours", "%s%s%s%s",
+                hr__fixed_text(stats->gpu_hours, stats->gpu_hours < 1000 ? 1 : 0, text[0]),
+                stats->span_s > 0 ? "; " : "",
+                stats->span_s > 0 ? hr__fixed_text(stats->gpu_hours * 3600 / stats->span_s, 1, text[1]) : "",
+                stats->span_s > 0 ? " GPUs asked for on average while jobs came" : "");
+}
+
+static void put_all(struct page *page) {
+  put_head(page);
+  put_spreads(page);
+  put_rows(page, "GPUs asked for", HR__STATS_BY_SIZE);
+  put_rows(page, "class", HR__STATS_BY_CLASS);
+  put_rows(page, "tenant", HR__STATS_BY_TENANT);
+  put_rows(page, "user", HR__STATS_BY_USER);
+  put_rows(page, "GPU type", HR__STATS_BY_GPU_TYPE);
+  put_rows(page, "outcome", HR__STATS_BY_OUTCOME);
+  put_arrivals(page);
+  put_shares(page);
+  put_fits(page, "run time", page->stats->run_fits);
+  put_fits(page, "between jobs", page->stats->gap_fits);
+}
+
+enum hr_status hr_trace_stats_write(const char *path, const struct hr_trace_stats *stats, unsigned style,
+                                    struct hr_error *error) {
+  struct hr__output_file file;
+  enum hr_status status = hr__output_open(&file, path, error);
+  if (status != HR_OK) return status;
+  struct page page = {
+      .console = {.out = file.stream, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE},
+      .stats = stats};
+  put_all(&page);
+  if (!page.console.out_of_memory) return hr__output_commit(&file, error);
+  hr__output_abandon(&file);
+  return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+}
