@@ -89,6 +89,15 @@ static char *why_text(struct page *page, const struct hr_replay *replay) {
   return hr_waits_close(page->waits, replay->result) == HR_OK ? hr_why_json(&why, &of_all) : NULL;
 }
 
+/* What is in the trace, likewise. */
+static char *workload_text(const struct hr_trace *trace) {
+  struct hr_trace_stats *stats;
+  if (hr_trace_stats_make(trace, &stats, NULL) != HR_OK) return NULL;
+  char *text = hr_trace_stats_json(stats);
+  hr_trace_stats_destroy(stats);
+  return text;
+}
+
 static enum hr_status write_replay(struct page *page, const struct hr_page *subject, const struct hr_replay *replay,
                                    const struct hr_perf *perf, struct hr_error *error) {
   const struct hr_scenario *scenario = replay->config.scenario;
@@ -109,11 +118,13 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
   enum hr_status status = page->history ? hr_history_close(page->history, replay->result) : HR_OK;
   if (status == HR_OK) status = note_assumptions(&assumptions, scenario);
   char *why = status == HR_OK ? why_text(page, replay) : NULL;
-  if (status == HR_OK && !why) status = HR_NO_MEMORY;
+  char *workload = why ? workload_text(replay->config.trace) : NULL;
+  if (status == HR_OK && !workload) status = HR_NO_MEMORY;
   if (status == HR_OK) {
     struct hr_page document = *subject;
     document.run = &run;
     document.why = why;
+    document.workload = workload;
     if (!document.title) document.title = scenario->name;
     document.notes = notes;
     document.n_notes = 3 + subject->n_notes;
@@ -123,6 +134,7 @@ static enum hr_status write_replay(struct page *page, const struct hr_page *subj
     hr_fail(error, status, "out of memory for the page");
   }
   free(why);
+  free(workload);
   hr_notes_finish(&assumptions);
   return status;
 }

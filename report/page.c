@@ -94,6 +94,7 @@ static enum hr_status put_document(const struct hr_page *page, struct hr__page_j
   if (page->plan) hr__page_json_text(json, "plan", page->plan);
   if (page->sweep) hr__page_json_text(json, "sweep", page->sweep);
   if (page->why) hr__page_json_text(json, "why", page->why);
+  if (page->workload) hr__page_json_text(json, "workload", page->workload);
   put_baseline(page, json);
   put_notes(page, json);
   enum hr_status status = HR_OK;

@@ -41,6 +41,10 @@ struct hr__spread hr__spread_of(double *values, size_t count) {
   return spread;
 }
 
+void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
+  for (int i = 0; i < HR__CURVE_POINTS; i++) curve[i] = quantile(sorted, count, i / (double)(HR__CURVE_POINTS - 1));
+}
+
 hr_amount hr__gpu_time_of(const struct hr_trace *trace, uint32_t job) {
   uint64_t milli = (uint64_t)trace->gpus[job] * (trace->gpu_milli ? trace->gpu_milli[job] : 1000);
   return (hr_amount)milli * trace->work_us[job];
@@ -94,6 +98,7 @@ static bool fill_values(struct hr_trace_stats *stats) {
   stats->wait_s = hr__spread_of(values, take_recorded_waits(trace, values));
   stats->limit_ratio = hr__spread_of(values, take_limits(trace, values));
   stats->run_s = hr__spread_of(values, take_run_times(trace, values));
+  if (trace->n_jobs) hr__curve_of(values, trace->n_jobs, stats->curve_s);
   bool done = hr__fit_all(values, trace->n_jobs, stats->run_fits);
   free(values);
   return done;
@@ -127,7 +132,10 @@ enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace
 void hr_trace_stats_destroy(struct hr_trace_stats *stats) {
   if (!stats) return;
   for (unsigned by = 0; by < HR__N_STATS_BY; by++) {
-    for (size_t i = 0; i < stats->by[by].count; i++) free(stats->by[by].at[i].name);
+    for (size_t i = 0; i < stats->by[by].count; i++) {
+      free(stats->by[by].at[i].name);
+      free(stats->by[by].at[i].curve_s);
+    }
     free(stats->by[by].at);
   }
   free(stats);

@@ -13,13 +13,18 @@ struct hr__spread {
   double mean, sd, min, p10, p25, p50, p75, p90, p95, p99, max;
 };
 
+/* Quantiles for a curve: at 0 %, 1 %, ... 100 %. */
+enum { HR__CURVE_POINTS = 101 };
+
 /* Jobs that have something in common. */
 struct hr__stats_row {
   char *name; /* "": jobs that have none */
   uint64_t jobs, failed, cancelled;
   double gpu_hours;
   struct hr__spread run_s;
-  struct hr__fit fits[HR__N_FAMILIES]; /* of run times, by size alone */
+  /* Of run times, by size alone: */
+  struct hr__fit fits[HR__N_FAMILIES];
+  double *curve_s; /* [HR__CURVE_POINTS], NULL elsewhere */
 };
 
 enum hr__stats_by {
@@ -72,6 +77,7 @@ const char *hr__concentrated_name(enum hr__concentrated what); /* "jobs_by_user"
 struct hr_trace_stats {
   const struct hr_trace *trace;
   double span_s, gpu_hours;
+  double curve_s[HR__CURVE_POINTS];                   /* of run times */
   struct hr__spread run_s, gpus, wait_s, limit_ratio; /* wait: as recorded; limit / run time; of those that tell */
   struct hr__fit run_fits[HR__N_FAMILIES], gap_fits[HR__N_FAMILIES];
   struct hr__stats_rows by[HR__N_STATS_BY];
@@ -86,6 +92,8 @@ struct hr_trace_stats {
 /* Sorts the values. */
 struct hr__spread hr__spread_of(double *values, size_t count);
 void hr__sort(double *values, size_t count);
+/* Of at least one value, which are sorted. */
+void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]);
 /* GPU time of a job in milli-GPU x microseconds. */
 hr_amount hr__gpu_time_of(const struct hr_trace *trace, uint32_t job);
 double hr__gpu_hours_of(hr_amount gpu_time);

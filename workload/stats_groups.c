@@ -115,7 +115,11 @@ static bool fill_row(struct hr__stats_row *row, const struct grouping *grouping,
                                 .gpu_hours = hr__gpu_hours_of(tally->gpu_time)};
   row->run_s = hr__spread_of(run_s, tally->jobs);
   if (!row->name) return false;
-  return grouping->by != HR__STATS_BY_SIZE || hr__fit_all(run_s, tally->jobs, row->fits);
+  if (grouping->by != HR__STATS_BY_SIZE) return true;
+  row->curve_s = malloc(HR__CURVE_POINTS * sizeof *row->curve_s);
+  if (!row->curve_s) return false;
+  hr__curve_of(run_s, tally->jobs, row->curve_s);
+  return hr__fit_all(run_s, tally->jobs, row->fits);
 }
 
 /* By GPU hours, then by jobs, then by name. */

@@ -53,6 +53,11 @@ static void put_fits(struct hr__json *json, cJSON *parent, const char *key, cons
   }
 }
 
+static void put_curve(struct hr__json *json, cJSON *parent, const double *curve_s) {
+  cJSON *array = hr__json_array(json, parent, "run_quantiles_s");
+  for (int i = 0; i < HR__CURVE_POINTS; i++) hr__json_append(json, array, cJSON_CreateNumber(curve_s[i]));
+}
+
 /* ---- Groups ----------------------------------------------------------------------------------------- */
 
 static void put_row(struct hr__json *json, cJSON *array, const struct hr_trace_stats *stats, enum hr__stats_by by,
@@ -67,7 +72,9 @@ static void put_row(struct hr__json *json, cJSON *array, const struct hr_trace_s
   hr__json_number_if(json, object, "failed", told, (double)row->failed);
   hr__json_number_if(json, object, "cancelled", told, (double)row->cancelled);
   put_spread(json, object, "run_s", &row->run_s);
-  if (by == HR__STATS_BY_SIZE) put_fits(json, object, "run_fits", row->fits);
+  if (by != HR__STATS_BY_SIZE) return;
+  put_fits(json, object, "run_fits", row->fits);
+  put_curve(json, object, row->curve_s);
 }
 
 static void put_groups(struct hr__json *json, cJSON *root, const struct hr_trace_stats *stats) {
@@ -139,6 +146,7 @@ static cJSON *make_tree(struct hr__json *json, const struct hr_trace_stats *stat
   hr__json_number_if(json, object, "gpus_asked_for", stats->span_s > 0, stats->gpu_hours * 3600 / stats->span_s);
   put_spread(json, root, "run_s", &stats->run_s);
   put_fits(json, root, "run_fits", stats->run_fits);
+  put_curve(json, root, stats->curve_s);
   put_spread(json, root, "gpus", &stats->gpus);
   put_spread(json, root, "recorded_wait_s", &stats->wait_s);
   put_spread(json, root, "limit_ratio", &stats->limit_ratio);

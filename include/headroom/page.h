@@ -47,6 +47,7 @@ struct hr_page {
   const struct hr_page_run *run;       /* NULL: none is shown */
   const char *compare, *sweep, *plan;  /* documents of other kinds, as JSON; NULL: the page is of none */
   const char *why;                     /* likewise: why the jobs of `run` waited (hr_why_json) */
+  const char *workload;                /* likewise: what is in its trace (hr_trace_stats_json) */
   const char *baseline;                /* likewise: the summary of a run to set beside this one */
   const char *baseline_name;           /* what a person calls it */
   const struct hr_notes *const *notes; /* n_notes lists */

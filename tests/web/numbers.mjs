@@ -78,6 +78,19 @@ test('the table of tenants and markets sums to the cost', () =>
     assert.ok(Math.abs(shown - total) < 1, `${shown} and ${total}`);
   }));
 
+test('what the trace asks for is what trace stats tells of it', () =>
+  on('agency.html', {}, async (page) => {
+    const stats = json('agency.stats.json');
+    const plain = (text) => Number(text.replaceAll(',', ''));
+    await seeAll(page);
+    for (const id of ['arrivals-chart', 'run-times-chart'])
+      await page.locator(`#${id}`).getByRole('button', { name: /as a table/ }).click();
+    const rows = await page.locator('#arrivals-chart tbody tr td:nth-child(2)').allInnerTexts();
+    assert.deepEqual(rows.map(plain), stats.arrivals.by_hour);
+    const half = page.locator('#run-times-chart tbody tr', { hasText: '50 %' }).first().locator('td').nth(1);
+    assert.ok(read('agency.stats.txt').includes(await words(half)), await words(half));
+  }));
+
 test('changes against a baseline say which way is better', () =>
   on('edited.html', {}, async (page) => {
     const { run, baseline } = await documentOf(page);

@@ -29,6 +29,7 @@ for name in agency demo; do
   "$headroom" report "scenarios/$name.json" --quiet -o "$work/$name.html"
   "$headroom" run "scenarios/$name.json" --json "$work/$name.json" --jobs "$work/$name.jobs.csv" >"$work/$name.txt" 2>/dev/null
 done
+"$headroom" trace stats traces/reference/agency.csv --json "$work/agency.stats.json" -o "$work/agency.stats.txt" 2>/dev/null
 "$node" "$here/edit.mjs" "$work/agency.html" "$work/edited.html"
 # Two jobs a day for 100 days, without dates.
 awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 200; i++) print i * 43200 "," 7200 + i * 400 "," 8 + i % 57 }' >"$work/long.csv"

@@ -35,7 +35,8 @@ static bool near(double a, double b) {
 static void expect(const cJSON *object, const char *key, double expected) {
   const cJSON *value = schema_get(object, key);
   bool same = cJSON_IsNumber(value) ? near(value->valuedouble, expected) : isnan(expected);
-  if (!same) printf("\n  %s: %.9g, not %.9g\n", key, cJSON_IsNumber(value) ? value->valuedouble : (double)NAN, expected);
+  if (!same)
+    printf("\n  %s: %.9g, not %.9g\n", key, cJSON_IsNumber(value) ? value->valuedouble : (double)NAN, expected);
   CU_ASSERT_TRUE(same);
 }
 
@@ -170,8 +171,10 @@ static void expect_users(const cJSON *rows) {
 static void expect_sizes(const cJSON *rows) {
   int all = 0;
   for (const cJSON *row = rows->child; row; row = row->next) {
-    int low = 0, high = 0, count = 0, from = sscanf(schema_get(row, "name")->valuestring, "%d-%d", &low, &high);
-    if (from == 1) high = strchr(schema_get(row, "name")->valuestring, '+') ? 1000000 : low;
+    char *end;
+    const char *name = schema_get(row, "name")->valuestring;
+    long low = strtol(name, &end, 10), high = *end == '-' ? strtol(end + 1, NULL, 10) : *end == '+' ? 1000000 : low;
+    int count = 0;
     for (int i = 0; i < jobs.n; i++) count += jobs.gpus[i] >= low && jobs.gpus[i] <= high;
     expect(row, "jobs", count);
     all += count;

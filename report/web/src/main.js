@@ -18,6 +18,7 @@ import { spot } from './sections/spot.js';
 import { sweep } from './sections/sweep.js';
 import { waits } from './sections/waits.js';
 import { why } from './sections/why.js';
+import { workload } from './sections/workload.js';
 
 // Of a choice between alternatives these are what matters; the run in depth comes after them.
 const ORDER = [
@@ -35,6 +36,7 @@ const ORDER = [
   spot,
   fragmentation,
   occupancy,
+  workload,
   jobs,
   about,
 ];
