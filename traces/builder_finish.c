@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static enum hr_status no_memory(const struct hr_trace_builder *builder, struct hr_error *error) {
   return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", builder->source);
@@ -252,15 +253,19 @@ static void take_columns(struct hr__owned_trace *owned, struct hr_trace_builder 
   trace->column_bytes += hr__id_blocks_bytes(owned->id_blocks);
 }
 
-static void take_names(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
-  memcpy(owned->names, builder->names, sizeof owned->names);
-  memset(builder->names, 0, sizeof builder->names);
+void hr__owned_trace_show_names(struct hr__owned_trace *owned) {
 #define SHOW_NAMES(id, member, field)                                                                                  \
   owned->trace.member.count = owned->names[HR__##id].count;                                                            \
   owned->trace.member.text = (const char *const *)owned->names[HR__##id].text;
   HR__NAMES_TABLE(SHOW_NAMES)
 #undef SHOW_NAMES
   for (int id = 0; id < HR__N_NAMES; id++) owned->trace.column_bytes += owned->names[id].bytes;
+}
+
+static void take_names(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
+  memcpy(owned->names, builder->names, sizeof owned->names);
+  memset(builder->names, 0, sizeof builder->names);
+  hr__owned_trace_show_names(owned);
 }
 
 static void take_rest(struct hr__owned_trace *owned, struct hr_trace_builder *builder) {
@@ -323,6 +328,7 @@ void hr_trace_destroy(struct hr_trace *trace) {
   free(trace->skipped);
   hr_notes_finish(&trace->notes);
   hr__id_blocks_free(owned->id_blocks);
+  if (owned->map) munmap(owned->map, owned->map_bytes);
   free(owned->row);
   free(owned->source);
   free(owned->format);

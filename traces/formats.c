@@ -2,6 +2,7 @@
 /* From a path to a trace: which format, which reader, and what was assumed. */
 
 #include "traces/formats.h"
+#include "traces/packed.h"
 
 #include <string.h>
 
@@ -31,20 +32,22 @@
   X("batsim", hr__read_batsim, true, "users and waits",                                                                \
     "Batsim workloads with delays or homogeneous parallel tasks; batsim:mflops=1000")
 
-static const struct hr_trace_format formats[] = {{"auto", "recognised by the file's content"},
 #define FORMAT_ENTRY(name, reader, has_params, untold, summary) {name, summary},
-                                                 FORMAT_TABLE(FORMAT_ENTRY)
+static const struct hr_trace_format formats[] = {{"auto", "recognised by the file's content"},
+                                                 FORMAT_TABLE(FORMAT_ENTRY) /* those of text */
+                                                 {"packed", "what 'headroom trace pack' writes: columns that are "
+                                                            "mapped, not read"},
+                                                 {NULL, NULL}};
 #undef FORMAT_ENTRY
-                                                     {NULL, NULL}};
 
-enum { N_FORMATS = sizeof formats / sizeof *formats - 2 };
+enum { N_READERS = sizeof formats / sizeof *formats - 3 };
 
-/* In the order of `formats` without "auto". */
+/* In the order of `formats` without "auto" and "packed", which is no text to be read. */
 static const struct {
   enum hr_status (*read)(struct hr__reader *);
   bool has_params;
   const char *untold;
-} readers[N_FORMATS] = {
+} readers[N_READERS] = {
 #define FORMAT_READER(name, reader, has_params, untold, summary) {reader, has_params, untold},
     FORMAT_TABLE(FORMAT_READER)
 #undef FORMAT_READER
@@ -62,11 +65,11 @@ const struct hr_trace_format *hr_trace_format_find(const char *name) {
 }
 
 static enum hr_status unknown_format(const char *name, struct hr_error *error) {
-  const char *words[N_FORMATS + 2];
-  for (size_t i = 0; i < N_FORMATS + 2; i++) words[i] = formats[i].name;
+  const char *words[sizeof formats / sizeof *formats];
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) words[i] = formats[i].name;
   const char *nearest = hr_nearest_word(name, words);
 #define FORMAT_NAME(name, ...) " " name
-  return hr_fail(error, HR_BAD_INPUT, "trace format '%.60s' is not known%s%s%s; formats: auto%s", name,
+  return hr_fail(error, HR_BAD_INPUT, "trace format '%.60s' is not known%s%s%s; formats: auto%s packed", name,
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
                  FORMAT_TABLE(FORMAT_NAME));
 #undef FORMAT_NAME
@@ -76,13 +79,19 @@ static bool has_map(const struct hr_trace_options *options) {
   return options->map && options->map->count;
 }
 
+/* "auto" comes before those with a reader, "packed" after them. */
+static bool has_params(const struct hr_trace_format *format) {
+  size_t number = (size_t)(format - formats);
+  return number >= 1 && number <= N_READERS && readers[number - 1].has_params;
+}
+
 /* The format that was asked for, else what a column map says about it; NULL: look at the content. */
 static enum hr_status asked_format(const struct hr_trace_options *options, const char **name, struct hr_error *error) {
   const char *asked = options->format ? options->format : "auto", *colon = strchr(asked, ':');
   const struct hr_trace_format *format = hr_trace_format_find(asked);
   *name = format ? format->name : NULL;
   if (!format) return unknown_format(asked, error);
-  if (colon && (format == formats || !readers[format - formats - 1].has_params))
+  if (colon && !has_params(format))
     return hr_fail(error, HR_BAD_INPUT, "trace format '%s' has no parameters, and '%.60s' are some", *name, colon + 1);
   if (strcmp(*name, "auto") == 0) *name = has_map(options) ? "csv" : NULL;
   if (*name && has_map(options) && strcmp(*name, "csv") != 0)
@@ -137,12 +146,18 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   const char *format;
   enum hr_status status = asked_format(options, &format, error);
   if (status != HR_OK) return status;
+  if (hr__is_packed(path)) return hr__unpack(path, trace, error); /* format and map are about text */
   struct hr__reader reader = {
       .path = path, .map = options->map, .lenient = options->lenient, .error = error, .untimed = options->untimed};
   const char *colon = options->format ? strchr(options->format, ':') : NULL;
   if (colon) reader.params = colon + 1;
   status = hr__input_open(path, &reader.input, error);
-  if (status != HR_OK) return status;
+  if (status == HR_OK && format && strcmp(format, "packed") == 0)
+    status = hr_fail(error, HR_BAD_INPUT, "%s: is not a packed trace; 'headroom trace pack' makes one", path);
+  if (status != HR_OK) {
+    hr__input_close(reader.input);
+    return status;
+  }
   if (!format) format = hr__detect_format(hr__input_peek(reader.input));
   status = format ? build(&reader, format, trace) : unknown_json(path, error);
   hr__input_close(reader.input);

@@ -8,6 +8,7 @@
 #include "traces/input.h"
 
 #include "traces/decode.h"
+#include "traces/packed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,15 @@ static enum hr_status refuse_binary(const struct hr__input *input, size_t from, 
                  (unsigned long long)line);
 }
 
+static enum hr_status refuse_packed(const struct hr__input *input, struct hr_error *error) {
+  if (input->end < HR__PACKED_MAGIC_BYTES || memcmp(input->window, HR__PACKED_MAGIC, HR__PACKED_MAGIC_BYTES) != 0)
+    return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: is a packed trace, which is read as a trace from a plain file only: neither compressed nor "
+                 "through a pipe",
+                 input->path);
+}
+
 static enum hr_status refill(struct hr__input *input, struct hr_error *error) {
   size_t kept = input->end - input->begin, got;
   memmove(input->window, input->window + input->begin, kept);
@@ -48,7 +58,8 @@ static enum hr_status refill(struct hr__input *input, struct hr_error *error) {
   if (status != HR_OK) return status;
   input->end += got;
   input->ended = got < BLOCK_BYTES;
-  return refuse_binary(input, kept, error);
+  if (input->line == 0 && kept == 0) status = refuse_packed(input, error);
+  return status != HR_OK ? status : refuse_binary(input, kept, error);
 }
 
 enum hr_status hr__input_open(const char *path, struct hr__input **input, struct hr_error *error) {

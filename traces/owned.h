@@ -14,10 +14,14 @@ struct hr__owned_trace {
   struct hr__id_block *id_blocks;
   uint32_t *row;
   char *source, *format;
+  void *map; /* a packed trace: the file, where the columns that are not owned lie */
+  size_t map_bytes;
 };
 
 /* The trace's pointers to columns (but ids) and the bytes that these take, from the columns that it owns; `n_jobs` is
    set. */
 void hr__owned_trace_show_columns(struct hr__owned_trace *owned);
+/* Likewise names. */
+void hr__owned_trace_show_names(struct hr__owned_trace *owned);
 
 #endif

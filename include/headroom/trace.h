@@ -215,9 +215,30 @@ struct hr_trace_options {
                    take none; and there are no notes on how jobs are replayed */
 };
 
-/* Reads a trace, plain, gzip or zstd (recognised by content). `options` may be NULL. */
+/* Reads a trace, plain, gzip or zstd (recognised by content). `options` may be NULL. A packed trace is not read but
+   mapped: its columns stay in the file, which must not be written to as long as the trace is there (replacing it does
+   no harm), and are checked as rows of other formats are. */
 HR_API enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *options, struct hr_trace **trace,
                                     struct hr_error *error);
+
+/* What a packed trace holds: of each section its name ("submit_us", "tenants", ...), entries, bytes and checksum
+   (XXH3-64 of those bytes). */
+enum { HR_PACKED_NAME_BYTES = 32, HR_PACKED_MOST_SECTIONS = 48 };
+struct hr_packed {
+  uint32_t n_jobs, n_sections;
+  uint64_t bytes; /* of the whole file */
+  struct hr_packed_section {
+    char name[HR_PACKED_NAME_BYTES];
+    uint64_t entries, bytes, checksum;
+  } sections[HR_PACKED_MOST_SECTIONS];
+};
+
+/* Writes the whole trace to `path` in the packed form (docs/formats.md), whole or not at all; `packed`, if not NULL, is
+   filled with what was written. The same trace gives the same bytes. */
+HR_API enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *path, struct hr_packed *packed,
+                                    struct hr_error *error);
+/* The same figures as JSON; `path` "-" is standard output. */
+HR_API enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *path, struct hr_error *error);
 
 /* Reads a node list (openb: sn,cpu_milli,memory_mib,gpu,model) and appends one pool for each distinct kind of
    node, in order of first appearance, and node_order as the list has it; nodes without GPUs are left out and counted in

@@ -72,6 +72,21 @@ static enum hr_status read_and_redraw(const char *path, struct hr_error *error) 
   return status;
 }
 
+/* Packed, and mapped again. */
+static enum hr_status read_and_pack(const char *path, struct hr_error *error) {
+  struct hr_trace *trace, *mapped = NULL;
+  struct hr_trace_options options = {.lenient = true};
+  char packed[220];
+  snprintf(packed, sizeof packed, "%s.hrt", path);
+  enum hr_status status = hr_trace_read(path, &options, &trace, error);
+  if (status == HR_OK) status = hr_trace_pack(trace, packed, NULL, error);
+  if (status == HR_OK) status = hr_trace_read(packed, NULL, &mapped, error);
+  CU_ASSERT_EQUAL(status == HR_OK, mapped != NULL);
+  hr_trace_destroy(mapped);
+  hr_trace_destroy(trace);
+  return status;
+}
+
 static enum hr_status read_nodes(const char *path, struct hr_error *error) {
   struct hr_cluster_spec cluster = {0};
   struct hr_notes notes = {0};
@@ -99,6 +114,10 @@ static void csv(void) {
 
 static void redrawn_csv(void) {
   survives_every_failure(read_and_redraw, CSV);
+}
+
+static void packed_csv(void) {
+  survives_every_failure(read_and_pack, CSV "1,4,1,1,ann,c,,,,\ny,-4,1,1,,,,,,\n");
 }
 
 static void lenient_csv(void) {
@@ -163,5 +182,6 @@ static void generator(void) {
   }
 }
 
-TEST_MAIN("no_memory", TEST(csv), TEST(redrawn_csv), TEST(lenient_csv), TEST(mapped_csv), TEST(swf), TEST(philly),
-          TEST(openb), TEST(imported_tables), TEST(imported_json), TEST(gavel), TEST(nodes), TEST(generator))
+TEST_MAIN("no_memory", TEST(csv), TEST(redrawn_csv), TEST(packed_csv), TEST(lenient_csv), TEST(mapped_csv), TEST(swf),
+          TEST(philly), TEST(openb), TEST(imported_tables), TEST(imported_json), TEST(gavel), TEST(nodes),
+          TEST(generator))
