@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 
-static const struct verb *const actions[] = {&verb_trace_generate, &verb_trace_stats, NULL};
+static const struct verb *const actions[] = {&verb_trace_generate, &verb_trace_stats, &verb_trace_pack, NULL};
 
 const struct verb verb_trace = {
-    .name = "trace", .summary = "make traces, and tell what is in them", .actions = actions};
+    .name = "trace", .summary = "make traces, look into them, change them", .actions = actions};

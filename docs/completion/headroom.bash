@@ -41,7 +41,7 @@ _headroom_operands() {
   case $2 in
   run | why | report | compare | check | plan | advise | sweep | merge | fill | forecast | validate) compgen -f -- "$3" ;;
   list) compgen -W "$(_headroom_lists "$1")" -- "$3" ;;
-  trace) compgen -W "generate stats" -- "$3" ;;
+  trace) compgen -W "generate stats pack" -- "$3" ;;
   help) compgen -W "$(_headroom_verbs "$1")" -- "$3" ;;
   esac
 }

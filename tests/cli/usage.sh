@@ -102,7 +102,7 @@ case_list_policies() {
 case_list_formats() {
   try 0 list formats
   for format in auto csv swf philly openb sacct kubernetes philly-log helios pai2020 spot2026 acme gavel azure-llm \
-    batsim; do matches stdout "^$format +[^ ]"; done
+    batsim packed; do matches stdout "^$format +[^ ]"; done
 }
 
 case_list_scenarios() {

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Packed traces: a run of one is the run of what was packed, and no damaged or unfinished one passes for whole.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+# same_run SCENARIO TRACE [OPTION...]: all jobs, in the trace's order with their ids, and all figures.
+same_run() {
+  local scenario=$1 trace=$2 what
+  shift 2
+  try 0 trace pack "$trace" -o t.hrt -q "$@"
+  for what in "$trace" t.hrt; do
+    try 0 run "$scenario" --trace "$what" --jobs "${what##*/}.jobs" --json "${what##*/}.json" -q
+    sed -i -e '/"perf": {/,/}/d' -e '/"notes": \[\]/d' -e '/"notes": \[$/,/\]/d' -e '/^ *"file": /d' -e '/^ *"format": /d' "${what##*/}.json"
+  done
+  says t.hrt.json '"digest"'
+  diff "${trace##*/}.json" t.hrt.json >stdout || fail "$trace packed gives other figures"
+  cmp -s "${trace##*/}.jobs" t.hrt.jobs || fail "$trace packed gives other jobs"
+}
+
+# real_trace SCENARIO FILE [OPTION...]: likewise, of a trace that is not part of the repository.
+real_trace() {
+  local scenario=$project/scenarios/$1 path=$project/../shared/traces/$2
+  shift 2
+  [ -e "$path" ] || {
+    echo "*** SKIPPED: real trace $path is not there ***"
+    exit 77
+  }
+  same_run "$scenario" "$path" "$@"
+}
+
+case_reference_traces() {
+  small_scenario
+  for trace in "$project"/traces/reference/*.csv; do same_run s.json "$trace"; done
+}
+
+case_helios() { real_trace helios.json helios-venus/helios_trace.csv.gz \
+  --map submit=arrival_s,duration=service_sec,gpus=gpu_count; }
+case_philly() { real_trace philly.json philly/philly.csv.gz; }
+case_ricc() { real_trace swf.json swf/RICC-2010-2.swf.gz; }
+case_openb() { real_trace openb.json alibaba-openb2023/openb_pod_list_default.csv; }
+
+case_figures() {
+  printf 'submit_s,duration_s,gpus\n5,1,1\n7,2,1\n' >t.csv
+  try 0 trace pack t.csv -o t.hrt --json -
+  is_empty stderr
+  says stdout '"jobs": 2,'
+  says stdout "\"bytes\": $(stat -c %s t.hrt),"
+  says stdout '{ "name": "submit_us", "entries": 2, "bytes": 16, "xxh3": "'
+  try 0 trace pack t.csv -o again.hrt
+  cmp -s t.hrt again.hrt || fail "the same trace gives other bytes"
+  try 0 trace pack t.csv -o -
+  cmp -s t.hrt stdout || fail "standard output gets other bytes"
+}
+
+case_options_of_traces() {
+  printf 'at,run,n\n5,1,1\n7,x,1\n' >t.csv
+  try 2 trace pack t.csv -o t.hrt --map submit=at,duration=run,gpus=n
+  says stderr "t.csv:3: column 'run': 'x' is"
+  [ ! -e t.hrt ] || fail "a packed trace was written"
+  try 0 trace pack t.csv -o t.hrt --map submit=at,duration=run,gpus=n --lenient
+  says stderr '1 row left out'
+  small_scenario
+  try 0 run s.json --trace t.hrt -q --json out.json
+  says out.json '"packed from t.csv (csv)"'
+  says out.json "column 'run': "
+}
+
+case_misuse() {
+  printf 'submit_s,duration_s,gpus\n5,1,1\n' >t.csv
+  try 2 trace pack t.csv
+  says stderr '-o FILE is missing'
+  try 2 trace pack -o t.hrt
+  try 2 trace pack t.csv -o t.csv
+  says stderr 't.csv'
+  try 2 trace pack absent.csv -o t.hrt
+  [ ! -e t.hrt ] || fail "a packed trace was written"
+}
+
+case_damaged() {
+  small_scenario
+  "$headroom" trace generate --count 1000 | "$headroom" trace pack /dev/stdin -o t.hrt
+  head -c 5000 t.hrt >short.hrt
+  try 2 run s.json --trace short.hrt
+  says stderr 'short.hrt: is a damaged packed trace: it should have'
+  { head -c 5000 t.hrt; printf '\377'; tail -c +5002 t.hrt; } >other.hrt
+  try 2 validate s.json --trace other.hrt
+  says stderr "other.hrt: is a damaged packed trace: its section 'submit_us' has another checksum than it should"
+  gzip -k t.hrt
+  try 2 run s.json --trace t.hrt.gz
+  says stderr 't.hrt.gz: is a packed trace, which is read'
+}
+
+# Killed while it writes: under its name there is nothing, and what lies beside it is refused, if it is not whole.
+case_killed() {
+  small_scenario
+  "$headroom" trace generate --count 400000 -o t.csv
+  mkdir out
+  for _ in 1 2 3; do
+    "$headroom" trace pack t.csv -o out/t.hrt &
+    while [ -z "$(ls -A out)" ] && kill -0 $! 2>/dev/null; do :; done
+    kill -KILL $! 2>/dev/null || true
+    wait $! 2>/dev/null || true
+    for file in out/*; do
+      [ "$file" != 'out/*' ] || continue
+      code=0
+      "$headroom" validate s.json --trace "$file" >stdout 2>stderr || code=$?
+      [ $code -eq 2 ] || { [ $code -eq 0 ] && [ "$(stat -c %s "$file")" -gt 11200000 ]; } ||
+        fail "$file passes for whole"
+      rm "$file"
+    done
+  done
+}
+
+run_case
