@@ -10,6 +10,7 @@
 #include "sim/event_heap.h"
 #include "sim/free_index.h"
 #include "sim/network.h"
+#include "sim/retire.h"
 #include "sim/speeds.h"
 #include "sim/supply.h"
 
@@ -149,6 +150,7 @@ struct hr__engine {
   uint64_t *seat_gpus;               /* likewise: of its one slice, where GPUs are told apart; else NULL */
   struct hr_instance *seat_instance; /* likewise */
   uint32_t *gpu_milli;               /* by job, of its last attempt; likewise */
+  struct hr__retire retire;          /* of all these, in a streamed run */
   struct hr__slice_store store;
   struct hr__speeds speeds;
   struct hr__network network;

@@ -47,6 +47,7 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
   status = hr__happen(engine, &event);
   hr__seat_drop(engine, job);
+  hr__retire_job(&engine->retire, job);
   return status;
 }
 
@@ -55,6 +56,7 @@ static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_submitted++;
   engine->stirred_us = engine->view.now_us;
+  engine->start_us[job.id] = HR_NEVER_US;
   hr__tell(engine, &event);
   enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
   if (reason == HR_REASON_NONE) {
@@ -68,6 +70,7 @@ static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   event.kind = HR_EVENT_REJECT;
   event.reason = reason;
   hr__tell(engine, &event);
+  hr__retire_job(&engine->retire, job);
   return HR_OK;
 }
 
@@ -189,6 +192,7 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
     struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, move->reason, move->job, NULL, {HR_NONE}, {HR_NONE}};
     engine->n_rejected++;
     hr__tell(engine, &event);
+    hr__retire_job(&engine->retire, move->job);
     return HR_OK;
   }
   case HR__MOVE_WAKE:
@@ -291,13 +295,14 @@ static enum hr_status run_loop(struct hr__engine *engine) {
 
 static enum hr_status allocate_jobs(struct hr__engine *engine) {
   size_t n_jobs = engine->trace->n_jobs;
+  engine->pool_fate = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_fate);
+  if (!engine->pool_fate) return hr__out_of_memory(engine);
+  if (engine->config->stream) return hr__retire_init(engine);
   engine->state = calloc(n_jobs + 1, sizeof *engine->state);
   engine->reason = calloc(n_jobs + 1, sizeof *engine->reason);
   engine->start_us = malloc((n_jobs + 1) * sizeof *engine->start_us);
   engine->seat = calloc(n_jobs + 1, sizeof *engine->seat);
-  engine->pool_fate = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_fate);
-  if (!engine->state || !engine->reason || !engine->start_us || !engine->seat || !engine->pool_fate)
-    return hr__out_of_memory(engine);
+  if (!engine->state || !engine->reason || !engine->start_us || !engine->seat) return hr__out_of_memory(engine);
   for (size_t i = 0; i < n_jobs; i++) {
     engine->start_us[i] = HR_NEVER_US;
     if (engine->trace->work_us[i] > engine->longest_us) engine->longest_us = engine->trace->work_us[i];
@@ -400,7 +405,8 @@ static enum hr_status begin(struct hr__engine *engine) {
   engine->longest_us = hr__time_for_us(engine->longest_us, hr__least_interference_ppm(engine));
   if (status == HR_OK) status = hr__splits_init(engine);
   if (status == HR_OK) status = hr__claims_init(engine);
-  return status == HR_OK ? begin_attempts(engine) : status;
+  if (status == HR_OK) status = begin_attempts(engine);
+  return status == HR_OK && engine->config->stream ? hr__retire_check(engine) : status;
 }
 
 static void settle(struct hr__engine *engine) {
@@ -435,6 +441,11 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
                                 .digest = engine->digest,
                                 .ended_us = engine->ended_us,
                                 .gpu_milli = engine->gpu_milli};
+  if (engine->config->stream) {
+    (*result)->n_jobs = 0;
+    (*result)->state = (*result)->reason = NULL;
+    (*result)->start_us = NULL;
+  }
   engine->state = engine->reason = NULL;
   engine->start_us = engine->ended_us = NULL;
   engine->fate = NULL;
@@ -445,6 +456,7 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
 
 static void finish(struct hr__engine *engine) {
   if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
+  hr__retire_finish(engine);
   hr__event_heap_finish(&engine->heap);
   hr__markets_finish(engine);
   hr__storage_finish(engine);

@@ -146,7 +146,7 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   const char *format;
   enum hr_status status = asked_format(options, &format, error);
   if (status != HR_OK) return status;
-  if (hr__is_packed(path)) return hr__unpack(path, trace, error); /* format and map are about text */
+  if (hr__is_packed(path)) return hr__unpack(path, options->streamed, trace, error); /* format and map are about text */
   struct hr__reader reader = {
       .path = path, .map = options->map, .lenient = options->lenient, .error = error, .untimed = options->untimed};
   const char *colon = options->format ? strchr(options->format, ':') : NULL;

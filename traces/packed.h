@@ -61,7 +61,7 @@ static inline void hr__packed_column_name(char name[HR_PACKED_NAME_BYTES], const
 
 /* Whether the file at `path` is a plain file that begins like a packed trace. */
 bool hr__is_packed(const char *path);
-/* Maps and checks it. */
-enum hr_status hr__unpack(const char *path, struct hr_trace **trace, struct hr_error *error);
+/* Maps and checks it; `streamed` as in struct hr_trace_options. */
+enum hr_status hr__unpack(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error);
 
 #endif

@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { BLOCK_ENTRIES = 1 << 15, MOST_NOTES = 4096 };
+enum { BLOCK_ENTRIES = 1 << 15, MOST_NOTES = 4096, PAGE_BYTES = 4096 };
 
 struct unpacking {
   const char *path;
@@ -30,6 +30,7 @@ struct unpacking {
   const struct hr__packed_section *sections;
   bool taken[HR_PACKED_MOST_SECTIONS]; /* sections that are known */
   XXH3_state_t *summing;
+  bool streamed;
   struct hr_error *error;
 };
 
@@ -289,6 +290,12 @@ static enum hr_status take_skipped(struct unpacking *unpacking) {
                       (uint32_t)counts->entries);
 }
 
+/* Pages of the file that were looked at need not stay; they come back when they are. */
+static void drop(const struct unpacking *unpacking, const char *at, size_t bytes) {
+  size_t over = (uintptr_t)at % PAGE_BYTES;
+  if (unpacking->streamed) (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
+}
+
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
 static enum hr_status check_column(struct unpacking *unpacking, const struct hr__packed_section *section,
@@ -303,6 +310,7 @@ static enum hr_status check_column(struct unpacking *unpacking, const struct hr_
     XXH3_64bits_update(unpacking->summing, at, count * width);
     fine = fine && hr__column_is_fine(trace, id, at, count);
     if (id == HR__COLUMN_SUBMIT) fine = fine && hr__submits_are_fine((const void *)at, count, &last_us);
+    drop(unpacking, at, count * width);
   }
   if (XXH3_64bits_digest(unpacking->summing) != section->checksum)
     return refuse_section(unpacking, section, "has another checksum than it should");
@@ -378,6 +386,7 @@ static enum hr_status take_head(struct unpacking *unpacking) {
   owned->trace.origin_us = unpacking->header->origin_us;
   owned->trace.dated = unpacking->header->flags & HR__PACKED_DATED;
   owned->trace.column_bytes = owned->map_bytes;
+  owned->trace.mapped = true;
   owned->trace.source = owned->source = strdup(unpacking->path);
   owned->trace.format = owned->format = strdup("packed");
   return owned->source && owned->format ? HR_OK : no_memory(unpacking);
@@ -396,8 +405,8 @@ static enum hr_status take_all(struct unpacking *unpacking) {
   return fault ? refuse(unpacking, fault) : HR_OK;
 }
 
-enum hr_status hr__unpack(const char *path, struct hr_trace **trace, struct hr_error *error) {
-  struct unpacking unpacking = {.path = path, .error = error};
+enum hr_status hr__unpack(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error) {
+  struct unpacking unpacking = {.path = path, .streamed = streamed, .error = error};
   unpacking.owned = calloc(1, sizeof *unpacking.owned);
   if (!unpacking.owned) return no_memory(&unpacking);
   unpacking.summing = XXH3_createState();

@@ -45,6 +45,9 @@ struct hr_run_config {
   const struct hr_quota_spec *quotas;             /* for the policy to keep; NULL: none */
   const struct hr_speeds *speeds;                 /* for these pools; NULL: every job works at speed 1 everywhere */
   const struct hr_network_speeds *network_speeds; /* NULL: no link slows a job down */
+  /* Jobs that are over are forgotten, so that memory is bounded by those that wait or run; the result then has no
+     columns by job. For a packed trace; what needs jobs that are over is refused. Policies may look at no such job. */
+  bool stream;
 };
 
 /* Times in thousandths of a GPU, each for a microsecond. */
@@ -77,12 +80,12 @@ struct hr_pool_fate {
 
 struct hr_result {
   const struct hr_trace *trace; /* borrowed */
-  uint32_t n_jobs;
-  uint8_t *state;             /* enum hr_job_state at the end, by job */
-  int64_t *start_us;          /* of the first attempt; HR_NEVER_US for what never ran */
-  uint8_t *reason;            /* enum hr_reason of the last start or rejection */
-  struct hr_job_fate *fate;   /* by job; NULL where no job could be interrupted */
-  struct hr_pool_fate *pools; /* [n_pools] */
+  uint32_t n_jobs;              /* of the columns by job: 0 of a streamed run, in which they are all NULL */
+  uint8_t *state;               /* enum hr_job_state at the end, by job */
+  int64_t *start_us;            /* of the first attempt; HR_NEVER_US for what never ran */
+  uint8_t *reason;              /* enum hr_reason of the last start or rejection */
+  struct hr_job_fate *fate;     /* by job; NULL where no job could be interrupted */
+  struct hr_pool_fate *pools;   /* [n_pools] */
   uint32_t n_pools;
   uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
   uint64_t n_events, n_passes, n_backfilled;

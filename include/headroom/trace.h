@@ -117,6 +117,7 @@ struct hr_trace {
   uint32_t n_skipped_reasons;
   uint64_t n_skipped;
   uint64_t column_bytes; /* memory that the columns and names take */
+  bool mapped;           /* the columns lie in a file that is mapped, and cost memory only while they are looked at */
 };
 
 enum { HR_JOB_DEDICATED = 1, HR_JOB_NOT_INTERRUPTIBLE = 2 };
@@ -211,8 +212,9 @@ struct hr_trace_options {
   const char *format;              /* NULL or "auto": recognised by content; parameters after a colon */
   const struct hr_column_map *map; /* may be NULL or empty */
   bool lenient;                    /* leave bad rows out, counted by reason, instead of failing at the first */
-  bool untimed; /* for who asks only what jobs want: a pod list may leave all times out, its jobs then come at once and
-                   take none; and there are no notes on how jobs are replayed */
+  bool untimed;  /* for who asks only what jobs want: a pod list may leave all times out, its jobs then come at once and
+                    take none; and there are no notes on how jobs are replayed */
+  bool streamed; /* of a packed trace: what was checked is not kept in memory, but comes from the file when needed */
 };
 
 /* Reads a trace, plain, gzip or zstd (recognised by content). `options` may be NULL. A packed trace is not read but
