@@ -34,6 +34,7 @@
 #include "headroom/scenario.h"
 #include "headroom/sim.h"
 #include "headroom/stock.h"
+#include "headroom/streamed.h"
 #include "headroom/stress.h"
 #include "headroom/sweep.h"
 #include "headroom/topology.h"

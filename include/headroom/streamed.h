@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HEADROOM_STREAMED_H
+#define HEADROOM_STREAMED_H
+
+/*
+ * The figures of a streamed run (struct hr_run_config, `stream`), which keeps nothing of jobs that are over: they are
+ * gathered while it goes. Defined as in report.h; quantiles are off by 1/256 of themselves at most, all else is exact.
+ */
+
+#include "headroom/report.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hr_streamed;
+/* NULL when out of memory. The trace must outlive it. */
+HR_API struct hr_streamed *hr_streamed_create(const struct hr_trace *trace);
+HR_API void hr_streamed_destroy(struct hr_streamed *streamed);
+HR_API struct hr_fold hr_streamed_fold(struct hr_streamed *streamed);
+
+struct hr_streamed_figures {
+  uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished, jobs_backfilled;
+  struct hr_distribution wait_s, jct_s;
+  double makespan_s, utilization_makespan, queue_mean;
+  uint64_t queue_max, n_events, n_passes, digest;
+};
+/* After the run. */
+HR_API struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed, const struct hr_result *result);
+
+/* For a person, and as JSON (`path` "-" is standard output; docs/streaming.md has its keys). */
+HR_API enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *figures,
+                                        const struct hr_run_label *label, const struct hr_perf *perf);
+HR_API enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,
+                                             const struct hr_run_label *label, const struct hr_perf *perf,
+                                             struct hr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_REPORT_SKETCH_H
+#define HR_REPORT_SKETCH_H
+
+/*
+ * The distribution of any number of durations in a fixed amount of memory. A duration is counted in a bucket that is at
+ * most 1/128 of its beginning wide: 128 of them to a power of two, below 128 us one to a microsecond. The middle of a
+ * bucket is thus off by 1/256 of the duration at most, and so is a quantile; counts, mean and maximum are exact.
+ * Sketches add up: merged in any order they are the sketch of everything. The buckets are those of Tene's HdrHistogram,
+ * whole numbers alone; the use of a relative error is as in Masson, Rim and Lee, "DDSketch", VLDB 2019.
+ */
+
+#include "headroom/report.h"
+#include "report/wide.h"
+
+enum {
+  HR__SKETCH_STEPS = 128, /* buckets to a power of two */
+  HR__SKETCH_BUCKETS = HR__SKETCH_STEPS * 57
+};
+
+struct hr__sketch {
+  uint64_t count;
+  int64_t max;
+  hr__wide sum;
+  uint64_t in[HR__SKETCH_BUCKETS];
+};
+
+/* `us` is not negative. All zero is the empty sketch. */
+void hr__sketch_add(struct hr__sketch *sketch, int64_t us);
+void hr__sketch_merge(struct hr__sketch *sketch, const struct hr__sketch *other);
+/* In seconds; quantiles as hr__distribution_of_us defines them. */
+struct hr_distribution hr__sketch_distribution(const struct hr__sketch *sketch);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sketches against the durations themselves, sorted. */
+#include "harness.h"
+
+#include "report/sketch.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COUNT = 20000 };
+
+static struct hr__sketch sketches[3];
+static int64_t values[COUNT];
+
+static uint64_t next_random(uint64_t *state) {
+  *state ^= *state << 13;
+  *state ^= *state >> 7;
+  return *state ^= *state << 17;
+}
+
+static int compare(const void *a, const void *b) {
+  const int64_t *x = a, *y = b;
+  return (*x > *y) - (*x < *y);
+}
+
+/* Of the sorted values, in microseconds. */
+static double exact(size_t count, double share) {
+  double place = (double)(count - 1) * share;
+  size_t rank = (size_t)place;
+  double low = (double)values[rank], high = (double)values[rank + 1 < count ? rank + 1 : rank];
+  return low + (place - (double)rank) * (high - low);
+}
+
+static void assert_near(double found_s, double wanted_us) {
+  CU_ASSERT(fabs(found_s * 1e6 - wanted_us) <= wanted_us / 256 + 1e-6 * wanted_us + 1e-9);
+}
+
+static void assert_like(const struct hr__sketch *sketch, size_t count) {
+  struct hr_distribution found = hr__sketch_distribution(sketch);
+  double sum = 0;
+  qsort(values, count, sizeof *values, compare);
+  for (size_t i = 0; i < count; i++) sum += (double)values[i];
+  CU_ASSERT_EQUAL(found.count, count);
+  CU_ASSERT_DOUBLE_EQUAL(found.max * 1e6, (double)values[count - 1], 1e-9 * (double)values[count - 1]);
+  CU_ASSERT_DOUBLE_EQUAL(found.mean * 1e6, sum / (double)count, 1e-9 * sum / (double)count);
+  assert_near(found.p50, exact(count, 0.5));
+  assert_near(found.p90, exact(count, 0.9));
+  assert_near(found.p95, exact(count, 0.95));
+  assert_near(found.p99, exact(count, 0.99));
+}
+
+/* Of all sizes, zeros among them. */
+static void quantiles_are_near(void) {
+  uint64_t state = 88172645463325252u;
+  for (int bits = 1; bits < 60; bits += 3) {
+    memset(sketches, 0, sizeof sketches);
+    for (size_t i = 0; i < COUNT; i++) {
+      values[i] = (int64_t)(next_random(&state) >> (64 - bits));
+      hr__sketch_add(&sketches[0], values[i]);
+    }
+    assert_like(&sketches[0], COUNT);
+  }
+}
+
+static void few(void) {
+  for (size_t count = 1; count < 5; count++) {
+    memset(sketches, 0, sizeof sketches);
+    for (size_t i = 0; i < count; i++) hr__sketch_add(&sketches[0], values[i] = (int64_t)(1000003 * (i + 1)));
+    assert_like(&sketches[0], count);
+  }
+  memset(sketches, 0, sizeof sketches);
+  CU_ASSERT_EQUAL(hr__sketch_distribution(&sketches[0]).count, 0);
+}
+
+/* Every duration is counted near itself, powers of two and their neighbours above all. */
+static void buckets_are_narrow(void) {
+  for (int bit = 0; bit < 62; bit++)
+    for (int64_t off = -2; off <= 2; off++) {
+      int64_t value = (INT64_C(1) << bit) + off;
+      if (value < 0) continue;
+      memset(&sketches[0], 0, sizeof sketches[0]);
+      hr__sketch_add(&sketches[0], value);
+      hr__sketch_add(&sketches[0], INT64_C(1) << 62); /* or else the maximum would help */
+      hr__sketch_add(&sketches[0], value);
+      assert_near(hr__sketch_distribution(&sketches[0]).p50, (double)value);
+    }
+}
+
+static void merged_is_as_if_added(void) {
+  uint64_t state = 2463534242u;
+  memset(sketches, 0, sizeof sketches);
+  for (size_t i = 0; i < COUNT; i++) {
+    int64_t value = (int64_t)(next_random(&state) >> (20 + i % 30));
+    hr__sketch_add(&sketches[0], value);
+    hr__sketch_add(&sketches[1 + i % 2], value);
+  }
+  hr__sketch_merge(&sketches[2], &sketches[1]);
+  CU_ASSERT_EQUAL(sketches[0].count, sketches[2].count);
+  CU_ASSERT_EQUAL(sketches[0].max, sketches[2].max);
+  CU_ASSERT(sketches[0].sum == sketches[2].sum);
+  CU_ASSERT_EQUAL(memcmp(sketches[0].in, sketches[2].in, sizeof sketches[0].in), 0);
+}
+
+TEST_MAIN("sketch", TEST(quantiles_are_near), TEST(few), TEST(buckets_are_narrow), TEST(merged_is_as_if_added))
