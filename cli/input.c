@@ -62,7 +62,8 @@ enum hr_status input_read_trace(struct input *input, const struct input_args *ar
     struct hr_trace_options options = {.format = args->format ? args->format : scenario->trace_format,
                                        .map = &map,
                                        .lenient = args->lenient || scenario->lenient,
-                                       .untimed = input->untimed};
+                                       .untimed = input->untimed,
+                                       .streamed = input->streamed};
     double begin_s = clock_s();
     status = hr_trace_read(input->trace_path, &options, &input->trace, error);
     input->load_s = clock_s() - begin_s;

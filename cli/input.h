@@ -79,6 +79,7 @@ struct input {
   double load_s;
   struct overrides overrides; /* under which the scenario was loaded */
   bool untimed;               /* what jobs want is all that is asked of the trace; set after input_open */
+  bool streamed;              /* the trace is mapped, and not kept in memory; likewise */
 };
 
 /* Loads the scenario under the options. */

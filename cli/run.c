@@ -7,6 +7,7 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/run_many.h"
+#include "cli/run_stream.h"
 #include "cli/signals.h"
 
 #include <inttypes.h>
@@ -79,6 +80,10 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .offset = AT(check),
      .help = "verify the engine's whole state while it runs (slow); results are the same"},
+    {.name = "stream",
+     .kind = OPTION_FLAG,
+     .offset = AT(stream),
+     .help = "keep nothing of jobs that are over: a packed trace of any length in little memory, with fewer figures"},
     QUIET_OPTION(run_args),
     {0}};
 
@@ -172,18 +177,23 @@ static enum hr_status tell(struct run *run, struct hr_error *error) {
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
+/* The option of a file that tells what happened in one run, job by job or from instant to instant; NULL: none is
+   asked for. */
+static const char *file_of_one_run(const struct run_file_args *files) {
+  return files->jobs               ? "jobs"
+         : files->timeline         ? "timeline"
+         : files->costs            ? "costs"
+         : files->perfetto         ? "perfetto"
+         : files->md               ? "md"
+         : files->openmetrics.file ? "openmetrics"
+         : files->page.report      ? "report"
+                                   : NULL;
+}
+
 /* Many runs have no one list of jobs. */
 static enum hr_status check_many(const struct run *run, struct hr_error *error) {
-  const struct run_file_args *files = &run->args->files;
-  const char *of_one = files->jobs               ? "jobs"
-                       : files->timeline         ? "timeline"
-                       : files->costs            ? "costs"
-                       : files->perfetto         ? "perfetto"
-                       : files->md               ? "md"
-                       : files->openmetrics.file ? "openmetrics"
-                       : files->page.report      ? "report"
-                       : run->args->check        ? "check"
-                                                 : NULL;
+  const char *of_one = file_of_one_run(&run->args->files);
+  if (!of_one && run->args->check) of_one = "check";
   if (!of_one || !wants_many(run->input.scenario)) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT,
                  "--%s tells of one run, and there are to be several replications; leave one of "
@@ -191,9 +201,25 @@ static enum hr_status check_many(const struct run *run, struct hr_error *error) 
                  of_one);
 }
 
+/* A streamed run keeps no jobs to tell of. */
+static enum hr_status check_streamed(const struct run *run, struct hr_error *error) {
+  const char *of_jobs = file_of_one_run(&run->args->files);
+  if (of_jobs)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "--stream keeps nothing of jobs that are over, and --%s tells of them; leave one of them out",
+                   of_jobs);
+  if (wants_many(run->input.scenario))
+    return hr_fail(error, HR_BAD_INPUT,
+                   "--stream is of one run, and there are to be several replications; leave one of them out (--set "
+                   "replications.count=1)");
+  return check_stream(run->input.scenario, error);
+}
+
 static enum hr_status run_or_replicate(struct run *run, struct hr_error *error) {
   const struct run_args *args = run->args;
   const struct many_args many = {.json = args->files.json, .threads = args->threads, .quiet = args->quiet};
+  const struct stream_args stream = {.json = args->files.json, .check = args->check, .quiet = args->quiet};
+  if (args->stream) return run_stream(&run->input, &stream, error);
   if (wants_many(run->input.scenario)) return run_many(&run->input, &many, error);
   enum hr_status status = replay(run, error);
   return status == HR_OK ? tell(run, error) : status;
@@ -218,7 +244,8 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
                      path);
   if (status == HR_OK)
     status = input_check_outputs(&run->input, path, outputs, sizeof outputs / sizeof *outputs, error);
-  if (status == HR_OK) status = check_many(run, error);
+  if (status == HR_OK) status = args->stream ? check_streamed(run, error) : check_many(run, error);
+  run->input.streamed = args->stream;
   if (status == HR_OK) status = run_files_init(&run->files, files, &run->input, error);
   if (status == HR_OK) status = input_read_trace(&run->input, &args->input, error);
   return status == HR_OK ? run_or_replicate(run, error) : status;

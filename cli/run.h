@@ -11,7 +11,7 @@ struct run_args {
   struct input_args input;
   struct run_file_args files;
   uint64_t threads; /* 0: not given */
-  bool check, quiet;
+  bool check, quiet, stream;
   bool no_table;
 };
 

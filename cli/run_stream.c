@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/run_stream.h"
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+
+#include <string.h>
+
+/* ---- What can be streamed --------------------------------------------------------------------------- */
+
+/* Of `queue`: parts that remember nothing by job. */
+static const struct part {
+  const char *key;
+  const char *values[8]; /* ended by NULL */
+} parts[] = {{"order", {"fifo", "sjf", "smallest", "largest", "edf", "f1", NULL}},
+             {"backfill", {"strict", "skip", NULL}}};
+
+static bool is_among(const char *word, const char *const *words) {
+  while (*words && strcmp(*words, word) != 0) words++;
+  return *words != NULL;
+}
+
+static enum hr_status check_part(const struct hr_policy_choice *policy, const struct part *part,
+                                 struct hr_error *error) {
+  for (size_t i = 0; i < policy->n_params; i++) {
+    if (strcmp(policy->ops->params[i].key, part->key) != 0) continue;
+    char buffer[32];
+    const char *value = hr_policy_choice_text(policy, i, buffer);
+    if (is_among(value, part->values)) continue;
+    return hr_fail(
+        error, HR_BAD_INPUT,
+        "--stream: %s '%s' remembers every job; orders fifo, sjf, smallest, largest, edf and f1 with backfill "
+        "strict or skip do not",
+        part->key, value);
+  }
+  return HR_OK;
+}
+
+enum hr_status check_stream(const struct hr_scenario *scenario, struct hr_error *error) {
+  const struct hr_policy_choice *policy = &scenario->policy;
+  if (strcmp(policy->ops->name, "queue") != 0)
+    return hr_fail(error, HR_BAD_INPUT, "--stream: policy '%s' remembers every job; 'queue' need not",
+                   policy->ops->name);
+  if (hr_scenario_has_prices(scenario))
+    return hr_fail(error, HR_BAD_INPUT,
+                   "--stream: the scenario has prices, and costs are told of all jobs at the end; "
+                   "leave prices out, or --stream");
+  enum hr_status status = HR_OK;
+  for (size_t i = 0; status == HR_OK && i < sizeof parts / sizeof *parts; i++)
+    status = check_part(policy, &parts[i], error);
+  return status;
+}
+
+/* ---- The run ---------------------------------------------------------------------------------------- */
+
+static enum hr_status simulate(const struct input *input, const struct stream_args *args, struct hr_streamed *streamed,
+                               struct hr_result **result, struct hr_error *error) {
+  const struct hr_scenario *scenario = input->scenario;
+  const struct hr_fold fold = hr_streamed_fold(streamed);
+  struct progress_bar bar;
+  struct hr_run_config config = {.trace = input->trace,
+                                 .cluster = &scenario->cluster,
+                                 .policy = scenario->policy.ops,
+                                 .params = scenario->policy.params,
+                                 .seed = scenario->seed,
+                                 .horizon_us = scenario->horizon_us,
+                                 .check = args->check,
+                                 .classes = scenario->classes,
+                                 .folds = &fold,
+                                 .n_folds = 1,
+                                 .progress = progress_bar_start(&bar, !args->quiet),
+                                 .quotas = scenario->quotas,
+                                 .speeds = scenario->speeds,
+                                 .network_speeds = scenario->network_speeds,
+                                 .stream = true};
+  enum hr_status status = hr_sim_run(&config, result, error);
+  progress_bar_stop(&bar);
+  return status;
+}
+
+static enum hr_status tell(const struct input *input, const struct stream_args *args,
+                           const struct hr_streamed_figures *figures, double sim_s, struct hr_error *error) {
+  const struct hr_run_label label = {.scenario = input->scenario->name,
+                                     .trace = input->trace->source,
+                                     .format = input->trace->format,
+                                     .cluster = &input->scenario->cluster,
+                                     .policy = &input->scenario->policy,
+                                     .seed = input->scenario->seed};
+  const struct hr_perf perf = {.load_s = input->load_s, .sim_s = sim_s, .peak_rss_mib = peak_rss_mib()};
+  enum hr_status status = args->json ? hr_streamed_write_json(args->json, figures, &label, &perf, error) : HR_OK;
+  if (status != HR_OK || args->quiet) return status;
+  input_print_notes(stderr, input);
+  if (is_stdout(args->json)) return HR_OK;
+  status = hr_streamed_print(stdout, figures, &label, &perf);
+  return status == HR_OK ? HR_OK
+                         : hr_fail(error, status, "the figures cannot be printed: %s", hr_status_meaning(status));
+}
+
+enum hr_status run_stream(const struct input *input, const struct stream_args *args, struct hr_error *error) {
+  struct hr_result *result = NULL;
+  struct hr_streamed *streamed = hr_streamed_create(input->trace);
+  if (!streamed) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  double begin_s = clock_s();
+  enum hr_status status = simulate(input, args, streamed, &result, error);
+  if (status == HR_OK) {
+    const struct hr_streamed_figures figures = hr_streamed_close(streamed, result);
+    status = tell(input, args, &figures, clock_s() - begin_s, error);
+  }
+  hr_result_destroy(result);
+  hr_streamed_destroy(streamed);
+  return status;
+}
