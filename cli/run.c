@@ -83,7 +83,7 @@ static const struct option options[] = {
     {.name = "stream",
      .kind = OPTION_FLAG,
      .offset = AT(stream),
-     .help = "keep nothing of jobs that are over: a packed trace of any length in little memory, with fewer figures"},
+     .help = "keep nothing of jobs that are over: a sorted trace of any length in little memory, with fewer figures"},
     QUIET_OPTION(run_args),
     {0}};
 
@@ -94,7 +94,8 @@ static const char details[] = "JSON and CSV are in seconds. Files are written on
                               "  headroom run scenarios/demo.json\n"
                               "  headroom run scenarios/helios.json --trace helios_trace.csv.gz \\\n"
                               "    --policy queue:order=sjf,backfill=skip --set cluster.pools.0.nodes=56\n"
-                              "  headroom run scenarios/swf.json --trace RICC-2010-2.swf.gz --json summary.json\n";
+                              "  headroom run scenarios/swf.json --trace RICC-2010-2.swf.gz --json summary.json\n"
+                              "  headroom run scenarios/demo.json --trace jobs.hrt --stream\n";
 
 /* A run and all that hangs off it. */
 struct run {

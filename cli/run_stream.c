@@ -12,7 +12,7 @@
 static const struct part {
   const char *key;
   const char *values[8]; /* ended by NULL */
-} parts[] = {{"order", {"fifo", "sjf", "smallest", "largest", "edf", "f1", NULL}},
+} parts[] = {{"order", {"fifo", "sjf", "smallest", "largest", "priority", "edf", "f1", NULL}},
              {"backfill", {"strict", "skip", NULL}}};
 
 static bool is_among(const char *word, const char *const *words) {
@@ -29,8 +29,8 @@ static enum hr_status check_part(const struct hr_policy_choice *policy, const st
     if (is_among(value, part->values)) continue;
     return hr_fail(
         error, HR_BAD_INPUT,
-        "--stream: %s '%s' remembers every job; orders fifo, sjf, smallest, largest, edf and f1 with backfill "
-        "strict or skip do not",
+        "--stream: %s '%s' remembers every job; orders fifo, sjf, smallest, largest, priority, edf and f1 with "
+        "backfill strict or skip do not",
         part->key, value);
   }
   return HR_OK;
@@ -80,18 +80,23 @@ static enum hr_status simulate(const struct input *input, const struct stream_ar
 
 static enum hr_status tell(const struct input *input, const struct stream_args *args,
                            const struct hr_streamed_figures *figures, double sim_s, struct hr_error *error) {
+  const struct hr_notes *notes[] = {&input->scenario->notes, &input->trace->notes};
   const struct hr_run_label label = {.scenario = input->scenario->name,
                                      .trace = input->trace->source,
                                      .format = input->trace->format,
                                      .cluster = &input->scenario->cluster,
                                      .policy = &input->scenario->policy,
-                                     .seed = input->scenario->seed};
+                                     .seed = input->scenario->seed,
+                                     .notes = notes,
+                                     .n_notes = sizeof notes / sizeof *notes,
+                                     .skipped = input->trace->skipped,
+                                     .n_skipped_reasons = input->trace->n_skipped_reasons};
   const struct hr_perf perf = {.load_s = input->load_s, .sim_s = sim_s, .peak_rss_mib = peak_rss_mib()};
   enum hr_status status = args->json ? hr_streamed_write_json(args->json, figures, &label, &perf, error) : HR_OK;
   if (status != HR_OK || args->quiet) return status;
   input_print_notes(stderr, input);
   if (is_stdout(args->json)) return HR_OK;
-  status = hr_streamed_print(stdout, figures, &label, &perf);
+  status = hr_streamed_print(stdout, figures, &label, &perf, terminal_style());
   return status == HR_OK ? HR_OK
                          : hr_fail(error, status, "the figures cannot be printed: %s", hr_status_meaning(status));
 }

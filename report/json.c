@@ -65,8 +65,8 @@ void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed) {
   hr__json_append(json, array, make_seed(seed));
 }
 
-static void put_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
-                      const struct hr_run_label *label) {
+void hr__json_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
+                    const struct hr_run_label *label) {
   hr__json_text(json, root, "headroom", hr_version());
   hr__json_text(json, root, "scenario", label->scenario);
   cJSON *trace = hr__json_object(json, root, "trace");
@@ -85,7 +85,7 @@ void hr__json_notes(struct hr__json *json, cJSON *array, const struct hr_notes *
   }
 }
 
-static void put_remarks(struct hr__json *json, cJSON *root, const struct hr_run_label *label) {
+void hr__json_remarks(struct hr__json *json, cJSON *root, const struct hr_run_label *label) {
   cJSON *notes = hr__json_array(json, root, "notes");
   for (size_t i = 0; i < label->n_notes; i++) hr__json_notes(json, notes, label->notes[i]);
   cJSON *skipped = hr__json_array(json, root, "skipped");
@@ -99,8 +99,8 @@ static void put_remarks(struct hr__json *json, cJSON *root, const struct hr_run_
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-static void put_distribution(struct hr__json *json, cJSON *object, const char *key,
-                             const struct hr_distribution *distribution) {
+void hr__json_distribution(struct hr__json *json, cJSON *object, const char *key,
+                           const struct hr_distribution *distribution) {
   const struct {
     const char *key;
     double value;
@@ -127,9 +127,9 @@ static void put_jobs(struct hr__json *json, cJSON *root, const struct hr_summary
 static void put_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   bool spanned = summary->makespan_s > 0;
   put_jobs(json, root, summary);
-  put_distribution(json, root, "wait_s", &summary->wait_s);
-  put_distribution(json, root, "jct_s", &summary->jct_s);
-  put_distribution(json, root, "slowdown", &summary->slowdown);
+  hr__json_distribution(json, root, "wait_s", &summary->wait_s);
+  hr__json_distribution(json, root, "jct_s", &summary->jct_s);
+  hr__json_distribution(json, root, "slowdown", &summary->slowdown);
   hr__json_number_if(json, root, "makespan_s", summary->jobs_completed + summary->jobs_unfinished > 0,
                      summary->makespan_s);
   hr__json_number(json, root, "submit_window_s", summary->submit_window_s);
@@ -154,9 +154,9 @@ static void put_groups(struct hr__json *json, cJSON *root, const char *key, cons
     hr__json_count(json, inner, "missed_deadlines", group[i].missed_deadlines);
     hr__json_number(json, inner, "gpu_hours", group[i].gpu_hours);
     hr__json_number(json, inner, "useful_gpu_hours", group[i].useful_gpu_hours);
-    put_distribution(json, inner, "wait_s", &group[i].wait_s);
-    put_distribution(json, inner, "jct_s", &group[i].jct_s);
-    put_distribution(json, inner, "slowdown", &group[i].slowdown);
+    hr__json_distribution(json, inner, "wait_s", &group[i].wait_s);
+    hr__json_distribution(json, inner, "jct_s", &group[i].jct_s);
+    hr__json_distribution(json, inner, "slowdown", &group[i].slowdown);
   }
 }
 
@@ -171,7 +171,7 @@ static void put_pools(struct hr__json *json, cJSON *root, const struct hr_summar
     hr__json_count(json, inner, "completed", pool->completed);
     hr__json_number(json, inner, "gpu_hours", pool->gpu_hours);
     hr__json_number_if(json, inner, "utilization", !isnan(pool->utilization), pool->utilization);
-    put_distribution(json, inner, "latency_factor", &pool->latency_factor);
+    hr__json_distribution(json, inner, "latency_factor", &pool->latency_factor);
     hr__json_usd(json, inner, "cost_usd", pool->cost_uusd);
     hr__json_usd(json, inner, "usd_per_completed_job", pool->per_completed_job_uusd);
   }
@@ -183,7 +183,7 @@ static void put_fairness(struct hr__json *json, cJSON *root, const struct hr_fai
   hr__json_text(json, inner, "over", fairness->over);
   hr__json_count(json, inner, "parties", fairness->parties);
   hr__json_number_if(json, inner, "jain", any, fairness->jain);
-  put_distribution(json, inner, "finish_time_fairness", &fairness->finish_time);
+  hr__json_distribution(json, inner, "finish_time_fairness", &fairness->finish_time);
   cJSON *finish = cJSON_GetObjectItemCaseSensitive(inner, "finish_time_fairness");
   hr__json_number_if(json, finish, "share_above_1", any, fairness->share_above_1);
 }
@@ -334,7 +334,7 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
 
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label) {
-  put_label(json, root, summary, label);
+  hr__json_label(json, root, summary, label);
   put_figures(json, root, summary);
   put_groups(json, root, "by_size", summary->by_size, summary->n_sizes);
   put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
@@ -345,7 +345,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_markets(json, root, summary);
   hr__json_alerts(json, root, label->alerts, label->clock_us);
   put_evidence(json, root, summary);
-  put_remarks(json, root, label);
+  hr__json_remarks(json, root, label);
 }
 
 static cJSON *make_tree(struct hr__json *json, const struct hr_summary *summary, const struct hr_run_label *label,

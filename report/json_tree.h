@@ -35,6 +35,14 @@ void hr__json_append_seed(struct hr__json *json, cJSON *array, uint64_t seed);
 /* A value for each of the policy's parameters. */
 void hr__json_params(struct hr__json *json, cJSON *object, const struct hr_policy_choice *choice);
 void hr__json_notes(struct hr__json *json, cJSON *array, const struct hr_notes *notes);
+/* Of a run's summary: what was run, from `headroom` to `seed`, with the GPUs and nodes of `summary`. */
+void hr__json_label(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
+                    const struct hr_run_label *label);
+/* Likewise `notes` and `skipped`. */
+void hr__json_remarks(struct hr__json *json, cJSON *root, const struct hr_run_label *label);
+/* Figures of nothing are null. */
+void hr__json_distribution(struct hr__json *json, cJSON *object, const char *key,
+                           const struct hr_distribution *distribution);
 /* All keys of a run's summary but `perf`. */
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label);

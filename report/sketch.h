@@ -14,7 +14,8 @@
 #include "report/wide.h"
 
 enum {
-  HR__SKETCH_STEPS = 128, /* buckets to a power of two */
+  HR__SKETCH_STEPS = 128,      /* buckets to a power of two */
+  HR__SKETCH_ERROR_PART = 256, /* a quantile is off by at most one of so many parts of itself */
   HR__SKETCH_BUCKETS = HR__SKETCH_STEPS * 57
 };
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A fold that sees each job once when it starts and once when it ends, and forgets it: waits and completion times go
- * into sketches, the state between passes into integrals. These are kept as they stood at the last end, up to which
- * utilization is asked for.
+ * into sketches, the state between passes into integrals. These are kept as they stood at the last end and at the last
+ * submission, up to which utilization is asked for.
  */
 
 #include "headroom/streamed.h"
 
-#include "report/json_tree.h"
+#include "report/goodput.h"
 #include "report/sketch.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
+
+#define SHORT_RUN_US (10 * HR_SECOND_US) /* below which a run time does not blow slowdown up */
 
 /* Over time, up to `until_us`. */
 struct integrals {
@@ -21,9 +22,10 @@ struct integrals {
 
 struct hr_streamed {
   const struct hr_trace *trace;
-  struct hr__sketch wait, jct;
+  struct hr__sketch wait, jct, slowdown; /* the last in millionths */
   uint64_t waiting, allocated_milli, total_milli, queue_max;
-  struct integrals now, at_last_end;
+  uint64_t ended_with[HR_N_OUTCOMES];
+  struct integrals now, at_last_end, at_last_submit;
 };
 
 struct hr_streamed *hr_streamed_create(const struct hr_trace *trace) {
@@ -45,15 +47,32 @@ static void advance(struct hr_streamed *streamed, int64_t now_us) {
   now->until_us = now_us;
 }
 
+/* As report/groups.c has it, rounded to a millionth. */
+static int64_t slowdown_ppm(int64_t jct_us, int64_t work_us) {
+  uint64_t run_us = (uint64_t)(work_us > SHORT_RUN_US ? work_us : SHORT_RUN_US);
+  hr__wide slowdown = ((hr__wide)jct_us * 1000000 + run_us / 2) / run_us;
+  return slowdown > 1000000 ? (int64_t)slowdown : 1000000;
+}
+
+static void note_end(struct hr_streamed *streamed, hr_job job, int64_t jct_us) {
+  const struct hr_trace *trace = streamed->trace;
+  hr__sketch_add(&streamed->jct, jct_us);
+  hr__sketch_add(&streamed->slowdown, slowdown_ppm(jct_us, trace->work_us[job.id]));
+  if (trace->outcome) streamed->ended_with[trace->outcome[job.id]]++;
+  streamed->at_last_end = streamed->now;
+}
+
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_streamed *streamed = self;
   (void)view;
   advance(streamed, event->at_us);
+  if (event->kind == HR_EVENT_SUBMIT) streamed->at_last_submit = streamed->now;
+  if (event->kind != HR_EVENT_START && event->kind != HR_EVENT_END) return;
+  int64_t since_us = event->at_us - streamed->trace->submit_us[event->job.id];
   if (event->kind == HR_EVENT_START)
-    hr__sketch_add(&streamed->wait, event->at_us - streamed->trace->submit_us[event->job.id]);
-  if (event->kind != HR_EVENT_END) return;
-  hr__sketch_add(&streamed->jct, event->at_us - streamed->trace->submit_us[event->job.id]);
-  streamed->at_last_end = streamed->now;
+    hr__sketch_add(&streamed->wait, since_us);
+  else
+    note_end(streamed, event->job, since_us);
 }
 
 static void on_instant(void *self, const struct hr_view *view) {
@@ -69,105 +88,39 @@ struct hr_fold hr_streamed_fold(struct hr_streamed *streamed) {
   return (struct hr_fold){.self = streamed, .on_event = on_event, .on_instant = on_instant};
 }
 
+/* Of all GPUs, over the time up to when the integrals stand. */
+static double utilization(const struct integrals *span) {
+  return span->total_milli ? (double)span->allocated_milli / (double)span->total_milli : 0;
+}
+
+static double seconds_of(int64_t us) {
+  return (double)us / (double)HR_SECOND_US;
+}
+
 struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed, const struct hr_result *result) {
   bool finished = result->n_completed + result->n_rejected == streamed->trace->n_jobs;
+  bool all_came = result->n_submitted == streamed->trace->n_jobs;
   const struct integrals *span = finished ? &streamed->at_last_end : &streamed->now;
+  const struct integrals *submits = all_came ? &streamed->at_last_submit : &streamed->now;
   struct hr_streamed_figures figures = {.jobs_submitted = result->n_submitted,
                                         .jobs_completed = result->n_completed,
                                         .jobs_rejected = result->n_rejected,
                                         .jobs_unfinished = result->n_waiting + result->n_running,
                                         .jobs_backfilled = result->n_backfilled,
+                                        .outcome_failed = streamed->ended_with[HR_OUTCOME_FAILED],
+                                        .outcome_cancelled = streamed->ended_with[HR_OUTCOME_CANCELLED],
                                         .wait_s = hr__sketch_distribution(&streamed->wait),
                                         .jct_s = hr__sketch_distribution(&streamed->jct),
-                                        .makespan_s = (double)span->until_us / (double)HR_SECOND_US,
+                                        .slowdown = hr__sketch_distribution(&streamed->slowdown),
+                                        .makespan_s = seconds_of(span->until_us),
+                                        .submit_window_s = seconds_of(submits->until_us),
+                                        .utilization_makespan = utilization(span),
+                                        .utilization_submit_window = utilization(submits),
+                                        .gpu_hours = hr__gpu_hours((hr_amount)streamed->now.allocated_milli),
                                         .queue_max = streamed->queue_max,
                                         .n_events = result->n_events,
                                         .n_passes = result->n_passes,
                                         .digest = result->digest};
   if (span->until_us) figures.queue_mean = (double)span->waiting / (double)span->until_us;
-  if (span->total_milli) figures.utilization_makespan = (double)span->allocated_milli / (double)span->total_milli;
   return figures;
-}
-
-/* ---- Telling ---------------------------------------------------------------------------------------- */
-
-static void print_distribution(FILE *out, const char *name, const struct hr_distribution *of) {
-  fprintf(out, "  %-10s mean %.6g s, median %.6g s, 90 %% %.6g s, 95 %% %.6g s, 99 %% %.6g s, max %.6g s\n", name,
-          of->mean, of->p50, of->p90, of->p95, of->p99, of->max);
-}
-
-enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *figures, const struct hr_run_label *label,
-                                 const struct hr_perf *perf) {
-  fprintf(out, "%s, streamed\n  trace      %s (%s)\n", label->scenario, label->trace, label->format);
-  fprintf(out,
-          "  jobs       %" PRIu64 " submitted, %" PRIu64 " completed, %" PRIu64 " rejected, %" PRIu64 " unfinished\n",
-          figures->jobs_submitted, figures->jobs_completed, figures->jobs_rejected, figures->jobs_unfinished);
-  print_distribution(out, "wait", &figures->wait_s);
-  print_distribution(out, "jct", &figures->jct_s);
-  fprintf(out, "  makespan   %.6g s; utilization %.4f; queue: mean %.6g, max %" PRIu64 "\n", figures->makespan_s,
-          figures->utilization_makespan, figures->queue_mean, figures->queue_max);
-  fprintf(out, "  digest     %016" PRIx64 "\n", figures->digest);
-  fprintf(out, "  speed      %.3g s; trace read in %.2f s; %.0f MiB at most\n", perf->sim_s, perf->load_s,
-          perf->peak_rss_mib);
-  return ferror(out) ? HR_IO_ERROR : HR_OK;
-}
-
-static void put_distribution(struct hr__json *json, cJSON *root, const char *key, const struct hr_distribution *of) {
-  const struct {
-    const char *key;
-    double value;
-  } figures[] = {{"mean", of->mean}, {"p50", of->p50}, {"p90", of->p90},
-                 {"p95", of->p95},   {"p99", of->p99}, {"max", of->max}};
-  cJSON *inner = hr__json_object(json, root, key);
-  for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-    hr__json_number_if(json, inner, figures[i].key, of->count > 0, figures[i].value);
-}
-
-static void put_label(struct hr__json *json, cJSON *root, const struct hr_run_label *label) {
-  hr__json_text(json, root, "headroom", hr_version());
-  hr__json_text(json, root, "scenario", label->scenario);
-  cJSON *trace = hr__json_object(json, root, "trace");
-  hr__json_text(json, trace, "file", label->trace);
-  hr__json_text(json, trace, "format", label->format);
-  cJSON *policy = hr__json_object(json, root, "policy");
-  hr__json_text(json, policy, "name", label->policy->ops->name);
-  hr__json_params(json, policy, label->policy);
-  hr__json_seed(json, root, "seed", label->seed);
-}
-
-static void put_figures(struct hr__json *json, cJSON *root, const struct hr_streamed_figures *figures) {
-  cJSON *jobs = hr__json_object(json, root, "jobs");
-  hr__json_count(json, jobs, "submitted", figures->jobs_submitted);
-  hr__json_count(json, jobs, "completed", figures->jobs_completed);
-  hr__json_count(json, jobs, "rejected", figures->jobs_rejected);
-  hr__json_count(json, jobs, "unfinished", figures->jobs_unfinished);
-  hr__json_count(json, jobs, "backfilled", figures->jobs_backfilled);
-  put_distribution(json, root, "wait_s", &figures->wait_s);
-  put_distribution(json, root, "jct_s", &figures->jct_s);
-  hr__json_number(json, root, "quantile_error", 1.0 / 256);
-  hr__json_number(json, root, "makespan_s", figures->makespan_s);
-  cJSON *utilization = hr__json_object(json, root, "utilization");
-  hr__json_number_if(json, utilization, "makespan", figures->makespan_s > 0, figures->utilization_makespan);
-  cJSON *queue = hr__json_object(json, root, "queue");
-  hr__json_number_if(json, queue, "mean", figures->makespan_s > 0, figures->queue_mean);
-  hr__json_count(json, queue, "max", figures->queue_max);
-  hr__json_count(json, root, "events", figures->n_events);
-  hr__json_count(json, root, "passes", figures->n_passes);
-  char digest[24];
-  snprintf(digest, sizeof digest, "%016" PRIx64, figures->digest);
-  hr__json_text(json, root, "digest", digest);
-}
-
-enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,
-                                      const struct hr_run_label *label, const struct hr_perf *perf,
-                                      struct hr_error *error) {
-  struct hr__json json = {false};
-  cJSON *root = cJSON_CreateObject();
-  put_label(&json, root, label);
-  put_figures(&json, root, figures);
-  cJSON *inner = hr__json_object(&json, root, "perf");
-  hr__json_number(&json, inner, "load_s", perf->load_s);
-  hr__json_number(&json, inner, "sim_s", perf->sim_s);
-  hr__json_number(&json, inner, "peak_rss_mib", perf->peak_rss_mib);
-  return hr__json_write(&json, root, path, error);
 }

@@ -11,6 +11,7 @@
 #include "report/policy_words.h"
 #include "report/pool_table.h"
 #include "report/sparkline.h"
+#include "report/summary_table.h"
 #include "report/text.h"
 
 #include <inttypes.h>
@@ -73,7 +74,7 @@ static void put_policy(struct hr__console *table, const struct hr_policy_choice 
   free(words);
 }
 
-static void put_head(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label) {
+void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label) {
   put_title(table, label);
   put_trace(table, label);
   put_cluster(table, summary, label->cluster);
@@ -83,7 +84,7 @@ static void put_head(struct hr__console *table, const struct hr_summary *summary
 
 /* ---- The run as a whole ----------------------------------------------------------------------------- */
 
-static void put_jobs(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label) {
+void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label) {
   char text[6][HR__NUMBER_BYTES];
   hr__put_field(table, "jobs", "%s submitted, %s completed, %s rejected, %s unfinished",
                 hr__count_text(summary->jobs_submitted, text[0]), hr__count_text(summary->jobs_completed, text[1]),
@@ -140,7 +141,7 @@ static void put_queue_course(struct hr__console *table, const struct hr_course *
           hr__plain(table));
 }
 
-static void put_totals(struct hr__console *table, const struct hr_summary *summary, const struct hr_course *course) {
+void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary, const struct hr_course *course) {
   char text[3][HR__NUMBER_BYTES];
   bool window = summary->submit_window_s > 0, drawn = course && course->waiting.until_us > 0;
   put_busy(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
@@ -172,7 +173,7 @@ static void put_distribution(struct hr__console *table, const char *label, const
   fputc('\n', table->out);
 }
 
-static void put_distributions(struct hr__console *table, const struct hr_summary *summary) {
+void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary) {
   fprintf(table->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", hr__bold(table), "mean", "p50", "p90", "p95", "p99", "max",
           hr__plain(table));
   put_distribution(table, "wait", &summary->wait_s, seconds_text);
@@ -309,7 +310,7 @@ static double rounded(double value) {
   return round(value / unit) * unit;
 }
 
-static void put_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf) {
+void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf) {
   char text[4][HR__NUMBER_BYTES];
   fputc('\n', table->out);
   hr__put_field(table, "digest", "%016" PRIx64, summary->digest);
@@ -326,18 +327,18 @@ static void put_foot(struct hr__console *table, const struct hr_summary *summary
 enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
                                 const struct hr_perf *perf, unsigned style) {
   struct hr__console table = {.out = out, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE};
-  put_head(&table, summary, label);
+  hr__put_run_head(&table, summary, label);
   fputc('\n', out);
-  put_jobs(&table, summary, label);
-  put_totals(&table, summary, label->course);
-  put_distributions(&table, summary);
+  hr__put_run_jobs(&table, summary, label);
+  hr__put_run_totals(&table, summary, label->course);
+  hr__put_run_distributions(&table, summary);
   put_groups(&table, "GPUs asked for", summary->by_size, summary->n_sizes, summary->n_sizes, summary->gpu_hours);
   put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);
   put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MOST_TENANTS, summary->gpu_hours);
   hr__put_pools(&table, summary);
   put_costs(&table, summary);
   hr__put_alerts(&table, label->alerts);
-  put_foot(&table, summary, perf);
+  hr__put_run_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;
   return ferror(out) ? HR_IO_ERROR : HR_OK;
 }

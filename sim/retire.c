@@ -73,8 +73,8 @@ enum hr_status hr__retire_init(struct hr__engine *engine) {
   struct hr__retire *retire = &engine->retire;
   const struct hr_trace *trace = engine->trace;
   if (!trace->mapped)
-    return hr_fail(engine->error, HR_BAD_INPUT,
-                   "%s: only a packed trace can be streamed; 'headroom trace pack' makes one", trace->source);
+    return hr_fail(engine->error, HR_BAD_INPUT, "%s: is not read for streaming, its columns are in memory",
+                   trace->source);
   uint32_t n_blocks = trace->n_jobs / BLOCK + 1;
   retire->left = malloc(n_blocks * sizeof *retire->left);
   if (!retire->left) return hr__out_of_memory(engine);

@@ -10,12 +10,13 @@
 
 #include "traces/numbers.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 1024, ID_BLOCK_BYTES = 1 << 18 };
+enum { FIRST_CAPACITY = 1024, SPOOLED_BLOCKS = 4, ID_BLOCK_BYTES = 1 << 18 };
 
 /* ---- Texts of ids ----------------------------------------------------------------------------------- */
 
@@ -89,7 +90,7 @@ struct hr_trace_builder *hr_trace_builder_create(const char *source, const char 
 
 void hr_trace_builder_destroy(struct hr_trace_builder *builder) {
   if (!builder) return;
-  for (int id = 0; id < HR__N_COLUMNS; id++) free(builder->column[id].at);
+  for (int id = 0; id < HR__N_COLUMNS; id++) hr__column_free(&builder->column[id]);
   for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&builder->names[id]);
   for (uint32_t i = 0; i < builder->n_skipped_reasons; i++) free(builder->skipped[i].reason);
   hr__id_blocks_free(builder->id_blocks);
@@ -101,25 +102,41 @@ void hr_trace_builder_destroy(struct hr_trace_builder *builder) {
   free(builder);
 }
 
+void hr__builder_stream(struct hr_trace_builder *builder) {
+  builder->streamed = true;
+}
+
 struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder) {
   return &builder->notes;
 }
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
-static bool resize_column(struct hr__column *column, uint32_t capacity) {
+static bool resize_column(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
+  if (builder->streamed) {
+    bool fine = hr__spool_resize(column, capacity);
+    if (!fine) builder->spool_failure = errno;
+    return fine;
+  }
   void *grown = realloc(column->at, (size_t)capacity * column->width);
   if (!grown) return false;
   column->at = grown;
   return true;
 }
 
+/* Doubled in memory; by a few blocks on disk, where nothing has to be copied. */
+static uint32_t next_capacity(const struct hr_trace_builder *builder) {
+  const uint32_t more = SPOOLED_BLOCKS * HR__SPOOL_BLOCK;
+  if (builder->streamed) return builder->capacity > HR_NONE - more ? HR_NONE : builder->capacity + more;
+  if (builder->capacity > HR_NONE / 2) return HR_NONE;
+  return builder->capacity ? 2 * builder->capacity : FIRST_CAPACITY;
+}
+
 static bool grow(struct hr_trace_builder *builder) {
-  uint32_t capacity = builder->capacity > HR_NONE / 2 ? HR_NONE : 2 * builder->capacity;
-  if (capacity == 0) capacity = FIRST_CAPACITY;
+  uint32_t capacity = next_capacity(builder);
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
-    if ((column->at || id < HR__N_ALWAYS) && !resize_column(column, capacity)) return false;
+    if ((column->at || id < HR__N_ALWAYS) && !resize_column(builder, column, capacity)) return false;
   }
   builder->capacity = capacity;
   return true;
@@ -144,8 +161,11 @@ static inline void set_entry(const struct hr__column *column, uint8_t width, uin
 /* Makes the column, unknown in all rows so far. */
 static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id) {
   struct hr__column *column = &builder->column[id];
-  if (!resize_column(column, builder->capacity)) return false;
-  for (uint32_t row = 0; row < builder->n; row++) set_entry(column, column->width, row, column_unknown[id]);
+  if (!resize_column(builder, column, builder->capacity)) return false;
+  for (uint32_t row = 0; row < builder->n; row++) {
+    set_entry(column, column->width, row, column_unknown[id]);
+    if (row % HR__SPOOL_BLOCK == HR__SPOOL_BLOCK - 1) hr__spool_drop(column, row + 1 - HR__SPOOL_BLOCK, row + 1);
+  }
   return true;
 }
 
@@ -190,7 +210,7 @@ static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
 /* The rows so far, which were counted, get their numbers written down. */
 static bool ids_to_numbers(struct hr_trace_builder *builder) {
   struct hr__column *column = &builder->column[HR__COLUMN_ID];
-  if (!resize_column(column, builder->capacity)) return false;
+  if (!resize_column(builder, column, builder->capacity)) return false;
   int64_t *number = column->at;
   for (uint32_t row = 0; row < builder->n; row++) number[row] = (int64_t)row + 1;
   builder->last_id = builder->n;
@@ -200,6 +220,10 @@ static bool ids_to_numbers(struct hr_trace_builder *builder) {
 
 static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
   if (!id.length) return true;
+  if (builder->streamed) {
+    builder->ids = HR__IDS_COUNTED;
+    return true;
+  }
   int64_t number = 0;
   bool is_number = builder->ids != HR__IDS_TEXT && hr__integer_parse(id, &number);
   if (builder->ids <= HR__IDS_COUNTED) {
@@ -217,6 +241,7 @@ static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
 }
 
 static bool put_line(struct hr_trace_builder *builder, uint64_t line) {
+  if (builder->streamed) return true; /* nothing is looked for once all are there */
   if (builder->n_jumps && hr__builder_line(builder, builder->n) == line) return true;
   if (builder->n_jumps == builder->jumps_capacity) {
     size_t capacity = builder->jumps_capacity ? 2 * builder->jumps_capacity : 8;
@@ -293,6 +318,24 @@ static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record
 #undef INTERN
 #undef PUT
 
+static int64_t last_submit_us(const struct hr_trace_builder *builder) {
+  const int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
+  return submit_us[builder->n - 1];
+}
+
+/* The block of rows that has become full. */
+static void drop_block(const struct hr_trace_builder *builder) {
+  for (int id = 0; id < HR__N_COLUMNS; id++)
+    hr__spool_drop(&builder->column[id], builder->n - HR__SPOOL_BLOCK, builder->n);
+}
+
+static enum hr_status no_room(const struct hr_trace_builder *builder, unsigned long long line, struct hr_error *error) {
+  int number = builder->spool_failure;
+  if (!number || number == ENOMEM) return hr_fail(error, HR_NO_MEMORY, "%s:%llu: out of memory", builder->source, line);
+  return hr_fail(error, HR_IO_ERROR, "%s:%llu: no file for its columns in '%s', which TMPDIR names: %s",
+                 builder->source, line, hr__spool_folder(), strerror(number));
+}
+
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                   struct hr_error *error) {
   unsigned long long at = line;
@@ -300,10 +343,15 @@ enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct
     return hr_fail(error, HR_BAD_INPUT, "%s:%llu: more than %u jobs", builder->source, at, HR_NONE - 1);
   if (builder->n && (builder->ids == HR__IDS_NONE) != (record->id.length == 0))
     return hr_fail(error, HR_BAD_INPUT, "%s:%llu: some jobs have an id and some have none", builder->source, at);
+  if (builder->streamed && builder->n && record->submit_us < last_submit_us(builder))
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s:%llu: was submitted before the row above it; rows of a streamed trace are in order of submit "
+                   "time: sort them, or run without --stream",
+                   builder->source, at);
   bool fine = builder->n < builder->capacity || grow(builder);
-  if (!fine || !put_line(builder, line) || !put_row(builder, record))
-    return hr_fail(error, HR_NO_MEMORY, "%s:%llu: out of memory", builder->source, at);
+  if (!fine || !put_line(builder, line) || !put_row(builder, record)) return no_room(builder, at, error);
   builder->n++;
+  if (builder->streamed && builder->n % HR__SPOOL_BLOCK == 0) drop_block(builder);
   return HR_OK;
 }
 

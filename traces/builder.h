@@ -6,6 +6,7 @@
 
 #include "headroom/trace.h"
 #include "sim/names.h"
+#include "traces/spool.h"
 
 /* Columns: id, member of struct hr_trace, bytes of an entry, the value that stands for "unknown" (a column of
    nothing else is never made), the value of a record. The first three always exist; common ones are looked at for each
@@ -70,11 +71,6 @@ enum hr__names_id {
       HR__N_NAMES
 };
 
-struct hr__column {
-  void *at;
-  uint8_t width;
-};
-
 /* What the ids are so far. HR__IDS_COUNTED: each is its row's number from 1, as it is for jobs without an id, and there
    is no column; column HR__COLUMN_ID holds int64_t under HR__IDS_NUMBER, char * under HR__IDS_TEXT. */
 enum hr__ids { HR__IDS_NONE, HR__IDS_COUNTED, HR__IDS_NUMBER, HR__IDS_TEXT };
@@ -93,6 +89,8 @@ struct hr_trace_builder {
   struct hr__column column[HR__N_COLUMNS];
   struct hr_job_record blank; /* a record of which nothing is known */
   bool has_others;            /* a row said more than the common columns */
+  bool streamed;              /* rows come in order of submit, ids are not kept, and columns are spooled */
+  int spool_failure;          /* errno where that was not possible */
   struct hr__names names[HR__N_NAMES];
   enum hr__ids ids;
   bool ids_increase; /* numbers, each above the one before: none can be twice */
@@ -106,6 +104,8 @@ struct hr_trace_builder {
   uint64_t n_skipped;
 };
 
+/* Before the first row: the trace is to be streamed. */
+void hr__builder_stream(struct hr_trace_builder *builder);
 /* What keeps the record from being a job, as a sentence; NULL when nothing does. */
 const char *hr__job_record_fault(const struct hr_job_record *record);
 /* hr_trace_builder_add without that check. */

@@ -127,7 +127,7 @@ static enum hr_status drop_duplicates(struct hr_trace_builder *builder, const ui
 }
 
 static enum hr_status settle_duplicates(struct hr_trace_builder *builder, bool lenient, struct hr_error *error) {
-  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase) return HR_OK;
+  if (builder->ids <= HR__IDS_COUNTED || builder->ids_increase) return HR_OK; /* and those that are not kept */
   uint32_t *first = malloc(builder->n * sizeof *first), n_duplicates = 0;
   enum hr_status status = HR_OK;
   if (!first || !find_duplicates(builder, first, &n_duplicates))
@@ -152,6 +152,7 @@ static bool is_sorted(const struct hr_trace_builder *builder) {
 static int64_t first_submit(const struct hr_trace_builder *builder) {
   const int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
   int64_t first = submit_us[0];
+  if (builder->streamed) return first;
   for (uint32_t row = 1; row < builder->n; row++)
     if (submit_us[row] < first) first = submit_us[row];
   return first;
@@ -184,7 +185,7 @@ static bool reorder_column(struct hr__column *column, const uint32_t *order, uin
 
 /* `*order` stays NULL when the rows are in order already. */
 static bool sort_rows(struct hr_trace_builder *builder, int64_t origin_us, uint32_t **order) {
-  if (is_sorted(builder)) return true;
+  if (builder->streamed || is_sorted(builder)) return true;
   *order = sorted_rows(builder, origin_us);
   if (!*order) return false;
   for (int id = 0; id < HR__N_COLUMNS; id++)
@@ -193,29 +194,39 @@ static bool sort_rows(struct hr_trace_builder *builder, int64_t origin_us, uint3
 }
 
 /* An instant that not all jobs have. */
-static void rebase_instants(const struct hr_trace_builder *builder, enum hr__column_id id, int64_t origin_us) {
-  int64_t *us = builder->column[id].at;
-  for (uint32_t row = 0; us && row < builder->n; row++)
-    us[row] = us[row] == INT64_MIN ? HR_UNKNOWN_US : us[row] - origin_us;
-}
-
-static void rebase_times(struct hr_trace_builder *builder, int64_t origin_us) {
-  int64_t *submit_us = builder->column[HR__COLUMN_SUBMIT].at;
-  for (uint32_t row = 0; row < builder->n; row++) submit_us[row] -= origin_us;
-  rebase_instants(builder, HR__COLUMN_DEADLINE, origin_us);
-  rebase_instants(builder, HR__COLUMN_RECORDED_START, origin_us);
+static void rebase_instants(int64_t *us, uint32_t from, uint32_t to, int64_t origin_us) {
+  for (uint32_t row = from; us && row < to; row++) us[row] = us[row] == INT64_MIN ? HR_UNKNOWN_US : us[row] - origin_us;
 }
 
 /* Where only some jobs are elastic, the bounds of the others are what they ask for. */
-static void fill_rigid(struct hr_trace_builder *builder, enum hr__column_id id) {
-  uint32_t *bound = builder->column[id].at;
-  const uint32_t *gpus = builder->column[HR__COLUMN_GPUS].at;
-  for (uint32_t row = 0; bound && row < builder->n; row++)
+static void fill_rigid(uint32_t *bound, const uint32_t *gpus, uint32_t from, uint32_t to) {
+  for (uint32_t row = from; bound && row < to; row++)
     if (bound[row] == HR_NONE) bound[row] = gpus[row];
+}
+
+/* What rows of one trace say, once all of them are known. */
+static void settle_rows(const struct hr_trace_builder *builder, uint32_t from, uint32_t to, int64_t origin_us) {
+  const struct hr__column *column = builder->column;
+  int64_t *submit_us = column[HR__COLUMN_SUBMIT].at;
+  for (uint32_t row = from; row < to; row++) submit_us[row] -= origin_us;
+  rebase_instants(column[HR__COLUMN_DEADLINE].at, from, to, origin_us);
+  rebase_instants(column[HR__COLUMN_RECORDED_START].at, from, to, origin_us);
+  fill_rigid(column[HR__COLUMN_MIN_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
+  fill_rigid(column[HR__COLUMN_MAX_GPUS].at, column[HR__COLUMN_GPUS].at, from, to);
+}
+
+/* Block by block, so that columns on disk are never all in memory. */
+static void settle_columns(const struct hr_trace_builder *builder, int64_t origin_us) {
+  for (uint32_t from = 0, to; from < builder->n; from = to) {
+    to = builder->n - from > HR__SPOOL_BLOCK ? from + HR__SPOOL_BLOCK : builder->n;
+    settle_rows(builder, from, to, origin_us);
+    for (int id = 0; id < HR__N_COLUMNS; id++) hr__spool_drop(&builder->column[id], from, to);
+  }
 }
 
 /* Columns have grown by doubling: what no row fills is given back. */
 static bool cut_columns(struct hr_trace_builder *builder) {
+  if (builder->streamed) return true; /* they did not, and files are not moved for a block or two */
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
     if (!column->at) continue;
@@ -243,7 +254,9 @@ static void take_columns(struct hr__owned_trace *owned, struct hr_trace_builder 
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     owned->column[id] = builder->column[id];
     builder->column[id].at = NULL;
+    builder->column[id].spooled_bytes = 0;
   }
+  trace->mapped = builder->streamed;
   hr__owned_trace_show_columns(owned);
   const void *ids = owned->column[HR__COLUMN_ID].at;
   trace->id_number = builder->ids == HR__IDS_NUMBER ? ids : NULL;
@@ -304,9 +317,7 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
     free(order);
     return no_memory(builder, error);
   }
-  rebase_times(builder, origin_us);
-  fill_rigid(builder, HR__COLUMN_MIN_GPUS);
-  fill_rigid(builder, HR__COLUMN_MAX_GPUS);
+  settle_columns(builder, origin_us);
   owned->trace.n_jobs = builder->n;
   owned->trace.origin_us = origin_us;
   owned->trace.dated = dated;
@@ -322,7 +333,7 @@ enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool da
 void hr_trace_destroy(struct hr_trace *trace) {
   if (!trace) return;
   struct hr__owned_trace *owned = (struct hr__owned_trace *)trace;
-  for (int id = 0; id < HR__N_COLUMNS; id++) free(owned->column[id].at);
+  for (int id = 0; id < HR__N_COLUMNS; id++) hr__column_free(&owned->column[id]);
   for (int id = 0; id < HR__N_NAMES; id++) hr__names_finish(&owned->names[id]);
   for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) free(trace->skipped[i].reason);
   free(trace->skipped);

@@ -118,9 +118,10 @@ static enum hr_status note_fractions(struct hr__reader *reader) {
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
-static enum hr_status build(struct hr__reader *reader, const char *format, struct hr_trace **trace) {
+static enum hr_status build(struct hr__reader *reader, const char *format, bool streamed, struct hr_trace **trace) {
   reader->builder = hr_trace_builder_create(reader->path, format);
   if (!reader->builder) return hr__reader_no_memory(reader);
+  if (streamed) hr__builder_stream(reader->builder);
   reader->notes = hr_trace_builder_notes(reader->builder);
   enum hr_status status = read_rows(reader, format);
   if (status == HR_OK) status = note_fractions(reader);
@@ -159,7 +160,7 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
     return status;
   }
   if (!format) format = hr__detect_format(hr__input_peek(reader.input));
-  status = format ? build(&reader, format, trace) : unknown_json(path, error);
+  status = format ? build(&reader, format, options->streamed, trace) : unknown_json(path, error);
   hr__input_close(reader.input);
   return status;
 }

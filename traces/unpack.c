@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { BLOCK_ENTRIES = 1 << 15, MOST_NOTES = 4096, PAGE_BYTES = 4096 };
+enum { BLOCK_ENTRIES = 1 << 15, BLOCK_BYTES = 1 << 18, MANY_ENTRIES = 1 << 20, MOST_NOTES = 4096, PAGE_BYTES = 4096 };
 
 struct unpacking {
   const char *path;
@@ -40,8 +40,10 @@ static enum hr_status no_memory(const struct unpacking *unpacking) {
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
+/* A pipe is not even opened: who waits to write to it would take that for its reader. */
 static int open_plain(const char *path, struct stat *info) {
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
+  if (stat(path, info) != 0 || !S_ISREG(info->st_mode)) return -1;
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return descriptor;
   if (fstat(descriptor, info) == 0 && S_ISREG(info->st_mode)) return descriptor;
   close(descriptor);
@@ -178,8 +180,21 @@ static const struct hr__packed_section *find(struct unpacking *unpacking, const 
   return NULL;
 }
 
+/* Pages of the file that were looked at need not stay; they come back when they are. */
+static void drop(const struct unpacking *unpacking, const char *at, size_t bytes) {
+  size_t over = (uintptr_t)at % PAGE_BYTES;
+  if (unpacking->streamed) (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
+}
+
 static enum hr_status check_sum(const struct unpacking *unpacking, const struct hr__packed_section *section) {
-  if (XXH3_64bits(unpacking->map + section->offset, section->bytes) == section->checksum) return HR_OK;
+  const char *at = unpacking->map + section->offset;
+  XXH3_64bits_reset(unpacking->summing);
+  for (uint64_t left = section->bytes, bytes; left > 0; left -= bytes, at += bytes) {
+    bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES;
+    XXH3_64bits_update(unpacking->summing, at, bytes);
+    drop(unpacking, at, bytes);
+  }
+  if (XXH3_64bits_digest(unpacking->summing) == section->checksum) return HR_OK;
   return refuse_section(unpacking, section, "has another checksum than it should");
 }
 
@@ -192,8 +207,12 @@ static enum hr_status check_texts(const struct unpacking *unpacking, const struc
   const char *at = unpacking->map + section->offset, *end = at + section->bytes;
   if (end[-1]) return refuse_section(unpacking, section, "does not end with the end of a text");
   uint64_t count = 0;
-  for (; at < end; at += strlen(at) + 1, count++)
+  for (const char *kept = at; at < end; at += strlen(at) + 1, count++) {
     if (!*at) return refuse_section(unpacking, section, "has an empty text");
+    if (at - kept < BLOCK_BYTES) continue;
+    drop(unpacking, kept, (size_t)(at - kept));
+    kept = at;
+  }
   return count == section->entries ? HR_OK
                                    : refuse_section(unpacking, section, "has another number of texts than it says");
 }
@@ -233,14 +252,15 @@ static enum hr_status take_all_names(struct unpacking *unpacking) {
   return HR_OK;
 }
 
-/* The texts stay in the file; what is made is a pointer to each. */
+/* The texts stay in the file; what is made is a pointer to each, but for a streamed run. */
 static enum hr_status take_id_texts(struct unpacking *unpacking) {
   const struct hr__packed_section *section = find(unpacking, "id_text");
   if (!section) return HR_OK;
+  if (unpacking->owned->trace.id_number) return refuse(unpacking, "its ids are both numbers and texts");
   if (section->entries != unpacking->header->n_jobs)
     return refuse_section(unpacking, section, "has not one entry for each job");
   enum hr_status status = check_texts(unpacking, section);
-  if (status != HR_OK) return status;
+  if (status != HR_OK || unpacking->streamed) return status;
   struct hr_trace *trace = &unpacking->owned->trace;
   const char **texts = malloc(trace->n_jobs * sizeof *texts);
   if (!texts) return no_memory(unpacking);
@@ -288,12 +308,6 @@ static enum hr_status take_skipped(struct unpacking *unpacking) {
   if (status != HR_OK) return status;
   return keep_skipped(unpacking, (const void *)(unpacking->map + counts->offset), unpacking->map + reasons->offset,
                       (uint32_t)counts->entries);
-}
-
-/* Pages of the file that were looked at need not stay; they come back when they are. */
-static void drop(const struct unpacking *unpacking, const char *at, size_t bytes) {
-  size_t over = (uintptr_t)at % PAGE_BYTES;
-  if (unpacking->streamed) (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
 }
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
@@ -392,6 +406,17 @@ static enum hr_status take_head(struct unpacking *unpacking) {
   return owned->source && owned->format ? HR_OK : no_memory(unpacking);
 }
 
+static enum hr_status check_together(const struct unpacking *unpacking) {
+  const struct hr_trace *trace = &unpacking->owned->trace;
+  const char *fault = NULL;
+  for (uint32_t from = 0, count; !fault && from < trace->n_jobs; from += count) {
+    count = trace->n_jobs - from < MANY_ENTRIES ? trace->n_jobs - from : MANY_ENTRIES;
+    fault = hr__columns_fault(trace, from, from + count);
+    drop(unpacking, unpacking->map, unpacking->owned->map_bytes); /* what there is of it */
+  }
+  return fault ? refuse(unpacking, fault) : HR_OK;
+}
+
 static enum hr_status take_all(struct unpacking *unpacking) {
   enum hr_status status = take_head(unpacking);
   if (status == HR_OK) status = take_all_names(unpacking);
@@ -400,9 +425,7 @@ static enum hr_status take_all(struct unpacking *unpacking) {
   if (status == HR_OK) status = take_notes(unpacking);
   if (status == HR_OK) status = take_skipped(unpacking);
   if (status == HR_OK) status = refuse_unknown(unpacking);
-  if (status != HR_OK) return status;
-  const char *fault = hr__columns_fault(&unpacking->owned->trace);
-  return fault ? refuse(unpacking, fault) : HR_OK;
+  return status == HR_OK ? check_together(unpacking) : status;
 }
 
 enum hr_status hr__unpack(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error) {

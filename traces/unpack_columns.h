@@ -12,7 +12,8 @@ bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id id, con
 bool hr__submits_are_fine(const int64_t *submit_us, uint32_t count, int64_t *last_us);
 /* Whether each row is there once. Needs memory: `*fine` is set when HR_OK is returned. */
 enum hr_status hr__rows_are_fine(const uint32_t *row, uint32_t n_jobs, bool *fine);
-/* What keeps columns, each of them fine, from making sense together, as a sentence; NULL when nothing does. */
-const char *hr__columns_fault(const struct hr_trace *trace);
+/* What keeps columns, each of them fine, from making sense together for some jobs, as a sentence; NULL when nothing
+   does. */
+const char *hr__columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to);
 
 #endif

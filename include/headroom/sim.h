@@ -46,7 +46,8 @@ struct hr_run_config {
   const struct hr_speeds *speeds;                 /* for these pools; NULL: every job works at speed 1 everywhere */
   const struct hr_network_speeds *network_speeds; /* NULL: no link slows a job down */
   /* Jobs that are over are forgotten, so that memory is bounded by those that wait or run; the result then has no
-     columns by job. For a packed trace; what needs jobs that are over is refused. Policies may look at no such job. */
+     columns by job. For a trace that was read with `streamed`; what needs jobs that are over is refused. Policies may
+     look at no such job. */
   bool stream;
 };
 

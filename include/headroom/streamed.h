@@ -4,7 +4,8 @@
 
 /*
  * The figures of a streamed run (struct hr_run_config, `stream`), which keeps nothing of jobs that are over: they are
- * gathered while it goes. Defined as in report.h; quantiles are off by 1/256 of themselves at most, all else is exact.
+ * gathered while it goes. Defined as in report.h; quantiles are off by 1/256 of themselves at most, slowdowns are
+ * counted in whole millionths, all else is exact.
  */
 
 #include "headroom/report.h"
@@ -21,16 +22,18 @@ HR_API struct hr_fold hr_streamed_fold(struct hr_streamed *streamed);
 
 struct hr_streamed_figures {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished, jobs_backfilled;
-  struct hr_distribution wait_s, jct_s;
-  double makespan_s, utilization_makespan, queue_mean;
+  uint64_t outcome_failed, outcome_cancelled; /* of the completed, when recorded */
+  struct hr_distribution wait_s, jct_s, slowdown;
+  double makespan_s, submit_window_s, utilization_makespan, utilization_submit_window, queue_mean, gpu_hours;
   uint64_t queue_max, n_events, n_passes, digest;
 };
 /* After the run. */
 HR_API struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed, const struct hr_result *result);
 
-/* For a person, and as JSON (`path` "-" is standard output; docs/streaming.md has its keys). */
+/* For a person, 80 columns wide (`style` as of hr_summary_print), and as JSON (`path` "-" is standard output;
+   docs/streamed.schema.json). */
 HR_API enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *figures,
-                                        const struct hr_run_label *label, const struct hr_perf *perf);
+                                        const struct hr_run_label *label, const struct hr_perf *perf, unsigned style);
 HR_API enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,
                                              const struct hr_run_label *label, const struct hr_perf *perf,
                                              struct hr_error *error);

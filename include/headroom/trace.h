@@ -212,9 +212,12 @@ struct hr_trace_options {
   const char *format;              /* NULL or "auto": recognised by content; parameters after a colon */
   const struct hr_column_map *map; /* may be NULL or empty */
   bool lenient;                    /* leave bad rows out, counted by reason, instead of failing at the first */
-  bool untimed;  /* for who asks only what jobs want: a pod list may leave all times out, its jobs then come at once and
-                    take none; and there are no notes on how jobs are replayed */
-  bool streamed; /* of a packed trace: what was checked is not kept in memory, but comes from the file when needed */
+  bool untimed; /* for who asks only what jobs want: a pod list may leave all times out, its jobs then come at once and
+                   take none; and there are no notes on how jobs are replayed */
+  /* For a run that is streamed: columns are mapped, not kept in memory, and there are no ids but numbers (jobs are
+     called by their rows). A packed trace's come from its file. Rows of text must be in order of submit; their columns
+     lie in files without a name in $TMPDIR (/var/tmp), as long as the trace is there. */
+  bool streamed;
 };
 
 /* Reads a trace, plain, gzip or zstd (recognised by content). `options` may be NULL. A packed trace is not read but

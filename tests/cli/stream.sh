@@ -18,11 +18,11 @@ of() {
 same_run() {
   try 0 run s.json --trace t.hrt --json memory.json -q "$@"
   try 0 run s.json --trace t.hrt --json stream.json -q --stream "$@"
-  for key in digest makespan_s events passes; do
+  for key in digest makespan_s submit_window_s gpu_hours events passes; do
     [ "$(figure memory.json $key)" = "$(figure stream.json $key)" ] || fail "$key is another: $*"
   done
   for key in 'jobs submitted' 'jobs completed' 'jobs rejected' 'jobs unfinished' 'jobs backfilled' 'wait_s mean' \
-    'wait_s max' 'jct_s mean' 'jct_s max' 'utilization makespan' 'queue mean' 'queue max'; do
+    'wait_s max' 'jct_s mean' 'jct_s max' 'slowdown max' 'utilization submit_window' 'utilization makespan' 'jobs outcome_failed' 'queue mean' 'queue max'; do
     # shellcheck disable=SC2086 # two words
     [ "$(of memory.json $key)" = "$(of stream.json $key)" ] || fail "$key is another: $*"
   done
@@ -41,7 +41,7 @@ generated() {
 case_same_as_in_memory() {
   small_scenario
   generated 60000
-  for order in fifo sjf smallest largest edf f1; do
+  for order in fifo sjf smallest largest priority edf f1; do
     for backfill in strict skip; do same_run --policy "queue:order=$order,backfill=$backfill,placement=best-fit"; done
   done
 }
@@ -61,6 +61,37 @@ case_several_pools() {
   sed -i 's/"nodes": 2, "gpus_per_node": 8 }/"nodes": 1, "gpus_per_node": 8 }, { "name": "q", "gpu": "T4", "nodes": 4, "gpus_per_node": 2 }/' s.json
   generated 20000
   same_run
+}
+
+# The table is as wide as a terminal, and says that quantiles are not exact.
+case_table() {
+  small_scenario
+  generated 5000
+  try 0 run s.json --trace t.hrt --stream
+  says stdout 'Streamed: quantiles are from a sketch, off by at most 1/256 of themselves.'
+  [ "$(awk 'length > 80' stdout | wc -l)" = 0 ] || fail "a line is longer than 80"
+  sed -e '1,/^jct:/!d' stdout >table
+  try 0 run s.json --trace t.hrt
+  head -n 5 stdout | diff - <(head -n 5 table) || fail "the head is another"
+  for label in jobs 'GPU hours' queue; do
+    [ "$(grep "^  $label  " stdout)" = "$(grep "^  $label  " table)" ] || fail "$label is another"
+  done
+}
+
+# As text, compressed, and from a pipe; columns of text leave nothing behind.
+case_text() {
+  small_scenario
+  generated 20000
+  gzip -k t.csv
+  mkdir columns
+  try 0 run s.json --trace t.hrt --json packed.json -q --stream
+  mkfifo pipe
+  cat t.csv >pipe &
+  for trace in t.csv t.csv.gz pipe; do
+    TMPDIR=$work/columns try 0 run s.json --trace "$trace" --json text.json -q --stream
+    [ "$(figure packed.json digest)" = "$(figure text.json digest)" ] || fail "$trace gives another run"
+  done
+  [ -z "$(ls -A columns)" ] || fail "columns are left behind"
 }
 
 # Memory is for the few that wait or run, and one that runs through all of it.
@@ -86,8 +117,12 @@ refuses() {
 case_refused() {
   small_scenario
   generated 100
-  try 2 run s.json --trace t.csv --stream
-  says stderr "t.csv: only a packed trace can be streamed; 'headroom trace pack' makes one"
+  printf 'submit_s,duration_s,gpus\n5,1,1\n7,2,1\n6,1,1\n' >unsorted.csv
+  try 2 run s.json --trace unsorted.csv --stream
+  says stderr 'unsorted.csv:4: was submitted before the row above it; rows of a streamed trace are in order'
+  is_empty stdout
+  TMPDIR=$work/absent try 4 run s.json --trace t.csv --stream
+  says stderr "no file for its columns in '$work/absent'"
   for file in jobs timeline md perfetto openmetrics report; do refuses "and --$file tells of them" "--$file" out.x; done
   refuses "there are to be several replications" --replications 3
   refuses "backfill 'easy' remembers every job" --policy queue:backfill=easy

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Text that is to be streamed: the columns are those of the trace in memory, and what is out of order is refused. */
+#include "harness.h"
+
+#include "files.h"
+#include "samples.h"
+#include "traces/builder.h"
+
+#include <string.h>
+
+#define ALL_COLUMNS                                                                                                    \
+  "job_id,submit_s,duration_s,gpus,user,tenant,model,class,priority,limit_s,estimate_s,deadline_s,tasks,cpu,mem_gb,"   \
+  "gpu_mem_gb,gpu_milli,gpu_type,regions,mig_profile,status,fail_at,dedicated,interruptible,checkpoint_interval_s,"    \
+  "checkpoint_gb,within,within_wait_s,min_gpus,max_gpus,start_s\n"
+#define ALL_ROWS                                                                                                       \
+  "7,10,5,1,bob,speech,,inference,2,,,,,,,,250,,,1g.10gb,completed,,,,,,,,,,\n"                                        \
+  "x-1,20,0,0,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"                                                                            \
+  "9,30,60.5,8,ann,vision,bert,training,-3,100,90,500,4,2.5,16,40,1000,H100|A100-80,eu|us,,failed,0.25,true,false,"    \
+  "600,2,rack,60,4,16,31\n"
+
+static const struct hr_trace_options streamed = {.streamed = true};
+
+static bool same_bytes(const void *a, const void *b, size_t bytes) {
+  return a && b ? memcmp(a, b, bytes) == 0 : a == b;
+}
+
+static void assert_same_columns(const struct hr_trace *a, const struct hr_trace *b) {
+  CU_ASSERT_EQUAL_FATAL(a->n_jobs, b->n_jobs);
+  CU_ASSERT_EQUAL(a->origin_us, b->origin_us);
+  CU_ASSERT_EQUAL(a->dated, b->dated);
+  CU_ASSERT_EQUAL(a->n_skipped, b->n_skipped);
+  CU_ASSERT_PTR_NULL(a->row);
+#define COMPARE(id, member, width, ...) CU_ASSERT(same_bytes(a->member, b->member, (size_t)a->n_jobs *(width)));
+  HR__COLUMN_TABLE(COMPARE)
+#undef COMPARE
+#define COMPARE(id, member, field)                                                                                     \
+  CU_ASSERT_EQUAL_FATAL(a->member.count, b->member.count);                                                             \
+  for (uint32_t i = 0; i < a->member.count; i++) CU_ASSERT_STRING_EQUAL(a->member.text[i], b->member.text[i]);
+  HR__NAMES_TABLE(COMPARE)
+#undef COMPARE
+}
+
+static void is_the_same(const char *path, bool lenient) {
+  struct hr_trace *kept = trace_at(path, &(struct hr_trace_options){.lenient = lenient});
+  struct hr_trace *mapped = trace_at(path, &(struct hr_trace_options){.lenient = lenient, .streamed = true});
+  CU_ASSERT_PTR_NOT_NULL_FATAL(kept);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(mapped);
+  CU_ASSERT_FALSE(kept->mapped);
+  CU_ASSERT_TRUE(mapped->mapped);
+  assert_same_columns(mapped, kept);
+  CU_ASSERT_PTR_NULL(mapped->id_text);
+  CU_ASSERT_PTR_NULL(mapped->id_number);
+  hr_trace_destroy(kept);
+  hr_trace_destroy(mapped);
+}
+
+static void every_column(void) {
+  is_the_same(file_write_text("jobs.csv", ALL_COLUMNS ALL_ROWS), false);
+}
+
+static void other_formats(void) {
+  size_t length;
+  is_the_same(file_write_text("jobs.swf", "; a comment\n1 5 3 9 1 -1 -1 1 5 -1 1 1 1 1 1 1 1 1\n\n"
+                                          "2 7 0 9 2 -1 -1 1 5 -1 1 1 1 1 1 1 1 1\n"),
+              false);
+  void *bytes = gzip_bytes(ALL_COLUMNS ALL_ROWS, &length);
+  is_the_same(file_write("jobs.csv.gz", bytes, length), false);
+  free(bytes);
+  is_the_same(file_write_text("azure.csv", AZURE_SAMPLE), false);
+}
+
+static void lenient(void) {
+  is_the_same(file_write_text("jobs.csv", "submit_s,duration_s,gpus\n1,2,3\n1,-2,3\n1,2,x\n2,2,1\n"), true);
+}
+
+/* More than the columns have room for at first, and one column that begins late. */
+static void many_rows(void) {
+  enum { ROWS = 600000 };
+  char *text = malloc((size_t)ROWS * 24), *at = text;
+  CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+  at += sprintf(at, "submit_s,duration_s,gpus,limit_s\n");
+  for (int row = 0; row < ROWS; row++) {
+    at += sprintf(at, "%d,%d,%d,", 1000 + row / 3, row % 977, row % 5);
+    at += row < 400001 ? sprintf(at, "\n") : sprintf(at, "%d\n", row % 31);
+  }
+  is_the_same(file_write("jobs.csv", text, (size_t)(at - text)), false);
+  free(text);
+}
+
+static void order_matters(void) {
+  static const char text[] = "job_id,submit_s,duration_s,gpus\na,5,2,3\nb,5,1,1\nc,4.999999,5,6\n";
+  CU_ASSERT(refused(text, &streamed, "jobs.csv:4: ", "was submitted before the row above it"));
+  CU_ASSERT(refused(text, &(struct hr_trace_options){.streamed = true, .lenient = true},
+                    "jobs.csv:4: ", "run without --stream"));
+}
+
+static void files_need_a_folder(void) {
+  const char *before = getenv("TMPDIR");
+  char kept[4096] = "";
+  if (before) snprintf(kept, sizeof kept, "%s", before);
+  setenv("TMPDIR", "/absent/folder", 1);
+  struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n1,2,3\n", &streamed);
+  CU_ASSERT_PTR_NULL(trace);
+  CU_ASSERT_EQUAL(trace_status(), HR_IO_ERROR);
+  CU_ASSERT_PTR_NOT_NULL(strstr(trace_error(), "no file for its columns in '/absent/folder'"));
+  if (before)
+    setenv("TMPDIR", kept, 1);
+  else
+    unsetenv("TMPDIR");
+}
+
+static void nothing_in_it(void) {
+  CU_ASSERT(refused("submit_s,duration_s,gpus\n", &streamed, "jobs.csv: ", "there is a header and no row below it"));
+}
+
+TEST_MAIN("streamed", TEST(every_column), TEST(other_formats), TEST(lenient), TEST(many_rows), TEST(order_matters),
+          TEST(files_need_a_folder), TEST(nothing_in_it))
