@@ -40,7 +40,7 @@ generated() {
 
 case_same_as_in_memory() {
   small_scenario
-  generated 60000
+  generated 9000
   for order in fifo sjf smallest largest priority edf f1; do
     for backfill in strict skip; do same_run --policy "queue:order=$order,backfill=$backfill,placement=best-fit"; done
   done

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a trace and as a node list: read or refused with a reason, never anything else. */
+/* Any bytes as a trace and as a node list: read or refused with a reason, never anything else. Content tells the
+   format; but where the first byte is one that no text begins with it names a format for the rest, so that each reader
+   meets what is not its own, and has its parameters. */
 
 #include "headroom/trace.h"
 #include "input.h"
@@ -26,15 +28,31 @@ static void require_reason(const struct hr_error *error) {
   if (error->status == HR_OK || !error->text[0]) abort();
 }
 
-static void read_as(const char *path, const char *format, bool lenient) {
+static void read_with(const char *path, const struct hr_trace_options *options) {
   struct hr_trace *trace = NULL;
   struct hr_error error = {0};
-  struct hr_trace_options options = {.format = format, .lenient = lenient};
-  if (hr_trace_read(path, &options, &trace, &error) == HR_OK)
+  if (hr_trace_read(path, options, &trace, &error) == HR_OK)
     require_sound(trace);
   else
     require_reason(&error);
   hr_trace_destroy(trace);
+}
+
+static void read_as(const char *path, const char *format, bool lenient) {
+  read_with(path, &(struct hr_trace_options){.format = format, .lenient = lenient});
+}
+
+/* Columns in files, which are small here. */
+static void read_streamed(const char *path) {
+  (void)setenv("TMPDIR", fuzz_folder(), 1);
+  read_with(path, &(struct hr_trace_options){.lenient = true, .streamed = true});
+}
+
+static void read_mapped(const char *path) {
+  struct hr_column_map map = {0};
+  if (hr_column_map_parse(&map, "submit=at,duration=run,gpus=n,user=who", NULL) != HR_OK) abort();
+  read_with(path, &(struct hr_trace_options){.map = &map});
+  hr_column_map_finish(&map);
 }
 
 /* A Gavel trace is read only with a table of throughputs beside it. */
@@ -56,8 +74,37 @@ static void read_nodes(const char *path) {
   hr_notes_finish(&notes);
 }
 
+/* In the order of the bytes that choose them. */
+static const char *const named[] = {"csv",
+                                    "swf",
+                                    "philly",
+                                    "openb",
+                                    "sacct",
+                                    "kubernetes:replicas=3",
+                                    "philly-log",
+                                    "helios",
+                                    "pai2020",
+                                    "spot2026",
+                                    "acme",
+                                    "azure-llm:prefill=8000,decode=40,gpu_milli=100",
+                                    "batsim:mflops=250"};
+enum { FIRST_NAMED = 14, N_NAMED = sizeof named / sizeof *named, GAVEL = FIRST_NAMED + N_NAMED, STREAMED, MAPPED };
+_Static_assert(MAPPED<31 && FIRST_NAMED> '\r', "no text, and nothing compressed, begins like that");
+
+static int read_chosen(uint8_t choice, const uint8_t *data, size_t size) {
+  char path[FUZZ_PATH_BUFFER];
+  fuzz_input_write(data, size, path);
+  if (choice < GAVEL) read_as(path, named[choice - FIRST_NAMED], false);
+  if (choice < GAVEL) read_as(path, named[choice - FIRST_NAMED], true);
+  if (choice == GAVEL) read_gavel(path);
+  if (choice == STREAMED) read_streamed(path);
+  if (choice == MAPPED) read_mapped(path);
+  return unlink(path);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char path[FUZZ_PATH_BUFFER];
+  if (size && data[0] >= FIRST_NAMED && data[0] <= MAPPED) return read_chosen(data[0], data + 1, size - 1);
   fuzz_input_write(data, size, path);
   read_as(path, NULL, false);
   read_as(path, NULL, true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The input as a file, in memory where the system has such a folder. */
+/* The input as a file. */
 
 #include "input.h"
 
@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+const char *fuzz_folder(void) {
+  return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
 void fuzz_input_write(const uint8_t *data, size_t size, char path[FUZZ_PATH_BUFFER]) {
-  const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-  (void)snprintf(path, FUZZ_PATH_BUFFER, "%s/headroom-fuzz-XXXXXX", folder);
+  (void)snprintf(path, FUZZ_PATH_BUFFER, "%s/headroom-fuzz-XXXXXX", fuzz_folder());
   int fd = mkstemp(path);
   if (fd < 0) abort();
   for (size_t done = 0; done < size;) {

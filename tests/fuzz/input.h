@@ -11,6 +11,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FUZZ_PATH_BUFFER = 64 };
+/* Where such files are: in memory where the system has such a folder. */
+const char *fuzz_folder(void);
 /* Writes the bytes to a new file and its name to `path`; the caller unlinks it. Aborts when that cannot be done. */
 void fuzz_input_write(const uint8_t *data, size_t size, char path[FUZZ_PATH_BUFFER]);
 

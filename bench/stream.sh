@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Packed and streamed traces: how long 10 million jobs take to load and to run, in memory and streamed, from a packed
+# trace and from text; and, where more are asked for, what those take against that many times the 10 million.
+#
+#   stream.sh BUILD [JOBS]      BENCH_DATA=BUILD/bench-data unless set; 100 million jobs take 8 GB there
+set -eu
+
+build=$1
+jobs=${2:-10000000}
+data=${BENCH_DATA:-$build/bench-data}
+mkdir -p "$data"
+
+# generate COUNT: packed, too.
+generate() {
+  [ -s "$data/stream-$1.hrt" ] && return
+  echo "generating $1 jobs for 128 nodes x 8 GPUs"
+  "$build/headroom" trace generate --count "$1" --load 0.9 --nodes 128 --median-s 600 -o "$data/stream-$1.csv"
+  timed pack "$build/headroom" trace pack "$data/stream-$1.csv" -o "$data/stream-$1.hrt" --quiet
+  echo "packed in $(figure pack 1) s: $(wc -c <"$data/stream-$1.csv") bytes of text, $(wc -c <"$data/stream-$1.hrt") packed"
+}
+
+cat >"$data/stream.json" <<END
+{ "name": "stream", "trace": { "file": "none" },
+  "cluster": { "pools": [ { "name": "gpus", "gpu": "A100-80", "nodes": 128, "gpus_per_node": 8 } ] },
+  "policy": { "name": "queue", "order": "fifo", "backfill": "strict", "placement": "best-fit" } }
+END
+
+# timed NAME COMMAND...
+timed() {
+  name=$1
+  shift
+  "$build/bench/measure" "$@" 3>"$data/$name.times" >"$data/$name.out"
+}
+
+# figure NAME FIELD: of its line of times.
+figure() {
+  awk -v field="$2" '{ print $field }' "$data/$1.times"
+}
+
+# of NAME KEY: of its JSON.
+of() {
+  sed -n "s/^ *\"$2\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$data/$1.out" | head -n 1
+}
+
+# row NAME WHAT TRACE [OPTION...]
+row() {
+  name=$1 what=$2 trace=$3
+  shift 3
+  timed "$name" "$build/headroom" run "$data/stream.json" --trace "$data/$trace" --quiet --json - "$@"
+  printf '%-34s %9.3f %9.2f %9.2f %9.0f  %s\n' "$what" "$(of "$name" load_s)" "$(of "$name" sim_s)" "$(figure "$name" 1)" \
+    "$(awk -v kib="$(figure "$name" 3)" 'BEGIN { print kib / 1024 }')" "$(of "$name" digest)"
+}
+
+generate 10000000
+printf '%-34s %9s %9s %9s %9s  %s\n' '' 'load, s' 'run, s' 'all, s' 'MiB' digest
+row memory '10 M packed, in memory' stream-10000000.hrt
+row stream '10 M packed, streamed' stream-10000000.hrt --stream
+row text '10 M CSV, in memory' stream-10000000.csv
+row text-stream '10 M CSV, streamed' stream-10000000.csv --stream
+[ "$(of memory digest)" = "$(of stream digest)" ] && [ "$(of text digest)" = "$(of text-stream digest)" ] || {
+  echo 'FAILED: streamed runs are other runs'
+  exit 1
+}
+[ "$jobs" -gt 10000000 ] || exit 0
+
+generate "$jobs"
+row many "$jobs packed, streamed" "stream-$jobs.hrt" --stream
+row many-text "$jobs CSV, streamed" "stream-$jobs.csv" --stream
+awk -v one="$(figure stream 1)" -v many="$(figure many 1)" -v times="$jobs" -v kib="$(figure many 3)" 'BEGIN {
+  ratio = many / (one * times / 10000000)
+  printf "%.2f times as long as so many times 10 M, at most 1.3: %s\n", ratio, ratio <= 1.3 ? "met" : "MISSED"
+  printf "%.0f MiB, at most 1229: %s\n", kib / 1024, kib / 1024 <= 1228.8 ? "met" : "MISSED" }'
