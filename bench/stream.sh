@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Packed and streamed traces: how long 10 million jobs take to load and to run, in memory and streamed, from a packed
-# trace and from text; and, where more are asked for, what those take against that many times the 10 million.
+# trace and from text; and, where more are asked for, what those take against that many times the 10 million, in seconds
+# of CPU, which other work on the machine does not change.
 #
 #   stream.sh BUILD [JOBS]      BENCH_DATA=BUILD/bench-data unless set; 100 million jobs take 8 GB there
 set -eu
@@ -48,12 +49,12 @@ row() {
   name=$1 what=$2 trace=$3
   shift 3
   timed "$name" "$build/headroom" run "$data/stream.json" --trace "$data/$trace" --quiet --json - "$@"
-  printf '%-34s %9.3f %9.2f %9.2f %9.0f  %s\n' "$what" "$(of "$name" load_s)" "$(of "$name" sim_s)" "$(figure "$name" 1)" \
+  printf '%-34s %9.3f %9.2f %9.2f %9.0f  %s\n' "$what" "$(of "$name" load_s)" "$(of "$name" sim_s)" "$(figure "$name" 2)" \
     "$(awk -v kib="$(figure "$name" 3)" 'BEGIN { print kib / 1024 }')" "$(of "$name" digest)"
 }
 
 generate 10000000
-printf '%-34s %9s %9s %9s %9s  %s\n' '' 'load, s' 'run, s' 'all, s' 'MiB' digest
+printf '%-34s %9s %9s %9s %9s  %s\n' '' 'load, s' 'run, s' 'CPU, s' 'MiB' digest
 row memory '10 M packed, in memory' stream-10000000.hrt
 row stream '10 M packed, streamed' stream-10000000.hrt --stream
 row text '10 M CSV, in memory' stream-10000000.csv
@@ -67,7 +68,7 @@ row text-stream '10 M CSV, streamed' stream-10000000.csv --stream
 generate "$jobs"
 row many "$jobs packed, streamed" "stream-$jobs.hrt" --stream
 row many-text "$jobs CSV, streamed" "stream-$jobs.csv" --stream
-awk -v one="$(figure stream 1)" -v many="$(figure many 1)" -v times="$jobs" -v kib="$(figure many 3)" 'BEGIN {
+awk -v one="$(figure stream 2)" -v many="$(figure many 2)" -v times="$jobs" -v kib="$(figure many 3)" 'BEGIN {
   ratio = many / (one * times / 10000000)
   printf "%.2f times as long as so many times 10 M, at most 1.3: %s\n", ratio, ratio <= 1.3 ? "met" : "MISSED"
   printf "%.0f MiB, at most 1229: %s\n", kib / 1024, kib / 1024 <= 1228.8 ? "met" : "MISSED" }'

@@ -96,7 +96,7 @@ enum { PLAIN_DIGITS = 18 }; /* always fit in 64 bits */
 /* The common case, digits with few decimals, without a division: false when the text is anything else. */
 static bool parse_plain(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value) {
   const char *at = text.at, *end = text.at + text.length;
-  if (text.length == 0 || text.length > PLAIN_DIGITS) return false;
+  if (text.length > PLAIN_DIGITS) return false;
   uint64_t digits = 0, factor = rule->factor;
   for (; at < end && is_digit(*at); at++) digits = digits * 10 + (uint64_t)(*at - '0');
   if (at == text.at) return false;
@@ -109,6 +109,7 @@ static bool parse_plain(struct hr_text text, const struct hr__number_rule *rule,
 }
 
 enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value) {
+  if (text.length == 0) return HR__NUMBER_BAD; /* and may be nowhere */
   if (parse_plain(text, rule, value)) return HR__NUMBER_FINE;
   const char *at = text.at, *end = text.at + text.length;
   bool negative = at < end && *at == '-';

@@ -6,10 +6,9 @@
  * while it is in the cache from being summed.
  */
 
-#include "traces/owned.h"
-#include "traces/packed.h"
 #include "traces/quote.h"
 #include "traces/unpack_columns.h"
+#include "traces/unpacking.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,25 +17,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
-enum { BLOCK_ENTRIES = 1 << 15, BLOCK_BYTES = 1 << 18, MANY_ENTRIES = 1 << 20, MOST_NOTES = 4096, PAGE_BYTES = 4096 };
-
-struct unpacking {
-  const char *path;
-  struct hr__owned_trace *owned;
-  const char *map;
-  const struct hr__packed_header *header;
-  const struct hr__packed_section *sections;
-  bool taken[HR_PACKED_MOST_SECTIONS]; /* sections that are known */
-  XXH3_state_t *summing;
-  bool streamed;
-  struct hr_error *error;
-};
-
-static enum hr_status no_memory(const struct unpacking *unpacking) {
-  return hr_fail(unpacking->error, HR_NO_MEMORY, "%s: out of memory", unpacking->path);
-}
+enum { BLOCK_ENTRIES = 1 << 15, MANY_ENTRIES = 1 << 20 };
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
@@ -61,7 +43,7 @@ bool hr__is_packed(const char *path) {
   return is;
 }
 
-static enum hr_status map_file(struct unpacking *unpacking) {
+static enum hr_status map_file(struct hr__unpacking *unpacking) {
   struct stat info;
   int descriptor = open_plain(unpacking->path, &info);
   if (descriptor < 0)
@@ -82,12 +64,7 @@ static enum hr_status map_file(struct unpacking *unpacking) {
 
 /* ---- Header and table ------------------------------------------------------------------------------- */
 
-static enum hr_status refuse(const struct unpacking *unpacking, const char *what) {
-  return hr_fail(unpacking->error, HR_BAD_INPUT,
-                 "%s: is a damaged packed trace: %s; make it anew with 'headroom trace pack'", unpacking->path, what);
-}
-
-static enum hr_status refuse_size(const struct unpacking *unpacking, unsigned long long wanted) {
+static enum hr_status refuse_size(const struct hr__unpacking *unpacking, unsigned long long wanted) {
   return hr_fail(unpacking->error, HR_BAD_INPUT,
                  "%s: is a damaged packed trace: it should have %llu bytes and has %zu%s; make it anew with 'headroom "
                  "trace pack'",
@@ -95,7 +72,7 @@ static enum hr_status refuse_size(const struct unpacking *unpacking, unsigned lo
                  unpacking->owned->map_bytes < wanted ? ": it was cut off" : "");
 }
 
-static enum hr_status check_header(struct unpacking *unpacking) {
+static enum hr_status check_header(struct hr__unpacking *unpacking) {
   size_t there = unpacking->owned->map_bytes;
   const struct hr__packed_header *header = unpacking->header = (const void *)unpacking->map;
   if (!hr__is_little_endian())
@@ -112,7 +89,7 @@ static enum hr_status check_header(struct unpacking *unpacking) {
   return HR_OK;
 }
 
-static uint64_t head_checksum(const struct unpacking *unpacking, size_t table_bytes) {
+static uint64_t head_checksum(const struct hr__unpacking *unpacking, size_t table_bytes) {
   struct hr__packed_header header = *unpacking->header;
   header.checksum = 0;
   XXH3_64bits_reset(unpacking->summing);
@@ -121,20 +98,20 @@ static uint64_t head_checksum(const struct unpacking *unpacking, size_t table_by
   return XXH3_64bits_digest(unpacking->summing);
 }
 
-static enum hr_status check_head(struct unpacking *unpacking) {
+static enum hr_status check_head(struct hr__unpacking *unpacking) {
   const struct hr__packed_header *header = unpacking->header;
   size_t table_bytes = header->n_sections * sizeof *unpacking->sections;
   unpacking->sections = (const void *)(unpacking->map + sizeof *header);
   if (header->n_sections > HR_PACKED_MOST_SECTIONS || table_bytes > header->file_bytes - sizeof *header)
-    return refuse(unpacking, "its header does not fit its size");
+    return hr__unpack_refuse(unpacking, "its header does not fit its size");
   if (head_checksum(unpacking, table_bytes) != header->checksum)
-    return refuse(unpacking, "its header has another checksum than it should");
+    return hr__unpack_refuse(unpacking, "its header has another checksum than it should");
   if (header->n_jobs == 0 || header->n_jobs >= HR_NONE)
-    return refuse(unpacking, "it has no job, or more than there may be");
+    return hr__unpack_refuse(unpacking, "it has no job, or more than there may be");
   if (header->origin_us < -HR_MAX_INPUT_US || header->origin_us > HR_MAX_INPUT_US)
-    return refuse(unpacking, "its first submit is out of range");
+    return hr__unpack_refuse(unpacking, "its first submit is out of range");
   if (header->unused || header->flags & ~(uint64_t)HR__PACKED_DATED)
-    return refuse(unpacking, "its header says what this program does not know");
+    return hr__unpack_refuse(unpacking, "its header says what this program does not know");
   return HR_OK;
 }
 
@@ -145,7 +122,7 @@ static bool is_zero(const char *at, uint64_t bytes) {
 }
 
 /* Sections lie one behind the other to the file's end. */
-static enum hr_status check_layout(const struct unpacking *unpacking) {
+static enum hr_status check_layout(const struct hr__unpacking *unpacking) {
   const struct hr__packed_header *header = unpacking->header;
   uint64_t end = sizeof *header + header->n_sections * sizeof *unpacking->sections;
   for (uint32_t i = 0; i < header->n_sections; i++) {
@@ -153,166 +130,15 @@ static enum hr_status check_layout(const struct unpacking *unpacking) {
     if (section->offset != hr__packed_align(end) || section->offset > header->file_bytes ||
         section->bytes > header->file_bytes - section->offset || section->bytes == 0 ||
         section->name[HR_PACKED_NAME_BYTES - 1] || !is_zero(unpacking->map + end, section->offset - end))
-      return refuse(unpacking, "its sections do not follow each other");
+      return hr__unpack_refuse(unpacking, "its sections do not follow each other");
     end = section->offset + section->bytes;
   }
-  return end == header->file_bytes ? HR_OK : refuse(unpacking, "something follows its last section");
-}
-
-/* ---- Sections --------------------------------------------------------------------------------------- */
-
-static enum hr_status refuse_section(const struct unpacking *unpacking, const struct hr__packed_section *section,
-                                     const char *what) {
-  char text[2 * HR_PACKED_NAME_BYTES + 100];
-  snprintf(text, sizeof text, "its section '%s' %s", section->name, what);
-  return refuse(unpacking, text);
-}
-
-/* The section of that name, NULL: there is none; marked as known. */
-static const struct hr__packed_section *find(struct unpacking *unpacking, const char *member) {
-  char name[HR_PACKED_NAME_BYTES];
-  hr__packed_column_name(name, member);
-  for (uint32_t i = 0; i < unpacking->header->n_sections; i++) {
-    if (unpacking->taken[i] || memcmp(unpacking->sections[i].name, name, sizeof name) != 0) continue;
-    unpacking->taken[i] = true;
-    return &unpacking->sections[i];
-  }
-  return NULL;
-}
-
-/* Pages of the file that were looked at need not stay; they come back when they are. */
-static void drop(const struct unpacking *unpacking, const char *at, size_t bytes) {
-  size_t over = (uintptr_t)at % PAGE_BYTES;
-  if (unpacking->streamed) (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
-}
-
-static enum hr_status check_sum(const struct unpacking *unpacking, const struct hr__packed_section *section) {
-  const char *at = unpacking->map + section->offset;
-  XXH3_64bits_reset(unpacking->summing);
-  for (uint64_t left = section->bytes, bytes; left > 0; left -= bytes, at += bytes) {
-    bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES;
-    XXH3_64bits_update(unpacking->summing, at, bytes);
-    drop(unpacking, at, bytes);
-  }
-  if (XXH3_64bits_digest(unpacking->summing) == section->checksum) return HR_OK;
-  return refuse_section(unpacking, section, "has another checksum than it should");
-}
-
-/* ---- Texts ------------------------------------------------------------------------------------------ */
-
-/* The section's texts one after the other; each ends before the section does. */
-static enum hr_status check_texts(const struct unpacking *unpacking, const struct hr__packed_section *section) {
-  enum hr_status status = check_sum(unpacking, section);
-  if (status != HR_OK) return status;
-  const char *at = unpacking->map + section->offset, *end = at + section->bytes;
-  if (end[-1]) return refuse_section(unpacking, section, "does not end with the end of a text");
-  uint64_t count = 0;
-  for (const char *kept = at; at < end; at += strlen(at) + 1, count++) {
-    if (!*at) return refuse_section(unpacking, section, "has an empty text");
-    if (at - kept < BLOCK_BYTES) continue;
-    drop(unpacking, kept, (size_t)(at - kept));
-    kept = at;
-  }
-  return count == section->entries ? HR_OK
-                                   : refuse_section(unpacking, section, "has another number of texts than it says");
-}
-
-static enum hr_status take_names(struct unpacking *unpacking, const char *member, struct hr__names *names) {
-  const struct hr__packed_section *section = find(unpacking, member);
-  if (!section) return HR_OK;
-  enum hr_status status = check_texts(unpacking, section);
-  if (status != HR_OK) return status;
-  if (section->entries >= HR_NONE / 2) return refuse_section(unpacking, section, "has more texts than it may");
-  const char *at = unpacking->map + section->offset;
-  for (uint32_t i = 0; i < section->entries; i++, at += strlen(at) + 1) {
-    uint32_t number = hr__names_intern(names, at, strlen(at));
-    if (number == HR_NONE) return no_memory(unpacking);
-    if (number != i) return refuse_section(unpacking, section, "has a text twice");
-  }
-  return HR_OK;
-}
-
-static enum hr_status take_all_names(struct unpacking *unpacking) {
-  struct hr__owned_trace *owned = unpacking->owned;
-  enum hr_status status = HR_OK;
-#define TAKE_NAMES(id, member, field)                                                                                  \
-  if (status == HR_OK) status = take_names(unpacking, #member, &owned->names[HR__##id]);
-  HR__NAMES_TABLE(TAKE_NAMES)
-#undef TAKE_NAMES
-  if (status != HR_OK) return status;
-  hr__owned_trace_show_names(owned);
-  for (uint32_t i = 0; i < owned->trace.tenants.count; i++) {
-    struct hr_job_record record;
-    const char *tenant = owned->trace.tenants.text[i];
-    hr_job_record_init(&record);
-    record.tenant = (struct hr_text){tenant, strlen(tenant)};
-    const char *fault = hr__job_record_fault(&record);
-    if (fault) return refuse(unpacking, fault);
-  }
-  return HR_OK;
-}
-
-/* The texts stay in the file; what is made is a pointer to each, but for a streamed run. */
-static enum hr_status take_id_texts(struct unpacking *unpacking) {
-  const struct hr__packed_section *section = find(unpacking, "id_text");
-  if (!section) return HR_OK;
-  if (unpacking->owned->trace.id_number) return refuse(unpacking, "its ids are both numbers and texts");
-  if (section->entries != unpacking->header->n_jobs)
-    return refuse_section(unpacking, section, "has not one entry for each job");
-  enum hr_status status = check_texts(unpacking, section);
-  if (status != HR_OK || unpacking->streamed) return status;
-  struct hr_trace *trace = &unpacking->owned->trace;
-  const char **texts = malloc(trace->n_jobs * sizeof *texts);
-  if (!texts) return no_memory(unpacking);
-  unpacking->owned->column[HR__COLUMN_ID].at = (void *)texts;
-  const char *at = unpacking->map + section->offset;
-  for (uint32_t job = 0; job < trace->n_jobs; job++, at += strlen(at) + 1) texts[job] = at;
-  trace->id_text = texts;
-  trace->column_bytes += trace->n_jobs * sizeof *texts;
-  return HR_OK;
-}
-
-static enum hr_status take_notes(struct unpacking *unpacking) {
-  const struct hr__packed_section *section = find(unpacking, "notes");
-  if (!section) return HR_OK;
-  enum hr_status status = check_texts(unpacking, section);
-  if (status == HR_OK && section->entries > MOST_NOTES)
-    status = refuse_section(unpacking, section, "has more texts than it may");
-  const char *at = unpacking->map + section->offset;
-  for (uint64_t i = 0; status == HR_OK && i < section->entries; i++, at += strlen(at) + 1)
-    if (hr_notes_add(&unpacking->owned->trace.notes, "%s", at) != HR_OK) status = no_memory(unpacking);
-  return status;
-}
-
-static enum hr_status keep_skipped(struct unpacking *unpacking, const struct hr__packed_skipped *skipped,
-                                   const char *reason, uint32_t count) {
-  struct hr_trace *trace = &unpacking->owned->trace;
-  trace->skipped = calloc(count, sizeof *trace->skipped);
-  for (uint32_t i = 0; trace->skipped && i < count; i++, reason += strlen(reason) + 1) {
-    trace->skipped[i] = (struct hr_skipped_rows){strdup(reason), skipped[i].count, skipped[i].first_line};
-    if (!trace->skipped[i].reason) return no_memory(unpacking);
-    trace->n_skipped_reasons++;
-    trace->n_skipped += skipped[i].count;
-  }
-  return trace->skipped ? HR_OK : no_memory(unpacking);
-}
-
-static enum hr_status take_skipped(struct unpacking *unpacking) {
-  const struct hr__packed_section *reasons = find(unpacking, "skipped_reasons"), *counts = find(unpacking, "skipped");
-  if (!reasons && !counts) return HR_OK;
-  if (!reasons || !counts || counts->entries != reasons->entries || reasons->entries > MOST_NOTES ||
-      counts->bytes != counts->entries * sizeof(struct hr__packed_skipped))
-    return refuse(unpacking, "its sections 'skipped' and 'skipped_reasons' do not match");
-  enum hr_status status = check_sum(unpacking, counts);
-  if (status == HR_OK) status = check_texts(unpacking, reasons);
-  if (status != HR_OK) return status;
-  return keep_skipped(unpacking, (const void *)(unpacking->map + counts->offset), unpacking->map + reasons->offset,
-                      (uint32_t)counts->entries);
+  return end == header->file_bytes ? HR_OK : hr__unpack_refuse(unpacking, "something follows its last section");
 }
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
-static enum hr_status check_column(struct unpacking *unpacking, const struct hr__packed_section *section,
+static enum hr_status check_column(struct hr__unpacking *unpacking, const struct hr__packed_section *section,
                                    enum hr__column_id id, size_t width) {
   const struct hr_trace *trace = &unpacking->owned->trace;
   const char *at = unpacking->map + section->offset;
@@ -324,38 +150,40 @@ static enum hr_status check_column(struct unpacking *unpacking, const struct hr_
     XXH3_64bits_update(unpacking->summing, at, count * width);
     fine = fine && hr__column_is_fine(trace, id, at, count);
     if (id == HR__COLUMN_SUBMIT) fine = fine && hr__submits_are_fine((const void *)at, count, &last_us);
-    drop(unpacking, at, count * width);
+    hr__unpack_drop(unpacking, at, count * width);
   }
   if (XXH3_64bits_digest(unpacking->summing) != section->checksum)
-    return refuse_section(unpacking, section, "has another checksum than it should");
-  return fine ? HR_OK : refuse_section(unpacking, section, "holds a value that it may not hold, or is not sorted");
+    return hr__unpack_refuse_section(unpacking, section, "has another checksum than it should");
+  return fine ? HR_OK
+              : hr__unpack_refuse_section(unpacking, section, "holds a value that it may not hold, or is not sorted");
 }
 
-static enum hr_status take_column(struct unpacking *unpacking, const char *member, enum hr__column_id id, size_t width,
-                                  const void **column) {
-  const struct hr__packed_section *section = find(unpacking, member);
+static enum hr_status take_column(struct hr__unpacking *unpacking, const char *member, enum hr__column_id id,
+                                  size_t width, const void **column) {
+  const struct hr__packed_section *section = hr__unpack_find(unpacking, member);
   if (!section) return HR_OK;
   uint64_t n_jobs = unpacking->header->n_jobs;
   if (section->entries != n_jobs || section->bytes != n_jobs * width)
-    return refuse_section(unpacking, section, "has not one entry for each job");
+    return hr__unpack_refuse_section(unpacking, section, "has not one entry for each job");
   *column = unpacking->map + section->offset;
   return check_column(unpacking, section, id, width);
 }
 
-static enum hr_status take_rows(struct unpacking *unpacking) {
-  const struct hr__packed_section *section = find(unpacking, "row");
+static enum hr_status take_rows(struct hr__unpacking *unpacking) {
+  const struct hr__packed_section *section = hr__unpack_find(unpacking, "row");
   if (!section) return HR_OK;
   struct hr_trace *trace = &unpacking->owned->trace;
   if (section->entries != trace->n_jobs || section->bytes != (uint64_t)trace->n_jobs * sizeof *trace->row)
-    return refuse_section(unpacking, section, "has not one entry for each job");
-  enum hr_status status = check_sum(unpacking, section);
+    return hr__unpack_refuse_section(unpacking, section, "has not one entry for each job");
+  enum hr_status status = hr__unpack_check_sum(unpacking, section);
   bool fine = true;
   trace->row = (const void *)(unpacking->map + section->offset);
-  if (status == HR_OK && hr__rows_are_fine(trace->row, trace->n_jobs, &fine) != HR_OK) status = no_memory(unpacking);
-  return fine ? status : refuse_section(unpacking, section, "has not each row once");
+  if (status == HR_OK && hr__rows_are_fine(trace->row, trace->n_jobs, &fine) != HR_OK)
+    status = hr__unpack_no_memory(unpacking);
+  return fine ? status : hr__unpack_refuse_section(unpacking, section, "has not each row once");
 }
 
-static enum hr_status take_columns(struct unpacking *unpacking) {
+static enum hr_status take_columns(struct hr__unpacking *unpacking) {
   struct hr_trace *trace = &unpacking->owned->trace;
   const void *column;
   enum hr_status status = HR_OK;
@@ -369,12 +197,12 @@ static enum hr_status take_columns(struct unpacking *unpacking) {
   if (status == HR_OK) status = take_column(unpacking, "id_number", HR__COLUMN_ID, sizeof(int64_t), &column);
   trace->id_number = column;
   if (status == HR_OK && (!trace->submit_us || !trace->work_us || !trace->gpus))
-    status = refuse(unpacking, "submits, run times or GPUs are missing");
+    status = hr__unpack_refuse(unpacking, "submits, run times or GPUs are missing");
   return status == HR_OK ? take_rows(unpacking) : status;
 }
 
 /* What a newer program may have added would be missed in silence. */
-static enum hr_status refuse_unknown(const struct unpacking *unpacking) {
+static enum hr_status refuse_unknown(const struct hr__unpacking *unpacking) {
   for (uint32_t i = 0; i < unpacking->header->n_sections; i++) {
     if (unpacking->taken[i]) continue;
     const char *name = unpacking->sections[i].name;
@@ -389,7 +217,7 @@ static enum hr_status refuse_unknown(const struct unpacking *unpacking) {
 
 /* ---- From end to end -------------------------------------------------------------------------------- */
 
-static enum hr_status take_head(struct unpacking *unpacking) {
+static enum hr_status take_head(struct hr__unpacking *unpacking) {
   enum hr_status status = map_file(unpacking);
   if (status == HR_OK) status = check_header(unpacking);
   if (status == HR_OK) status = check_head(unpacking);
@@ -403,37 +231,37 @@ static enum hr_status take_head(struct unpacking *unpacking) {
   owned->trace.mapped = true;
   owned->trace.source = owned->source = strdup(unpacking->path);
   owned->trace.format = owned->format = strdup("packed");
-  return owned->source && owned->format ? HR_OK : no_memory(unpacking);
+  return owned->source && owned->format ? HR_OK : hr__unpack_no_memory(unpacking);
 }
 
-static enum hr_status check_together(const struct unpacking *unpacking) {
+static enum hr_status check_together(const struct hr__unpacking *unpacking) {
   const struct hr_trace *trace = &unpacking->owned->trace;
   const char *fault = NULL;
   for (uint32_t from = 0, count; !fault && from < trace->n_jobs; from += count) {
     count = trace->n_jobs - from < MANY_ENTRIES ? trace->n_jobs - from : MANY_ENTRIES;
     fault = hr__columns_fault(trace, from, from + count);
-    drop(unpacking, unpacking->map, unpacking->owned->map_bytes); /* what there is of it */
+    hr__unpack_drop(unpacking, unpacking->map, unpacking->owned->map_bytes); /* what there is of it */
   }
-  return fault ? refuse(unpacking, fault) : HR_OK;
+  return fault ? hr__unpack_refuse(unpacking, fault) : HR_OK;
 }
 
-static enum hr_status take_all(struct unpacking *unpacking) {
+static enum hr_status take_all(struct hr__unpacking *unpacking) {
   enum hr_status status = take_head(unpacking);
-  if (status == HR_OK) status = take_all_names(unpacking);
+  if (status == HR_OK) status = hr__unpack_names(unpacking);
   if (status == HR_OK) status = take_columns(unpacking);
-  if (status == HR_OK) status = take_id_texts(unpacking);
-  if (status == HR_OK) status = take_notes(unpacking);
-  if (status == HR_OK) status = take_skipped(unpacking);
+  if (status == HR_OK) status = hr__unpack_id_texts(unpacking);
+  if (status == HR_OK) status = hr__unpack_notes(unpacking);
+  if (status == HR_OK) status = hr__unpack_skipped(unpacking);
   if (status == HR_OK) status = refuse_unknown(unpacking);
   return status == HR_OK ? check_together(unpacking) : status;
 }
 
 enum hr_status hr__unpack(const char *path, bool streamed, struct hr_trace **trace, struct hr_error *error) {
-  struct unpacking unpacking = {.path = path, .streamed = streamed, .error = error};
+  struct hr__unpacking unpacking = {.path = path, .streamed = streamed, .error = error};
   unpacking.owned = calloc(1, sizeof *unpacking.owned);
-  if (!unpacking.owned) return no_memory(&unpacking);
+  if (!unpacking.owned) return hr__unpack_no_memory(&unpacking);
   unpacking.summing = XXH3_createState();
-  enum hr_status status = unpacking.summing ? take_all(&unpacking) : no_memory(&unpacking);
+  enum hr_status status = unpacking.summing ? take_all(&unpacking) : hr__unpack_no_memory(&unpacking);
   XXH3_freeState(unpacking.summing);
   if (status == HR_OK)
     *trace = &unpacking.owned->trace;
