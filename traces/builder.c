@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Rows become columns as they come: large arrays that double. A column is made when a row first says something
- * that is not "unknown", so that a trace of four columns costs four columns. Ids that count rows from 1 cost nothing;
- * they are numbers from the first on that does not, and texts from the first on that is not an integer in its printed
- * form.
+ * that is not "unknown", so that a trace of four columns costs four columns.
  */
 
 #include "traces/builder.h"
-
-#include "traces/numbers.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,50 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 1024, SPOOLED_BLOCKS = 4, ID_BLOCK_BYTES = 1 << 18 };
-
-/* ---- Texts of ids ----------------------------------------------------------------------------------- */
-
-struct hr__id_block {
-  struct hr__id_block *next;
-  size_t used, size;
-  char text[];
-};
-
-static struct hr__id_block *add_id_block(struct hr__id_block **blocks, size_t bytes) {
-  size_t size = bytes > ID_BLOCK_BYTES ? bytes : ID_BLOCK_BYTES;
-  struct hr__id_block *block = malloc(sizeof *block + size);
-  if (!block) return NULL;
-  block->next = *blocks;
-  block->used = 0;
-  block->size = size;
-  return *blocks = block;
-}
-
-static char *keep_id(struct hr__id_block **blocks, const char *text, size_t length) {
-  struct hr__id_block *block = *blocks;
-  if (!block || block->size - block->used < length + 1) block = add_id_block(blocks, length + 1);
-  if (!block) return NULL;
-  char *kept = block->text + block->used;
-  memcpy(kept, text, length);
-  kept[length] = '\0';
-  block->used += length + 1;
-  return kept;
-}
-
-uint64_t hr__id_blocks_bytes(const struct hr__id_block *blocks) {
-  uint64_t bytes = 0;
-  for (; blocks; blocks = blocks->next) bytes += sizeof *blocks + blocks->size;
-  return bytes;
-}
-
-void hr__id_blocks_free(struct hr__id_block *blocks) {
-  while (blocks) {
-    struct hr__id_block *next = blocks->next;
-    free(blocks);
-    blocks = next;
-  }
-}
+enum { FIRST_CAPACITY = 1024, SPOOLED_BLOCKS = 4 };
 
 /* ---- Making and unmaking ---------------------------------------------------------------------------- */
 
@@ -112,7 +65,7 @@ struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder) {
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
-static bool resize_column(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
+bool hr__builder_resize(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
   if (builder->streamed) {
     bool fine = hr__spool_resize(column, capacity);
     if (!fine) builder->spool_failure = errno;
@@ -136,7 +89,7 @@ static bool grow(struct hr_trace_builder *builder) {
   uint32_t capacity = next_capacity(builder);
   for (int id = 0; id < HR__N_COLUMNS; id++) {
     struct hr__column *column = &builder->column[id];
-    if ((column->at || id < HR__N_ALWAYS) && !resize_column(builder, column, capacity)) return false;
+    if ((column->at || id < HR__N_ALWAYS) && !hr__builder_resize(builder, column, capacity)) return false;
   }
   builder->capacity = capacity;
   return true;
@@ -161,7 +114,7 @@ static inline void set_entry(const struct hr__column *column, uint8_t width, uin
 /* Makes the column, unknown in all rows so far. */
 static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id) {
   struct hr__column *column = &builder->column[id];
-  if (!resize_column(builder, column, builder->capacity)) return false;
+  if (!hr__builder_resize(builder, column, builder->capacity)) return false;
   for (uint32_t row = 0; row < builder->n; row++) {
     set_entry(column, column->width, row, column_unknown[id]);
     if (row % HR__SPOOL_BLOCK == HR__SPOOL_BLOCK - 1) hr__spool_drop(column, row + 1 - HR__SPOOL_BLOCK, row + 1);
@@ -169,75 +122,13 @@ static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id)
   return true;
 }
 
-/* ---- Names, ids and lines --------------------------------------------------------------------------- */
+/* ---- Names and lines -------------------------------------------------------------------------------- */
 
 static bool intern(struct hr__names *names, struct hr_text text, uint32_t *number) {
   *number = HR_NONE;
   if (!text.at || !text.length) return true;
   *number = hr__names_intern(names, text.at, strnlen(text.at, text.length));
   return *number != HR_NONE;
-}
-
-/* The numbers so far become the texts that they were. */
-static bool ids_to_text(struct hr_trace_builder *builder) {
-  const int64_t *number = builder->column[HR__COLUMN_ID].at;
-  char **text = malloc((size_t)builder->capacity * sizeof *text);
-  if (!text) return false;
-  for (uint32_t row = 0; row < builder->n; row++) {
-    char buffer[HR_JOB_ID_BUFFER];
-    int length = snprintf(buffer, sizeof buffer, "%" PRId64, number[row]);
-    text[row] = keep_id(&builder->id_blocks, buffer, (size_t)length);
-    if (!text[row]) {
-      free(text);
-      return false;
-    }
-  }
-  free(builder->column[HR__COLUMN_ID].at);
-  builder->column[HR__COLUMN_ID].at = text;
-  builder->ids = HR__IDS_TEXT;
-  builder->ids_increase = false;
-  return true;
-}
-
-static bool put_id_number(struct hr_trace_builder *builder, int64_t id) {
-  int64_t *column = builder->column[HR__COLUMN_ID].at;
-  column[builder->n] = id;
-  builder->ids_increase = builder->ids_increase && (builder->n == 0 || id > builder->last_id);
-  builder->last_id = id;
-  return true;
-}
-
-/* The rows so far, which were counted, get their numbers written down. */
-static bool ids_to_numbers(struct hr_trace_builder *builder) {
-  struct hr__column *column = &builder->column[HR__COLUMN_ID];
-  if (!resize_column(builder, column, builder->capacity)) return false;
-  int64_t *number = column->at;
-  for (uint32_t row = 0; row < builder->n; row++) number[row] = (int64_t)row + 1;
-  builder->last_id = builder->n;
-  builder->ids = HR__IDS_NUMBER;
-  return true;
-}
-
-static bool put_id(struct hr_trace_builder *builder, struct hr_text id) {
-  if (!id.length) return true;
-  if (builder->streamed) {
-    builder->ids = HR__IDS_COUNTED;
-    return true;
-  }
-  int64_t number = 0;
-  bool is_number = builder->ids != HR__IDS_TEXT && hr__integer_parse(id, &number);
-  if (builder->ids <= HR__IDS_COUNTED) {
-    if (is_number && number == (int64_t)builder->n + 1) {
-      builder->ids = HR__IDS_COUNTED;
-      return true;
-    }
-    if (!ids_to_numbers(builder)) return false;
-  }
-  if (is_number) return put_id_number(builder, number);
-  if (builder->ids == HR__IDS_NUMBER && !ids_to_text(builder)) return false;
-  char **column = builder->column[HR__COLUMN_ID].at;
-  column[builder->n] = keep_id(&builder->id_blocks, id.at, strnlen(id.at, id.length));
-  return column[builder->n] != NULL;
 }
 
 static bool put_line(struct hr_trace_builder *builder, uint64_t line) {
@@ -313,7 +204,7 @@ static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record
   HR__COMMON_COLUMN_TABLE(PUT)
   builder->has_others = builder->has_others || !is_common(builder, record);
   if (builder->has_others && !put_others(builder, record)) return false;
-  return put_id(builder, record->id);
+  return hr__builder_put_id(builder, record->id);
 }
 #undef INTERN
 #undef PUT

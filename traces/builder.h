@@ -111,6 +111,10 @@ const char *hr__job_record_fault(const struct hr_job_record *record);
 /* hr_trace_builder_add without that check. */
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                   struct hr_error *error);
+/* Room for so many rows in a column. */
+bool hr__builder_resize(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity);
+/* Of the row that is being added. False when out of memory. */
+bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id);
 uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row);
 uint64_t hr__id_blocks_bytes(const struct hr__id_block *blocks);
 void hr__id_blocks_free(struct hr__id_block *blocks);
