@@ -27,7 +27,7 @@ install(FILES ${CMAKE_BINARY_DIR}/headroomConfigVersion.cmake DESTINATION ${head
 install(DIRECTORY scenarios DESTINATION ${headroom_data_dir} FILES_MATCHING PATTERN "*.json"
         PATTERN catalog EXCLUDE)
 install(DIRECTORY traces/reference DESTINATION ${headroom_data_dir}/traces)
-install(FILES docs/scenario.schema.json docs/summary.schema.json docs/streamed.schema.json docs/compare.schema.json docs/forecast.schema.json docs/why.schema.json
+install(FILES docs/scenario.schema.json docs/summary.schema.json docs/streamed.schema.json docs/packed.schema.json docs/compare.schema.json docs/forecast.schema.json docs/why.schema.json
         docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json
         DESTINATION ${headroom_data_dir}/docs)
 

@@ -120,14 +120,14 @@ static void lay_out(struct packing *packing) {
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
-static void put(const struct packing *packing, FILE *out) {
+static void put(const struct packing *packing, struct hr__output_file *file) {
   static const char zeros[HR__PACKED_ALIGNMENT];
   uint64_t end = head_bytes(packing);
-  fwrite(&packing->head, 1, end, out);
-  for (uint32_t i = 0; i < packing->head.header.n_sections && !ferror(out); i++) {
+  hr__output_write(file, (const void *)&packing->head, end);
+  for (uint32_t i = 0; i < packing->head.header.n_sections && !file->failure; i++) {
     const struct hr__packed_section *section = &packing->head.sections[i];
-    fwrite(zeros, 1, section->offset - end, out);
-    fwrite(packing->at[i], 1, section->bytes, out);
+    hr__output_write(file, zeros, section->offset - end);
+    hr__output_write(file, packing->at[i], section->bytes);
     end = section->offset + section->bytes;
   }
 }
@@ -136,7 +136,7 @@ static enum hr_status write_file(const struct packing *packing, const char *path
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
-  put(packing, file.stream);
+  put(packing, &file);
   return hr__output_commit(&file, error);
 }
 

@@ -51,6 +51,18 @@ case_demo_table() {
   same_as_golden demo.txt
 }
 
+case_tiny_streamed() {
+  run_in_project tests/cli/golden/tiny.json --policy queue:backfill=skip --stream | without_speed >tiny_streamed.txt
+  run_in_project tests/cli/golden/tiny.json --policy queue:backfill=skip --stream --json - | without_perf >tiny_streamed.json
+  same_as_golden tiny_streamed.txt
+  same_as_golden tiny_streamed.json
+}
+
+case_tiny_packed() {
+  (cd "$project" && "$headroom" trace pack tests/cli/golden/tiny.csv -o "$work/tiny.hrt" --json -) >tiny_packed.json
+  same_as_golden tiny_packed.json
+}
+
 case_demo_files() {
   run_in_project scenarios/demo.json --quiet --jobs "$work/jobs.csv" --json "$work/summary" --md "$work/summary.md"
   sed 's/Headroom [0-9.]*/Headroom VERSION/' summary.md >demo.md

@@ -77,6 +77,19 @@ case_misuse() {
   [ ! -e t.hrt ] || fail "a packed trace was written"
 }
 
+# What cannot be written is said, with the reason, and nothing is left of it.
+case_unwritable() {
+  printf 'submit_s,duration_s,gpus\n5,1,1\n' >t.csv
+  try 4 trace pack t.csv -o /dev/full
+  says stderr '/dev/full: cannot be written: No space left on device'
+  try 4 trace pack t.csv -o t.hrt --json /dev/full
+  try 2 trace pack t.csv -o absent/t.hrt
+  code=0
+  # shellcheck disable=SC2216 # true reads nothing
+  { "$headroom" trace pack t.csv -o - 2>stderr || echo $? >code; } | true
+  [ "$(cat code)" = 4 ] || fail "exit code $(cat code) when the pipe was closed"
+}
+
 case_damaged() {
   small_scenario
   "$headroom" trace generate --count 1000 | "$headroom" trace pack /dev/stdin -o t.hrt

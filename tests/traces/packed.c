@@ -3,8 +3,10 @@
 #include "harness.h"
 
 #include "files.h"
+#include "schema_check.h"
 #include "traces/builder.h"
 
+#include <cjson/cJSON.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -131,6 +133,31 @@ static void ids_of_all_kinds(void) {
 static void dates_and_skipped_rows(void) {
   comes_back("submit_s,duration_s,gpus\n2026-01-02,2,3\n2026-01-01,5,6\n", NULL);
   comes_back("submit_s,duration_s,gpus\n1,2,3\n1,-2,3\n1,2,x\n2,2,x\n", &(struct hr_trace_options){.lenient = true});
+}
+
+static cJSON *json_at(const char *path) {
+  size_t length;
+  char *bytes = file_bytes(path, &length);
+  cJSON *tree = cJSON_ParseWithLength(bytes, length);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+  free(bytes);
+  return tree;
+}
+
+static void json_fits_its_schema(void) {
+  struct hr_trace *trace = trace_of(ALL_COLUMNS ALL_ROWS, NULL);
+  struct hr_packed packed;
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL_FATAL(hr_trace_pack(trace, packed_file("jobs.hrt"), &packed, NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr_packed_write_json(&packed, packed_file("packed.json"), NULL), HR_OK);
+  cJSON *tree = json_at(packed_path), *schema = json_at(PROJECT_DIR "/docs/packed.schema.json");
+  CU_ASSERT_TRUE(schema_fits(schema, tree, "packed"));
+  CU_ASSERT_EQUAL((uint32_t)cJSON_GetArraySize(schema_get(tree, "sections")), packed.n_sections);
+  cJSON_AddNumberToObject(tree, "extra", 0);
+  CU_ASSERT_FALSE(schema_fits(schema, tree, "on purpose"));
+  cJSON_Delete(tree);
+  cJSON_Delete(schema);
+  hr_trace_destroy(trace);
 }
 
 /* ---- Damage ----------------------------------------------------------------------------------------- */
@@ -372,6 +399,7 @@ static void no_file_is_left(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("packed", TEST(every_column), TEST(ids_of_all_kinds), TEST(dates_and_skipped_rows), TEST(every_byte_matters),
-          TEST(every_length_matters), TEST(bad_values), TEST(bad_pairs), TEST(bad_heads), TEST(bad_texts),
-          TEST(newer_version), TEST(options_about_text), TEST(compressed), TEST(no_file_is_left))
+TEST_MAIN("packed", TEST(every_column), TEST(ids_of_all_kinds), TEST(dates_and_skipped_rows),
+          TEST(json_fits_its_schema), TEST(every_byte_matters), TEST(every_length_matters), TEST(bad_values),
+          TEST(bad_pairs), TEST(bad_heads), TEST(bad_texts), TEST(newer_version), TEST(options_about_text),
+          TEST(compressed), TEST(no_file_is_left))
