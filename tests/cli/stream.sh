@@ -41,9 +41,8 @@ generated() {
 case_same_as_in_memory() {
   small_scenario
   generated 9000
-  for order in fifo sjf smallest largest priority edf f1; do
-    for backfill in strict skip; do same_run --policy "queue:order=$order,backfill=$backfill,placement=best-fit"; done
-  done
+  same_run
+  for order in sjf priority edf; do same_run --policy "queue:order=$order,backfill=skip,placement=best-fit"; done
 }
 
 # Jobs that can never run, and a horizon that cuts off the rest.
@@ -101,7 +100,10 @@ case_memory_is_bounded() {
     awk -F, -v OFS=, 'NR == 2 { $3 = 1e9; $4 = 1 } { print }' >t.csv
   try 0 trace pack t.csv -o t.hrt
   same_run
-  awk -v a="$(of memory.json perf peak_rss_mib)" -v b="$(of stream.json perf peak_rss_mib)" 'BEGIN { exit !(b > 0 && b < 25 && b < a / 2) }' ||
+  most=60
+  if (ulimit -v 300000 && "$headroom" --version >/dev/null 2>&1); then most=25; fi # no sanitizer's build
+  awk -v a="$(of memory.json perf peak_rss_mib)" -v b="$(of stream.json perf peak_rss_mib)" -v most=$most \
+    'BEGIN { exit !(b > 0 && b < most && b < a / 2) }' ||
     fail "$(of stream.json perf peak_rss_mib) MiB, and $(of memory.json perf peak_rss_mib) in memory"
 }
 
