@@ -13,9 +13,14 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-/* Jobs to a block: a page of the narrowest column. */
-enum { BLOCK = 4096, PAGE_BYTES = 4096 };
+/* Jobs to a block: a page of the narrowest column, of one byte a job, so that a block is a whole number of pages of
+   each column. Where pages are larger, so are blocks. */
+static uint32_t block_jobs(void) {
+  long page_bytes = sysconf(_SC_PAGESIZE);
+  return page_bytes > 4096 ? (uint32_t)page_bytes : 4096;
+}
 
 #define TRACE_COLUMNS(X)                                                                                               \
   X(submit_us)                                                                                                         \
@@ -61,7 +66,7 @@ static void add_trace_columns(struct hr__retire *retire, const struct hr_trace *
 
 /* Small pages, so that a block is a whole number of them. */
 static void *add_column(struct hr__retire *retire, uint32_t n_jobs, size_t width) {
-  size_t bytes = ((size_t)n_jobs + BLOCK) * width;
+  size_t bytes = ((size_t)n_jobs + retire->block_jobs) * width;
   void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return NULL;
   (void)madvise(at, bytes, MADV_NOHUGEPAGE);
@@ -75,10 +80,11 @@ enum hr_status hr__retire_init(struct hr__engine *engine) {
   if (!trace->mapped)
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: is not read for streaming, its columns are in memory",
                    trace->source);
-  uint32_t n_blocks = trace->n_jobs / BLOCK + 1;
+  retire->block_jobs = block_jobs();
+  uint32_t n_blocks = trace->n_jobs / retire->block_jobs + 1;
   retire->left = malloc(n_blocks * sizeof *retire->left);
   if (!retire->left) return hr__out_of_memory(engine);
-  for (uint32_t i = 0; i < n_blocks; i++) retire->left[i] = BLOCK;
+  for (uint32_t i = 0; i < n_blocks; i++) retire->left[i] = retire->block_jobs;
   engine->state = add_column(retire, trace->n_jobs, sizeof *engine->state);
   engine->reason = add_column(retire, trace->n_jobs, sizeof *engine->reason);
   engine->start_us = add_column(retire, trace->n_jobs, sizeof *engine->start_us);
@@ -103,13 +109,14 @@ enum hr_status hr__retire_check(const struct hr__engine *engine) {
 }
 
 void hr__retire_job(struct hr__retire *retire, hr_job job) {
-  uint32_t block = job.id / BLOCK;
-  if (!retire->left || --retire->left[block]) return;
+  if (!retire->left) return;
+  uint32_t block = job.id / retire->block_jobs;
+  if (--retire->left[block]) return;
   for (uint32_t i = 0; i < retire->n_columns; i++) {
     const struct hr__retired_column *column = &retire->columns[i];
-    size_t bytes = BLOCK * column->width;
+    size_t bytes = retire->block_jobs * column->width;
     char *from = column->at + block * bytes;
-    (void)madvise(from - (uintptr_t)from % PAGE_BYTES, bytes, MADV_DONTNEED);
+    (void)madvise(from - (uintptr_t)from % retire->block_jobs, bytes, MADV_DONTNEED); /* a trace's begin anywhere */
   }
 }
 

@@ -11,7 +11,8 @@ struct hr__engine;
 enum { HR__RETIRE_COLUMNS = 40 };
 
 struct hr__retire {
-  uint16_t *left; /* by block: jobs that are not over; NULL: the run is not streamed */
+  uint32_t *left;      /* by block: jobs that are not over; NULL: the run is not streamed */
+  uint32_t block_jobs; /* a multiple of the size of a page */
   struct hr__retired_column {
     char *at;
     size_t width; /* of an entry */

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096, PATH_BYTES = 4096 };
+enum { PATH_BYTES = 4096 };
 
 /* /tmp is often memory. */
 const char *hr__spool_folder(void) {
@@ -55,9 +55,8 @@ bool hr__spool_resize(struct hr__column *column, uint32_t capacity) {
   return true;
 }
 
-/* A block of the narrowest column is a whole number of pages. */
 void hr__spool_drop(const struct hr__column *column, uint32_t from, uint32_t to) {
-  size_t begin = (size_t)from * column->width / PAGE_BYTES * PAGE_BYTES, end = (size_t)to * column->width;
+  size_t begin = (size_t)from * column->width, end = (size_t)to * column->width;
   if (column->spooled_bytes && begin < end) (void)madvise((char *)column->at + begin, end - begin, MADV_DONTNEED);
 }
 

@@ -18,7 +18,9 @@ struct hr__column {
   int file;
 };
 
-enum { HR__SPOOL_BLOCK = 1 << 16 }; /* rows; columns grow by a multiple of it, and are dropped by the block */
+enum {
+  HR__SPOOL_BLOCK = 1 << 16
+}; /* rows; columns grow by a multiple of it, and are dropped by the block: whole pages */
 
 /* Room for so many rows, never fewer than before. False, errno being set, when the file cannot be made or has no room.
  */

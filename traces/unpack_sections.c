@@ -3,8 +3,9 @@
 
 #include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-enum { BLOCK_BYTES = 1 << 18, PAGE_BYTES = 4096 };
+enum { BLOCK_BYTES = 1 << 18 };
 
 enum hr_status hr__unpack_no_memory(const struct hr__unpacking *unpacking) {
   return hr_fail(unpacking->error, HR_NO_MEMORY, "%s: out of memory", unpacking->path);
@@ -34,8 +35,9 @@ const struct hr__packed_section *hr__unpack_find(struct hr__unpacking *unpacking
 }
 
 void hr__unpack_drop(const struct hr__unpacking *unpacking, const char *at, size_t bytes) {
-  size_t over = (uintptr_t)at % PAGE_BYTES;
-  if (unpacking->streamed) (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
+  if (!unpacking->streamed) return;
+  size_t over = (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
+  (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
 }
 
 enum hr_status hr__unpack_check_sum(const struct hr__unpacking *unpacking, const struct hr__packed_section *section) {
