@@ -307,17 +307,29 @@ enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const stru
   return hr__builder_append(builder, record, line, error);
 }
 
-enum hr_status hr_trace_builder_skip(struct hr_trace_builder *builder, const char *reason, uint64_t line) {
+/* The reason's entry, made if it is new; NULL when out of memory. */
+static struct hr_skipped_rows *count_skipped(struct hr_trace_builder *builder, const char *reason, uint64_t line) {
   builder->n_skipped++;
   for (uint32_t i = 0; i < builder->n_skipped_reasons; i++) {
     if (strcmp(builder->skipped[i].reason, reason) != 0) continue;
     builder->skipped[i].count++;
-    return HR_OK;
+    return &builder->skipped[i];
   }
   struct hr_skipped_rows *grown = realloc(builder->skipped, (builder->n_skipped_reasons + 1) * sizeof *grown);
   if (grown) builder->skipped = grown;
   char *copy = grown ? strdup(reason) : NULL;
-  if (!copy) return HR_NO_MEMORY;
-  builder->skipped[builder->n_skipped_reasons++] = (struct hr_skipped_rows){copy, 1, line};
-  return HR_OK;
+  if (!copy) return NULL;
+  struct hr_skipped_rows *rows = &builder->skipped[builder->n_skipped_reasons++];
+  *rows = (struct hr_skipped_rows){.reason = copy, .count = 1, .first_line = line};
+  return rows;
+}
+
+enum hr_status hr_trace_builder_skip(struct hr_trace_builder *builder, const char *reason, uint64_t line) {
+  return count_skipped(builder, reason, line) ? HR_OK : HR_NO_MEMORY;
+}
+
+enum hr_status hr_trace_builder_leave_out(struct hr_trace_builder *builder, const char *reason, uint64_t line) {
+  struct hr_skipped_rows *rows = count_skipped(builder, reason, line);
+  if (rows) rows->no_fault = true;
+  return rows ? HR_OK : HR_NO_MEMORY;
 }

@@ -38,7 +38,7 @@ enum hr_status hr__reader_bad_row(struct hr__reader *reader, const struct hr__ro
 }
 
 enum hr_status hr__reader_leave_out(const struct hr__reader *reader, const char *reason, uint64_t line) {
-  enum hr_status status = hr_trace_builder_skip(reader->builder, reason, line);
+  enum hr_status status = hr_trace_builder_leave_out(reader->builder, reason, line);
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 

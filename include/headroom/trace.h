@@ -59,6 +59,7 @@ struct hr_skipped_rows {
   char *reason;
   uint64_t count;
   uint64_t first_line;
+  bool no_fault; /* rows of jobs that there is nothing to replay of, such as one that never ran: left out in any case */
 };
 
 struct hr_trace {
@@ -113,7 +114,7 @@ struct hr_trace {
   const char *const *id_text;
 
   struct hr_notes notes;           /* assumptions and unknown columns, for a person */
-  struct hr_skipped_rows *skipped; /* bad rows left out under `lenient`, by reason */
+  struct hr_skipped_rows *skipped; /* rows left out, bad ones under `lenient`, by reason */
   uint32_t n_skipped_reasons;
   uint64_t n_skipped;
   uint64_t column_bytes; /* memory that the columns and names take */
@@ -176,8 +177,10 @@ HR_API struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder)
 /* `line`: where the row stands in the file, for errors found later (duplicate ids); lines never decrease. */
 HR_API enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const struct hr_job_record *record,
                                            uint64_t line, struct hr_error *error);
-/* A row left out on purpose, counted by reason. */
+/* A bad row left out on purpose, counted by reason. */
 HR_API enum hr_status hr_trace_builder_skip(struct hr_trace_builder *builder, const char *reason, uint64_t line);
+/* Likewise a row that is no fault. */
+HR_API enum hr_status hr_trace_builder_leave_out(struct hr_trace_builder *builder, const char *reason, uint64_t line);
 /* Sorts, checks that ids are distinct (a duplicate is an error, or skipped under `lenient`), and hands over the
    trace; the builder must still be destroyed. `dated`: the input's clock is dates. Fails when there is no row. */
 HR_API enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool dated, bool lenient,
