@@ -53,7 +53,8 @@ static const char *read_instant(struct hr__value_reader *reader, uint64_t unit_u
   enum hr__clock clock = HR__CLOCK_SECONDS;
   bool zoned;
   enum hr__number_fault fault = hr__number_parse(text, &rule, &seconds_us);
-  if (fault == HR__NUMBER_TOO_LARGE) return "more than 100000000000 s";
+  if (fault == HR__NUMBER_TOO_LARGE)
+    return "more than 100000000000 s; if it is in ms, a map says so, as in --map submit=COLUMN(ms)";
   if (fault == HR__NUMBER_FINE)
     us = (int64_t)seconds_us;
   else if (fault == HR__NUMBER_BAD && hr__date_parse(text, &us, &zoned))
