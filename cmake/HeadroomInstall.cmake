@@ -29,6 +29,8 @@ install(DIRECTORY scenarios DESTINATION ${headroom_data_dir} FILES_MATCHING PATT
 install(DIRECTORY traces/reference DESTINATION ${headroom_data_dir}/traces)
 install(FILES docs/scenario.schema.json docs/summary.schema.json docs/streamed.schema.json docs/packed.schema.json docs/compare.schema.json docs/forecast.schema.json docs/why.schema.json
         docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json
+install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.schema.json docs/forecast.schema.json docs/why.schema.json
+        docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json docs/trace-check.schema.json
         DESTINATION ${headroom_data_dir}/docs)
 
 install(FILES docs/headroom.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

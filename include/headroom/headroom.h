@@ -39,6 +39,7 @@
 #include "headroom/sweep.h"
 #include "headroom/topology.h"
 #include "headroom/trace.h"
+#include "headroom/trace_check.h"
 #include "headroom/trace_stats.h"
 #include "headroom/waits.h"
 #include "headroom/why.h"

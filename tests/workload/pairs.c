@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sorting and hashing against what the C library does, and the values that parts of a check share. */
+
+#include "workload/pairs.h"
+#include "harness.h"
+#include "planted.h"
+#include "workload/checking.h"
+
+#include <string.h>
+
+static int by_key_then_place(const void *a, const void *b) {
+  const struct hr__pair *first = a, *second = b;
+  if (first->key != second->key) return first->key < second->key ? -1 : 1;
+  return (first->value > second->value) - (first->value < second->value);
+}
+
+static void sorted_as_qsort_does(void) {
+  struct planted random = {.state = 5};
+  for (uint32_t round = 0; round < 200; round++) {
+    struct hr__pair pairs[300], expected[300];
+    uint32_t n = planted_below(&random, 300), bits = planted_below(&random, 63);
+    for (uint32_t i = 0; i < n; i++)
+      pairs[i] = (struct hr__pair){(int64_t)(planted_uniform(&random) * (double)(INT64_C(1) << bits)), i};
+    memcpy(expected, pairs, sizeof expected);
+    qsort(expected, n, sizeof *expected, by_key_then_place);
+    CU_ASSERT(hr__pairs_sort(pairs, n));
+    CU_ASSERT(memcmp(pairs, expected, n * sizeof *pairs) == 0);
+  }
+}
+
+static void sets_know_what_they_met(void) {
+  struct planted random = {.state = 6};
+  struct hr__hash_set set;
+  bool met[500] = {false};
+  CU_ASSERT_FATAL(hr__hash_set_init(&set, 500));
+  for (uint32_t i = 0; i < 2000; i++) {
+    uint32_t number = planted_below(&random, 500);
+    uint64_t hash = number ? hr__hash_more(12345, number) : 0;
+    CU_ASSERT_EQUAL(hr__hash_set_has(&set, hash), met[number]);
+    CU_ASSERT_EQUAL(hr__hash_set_add(&set, hash), !met[number]);
+    met[number] = true;
+  }
+  hr__hash_set_finish(&set);
+}
+
+static void steps_and_shares(void) {
+  static const struct {
+    int64_t unit_us, grain_us;
+  } cases[] = {{1, 1},
+               {7, 1},
+               {1000, 1000},
+               {SECOND_US, SECOND_US},
+               {30 * SECOND_US, 10 * SECOND_US},
+               {7 * MINUTE_US, MINUTE_US},
+               {HOUR_US, HOUR_US},
+               {2 * DAY_US, DAY_US}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int64_t values[200];
+    for (int64_t k = 0; k < 200; k++) values[k] = (k * k + 1) * cases[i].unit_us + 3;
+    values[17] += 2; /* one of them, and the origin of all, are off */
+    CU_ASSERT_EQUAL(hr__grain_us(values, 200, -3), cases[i].grain_us);
+  }
+  char text[HR__SHARE_BYTES];
+  CU_ASSERT_STRING_EQUAL(hr__share_text(0.019, text), "1.9 %");
+  CU_ASSERT_STRING_EQUAL(hr__share_text(0.0995, text), "10 %");
+  CU_ASSERT_STRING_EQUAL(hr__share_text(1, text), "100 %");
+  CU_ASSERT_STRING_EQUAL(hr__share_text(0, text), "0 %");
+  CU_ASSERT_STRING_EQUAL(hr__share_text(2e-7, text), "less than 0.0001 %");
+}
+
+static void the_most_frequent(void) {
+  const struct hr__pair values[] = {{1, 4}, {2, 3}, {2, 9}, {2, 1}, {3, 0}, {5, 7}, {5, 6}, {8, 2}};
+  uint32_t begin;
+  CU_ASSERT_EQUAL(hr__most_frequent(values, 8, 0, &begin), 3);
+  CU_ASSERT_EQUAL(begin, 1);
+  CU_ASSERT_EQUAL(hr__first_job(values + 1, 3), 1);
+  CU_ASSERT_EQUAL(hr__most_frequent(values, 8, 4, &begin), 2);
+  CU_ASSERT_EQUAL(begin, 5);
+  CU_ASSERT_EQUAL(hr__most_frequent(values, 8, 6, &begin), 2);
+  CU_ASSERT_EQUAL(begin, 5);
+}
+
+TEST_MAIN("workload: pairs", TEST(sorted_as_qsort_does), TEST(sets_know_what_they_met), TEST(steps_and_shares),
+          TEST(the_most_frequent))
