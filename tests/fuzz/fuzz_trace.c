@@ -4,6 +4,7 @@
    meets what is not its own, and has its parameters. */
 
 #include "headroom/trace.h"
+#include "headroom/trace_check.h"
 #include "input.h"
 
 #include <stdio.h>
@@ -24,6 +25,18 @@ static void require_sound(const struct hr_trace *trace) {
   }
 }
 
+/* There is something to say of any trace, if only what it does not tell. */
+static void require_findings(const struct hr_trace *trace) {
+  const struct hr_trace_check_config config = {.trace = trace};
+  struct hr_trace_check *check;
+  struct hr_error error;
+  size_t count;
+  if (hr_trace_check_make(&config, &check, &error) != HR_OK) abort();
+  const struct hr_finding *findings = hr_trace_check_findings(check, &count);
+  if (count == 0 || !findings[0].text[0]) abort();
+  hr_trace_check_destroy(check);
+}
+
 static void require_reason(const struct hr_error *error) {
   if (error->status == HR_OK || !error->text[0]) abort();
 }
@@ -31,10 +44,12 @@ static void require_reason(const struct hr_error *error) {
 static void read_with(const char *path, const struct hr_trace_options *options) {
   struct hr_trace *trace = NULL;
   struct hr_error error = {0};
-  if (hr_trace_read(path, options, &trace, &error) == HR_OK)
+  if (hr_trace_read(path, options, &trace, &error) == HR_OK) {
     require_sound(trace);
-  else
+    if (options->lenient && !options->streamed) require_findings(trace);
+  } else {
     require_reason(&error);
+  }
   hr_trace_destroy(trace);
 }
 
