@@ -6,8 +6,10 @@ _headroom_names() {
   "$1" list "$2" 2>/dev/null | sed -n 's/^\([^ ][^ ]*\).*/\1/p'
 }
 
+# Of a verb, or of an action behind its verb.
 _headroom_options() {
-  "$1" help "$2" 2>/dev/null | sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
+  # shellcheck disable=SC2086
+  "$1" $2 --help 2>/dev/null | sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
   echo --help
 }
 
@@ -37,11 +39,19 @@ _headroom_rules() {
   case $1 in fill) echo placements ;; *) echo policies ;; esac
 }
 
+# The actions of `trace`; behind one that reads a trace, files.
+_headroom_trace() {
+  case ${COMP_WORDS[2]} in
+  check | stats) compgen -f -- "$2" ;;
+  *) compgen -W "generate stats check" -- "$2" ;;
+  esac
+}
+
 _headroom_operands() {
   case $2 in
   run | why | report | compare | check | plan | advise | sweep | merge | fill | forecast | validate) compgen -f -- "$3" ;;
   list) compgen -W "$(_headroom_lists "$1")" -- "$3" ;;
-  trace) compgen -W "generate stats pack" -- "$3" ;;
+  trace) _headroom_trace "$1" "$3" ;;
   help) compgen -W "$(_headroom_verbs "$1")" -- "$3" ;;
   esac
 }
@@ -59,10 +69,13 @@ _headroom() {
     --provider) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;
     --openmetrics-by) found=$(compgen -W "node gpu pool" -- "$word") ;;
     --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;
-    --trace | --jobs | --timeline | --costs | --json | --perfetto | --openmetrics | --csv | --md | --junit | --db | --report | --baseline | --output | -o) found=$(compgen -f -- "$word") ;;
+    --trace | --cluster | --jobs | --timeline | --costs | --json | --perfetto | --openmetrics | --csv | --md | --junit | --db | --report | --baseline | --output | -o) found=$(compgen -f -- "$word") ;;
     *)
       case $word in
-      -*) found=$(compgen -W "$(_headroom_options "$program" "$verb")" -- "$word") ;;
+      -*)
+        case "$verb ${COMP_WORDS[2]}" in "trace "[a-z]*) verb="trace ${COMP_WORDS[2]}" ;; esac
+        found=$(compgen -W "$(_headroom_options "$program" "$verb")" -- "$word")
+        ;;
       *) found=$(_headroom_operands "$program" "$verb" "$word") ;;
       esac
       ;;

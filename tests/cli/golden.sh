@@ -97,6 +97,21 @@ case_forecast() {
   same_as_golden forecast.csv
 }
 
+# A trace with a fault of each side, held against a cluster.
+case_trace_check() {
+  "$headroom" trace generate --count 400 --seed 5 --load 0.4 --nodes 2 --max-s 20000 -o some.csv
+  # Two bad rows, an id twice, a type that is not there, a job that never fits, limits that are copies.
+  awk -F, -v OFS=, 'NR == 1 { print $0, "limit_s", "gpu_type"; next }
+    { print $0, $3, NR % 50 == 9 ? "A10" : "" }
+    NR == 7 { print; $1 = 900; $4 = -1; print $0, 5, ""; $4 = "many"; print $0, 5, ""; $1 = 901; $4 = 512; print $0, 5, "" }' \
+    some.csv | awk -F, 'NF == 8' >jobs.csv
+  "$headroom" trace check jobs.csv --cluster "$project/scenarios/demo.json" --json check.json -o check.txt 2>&1 && fail "no alarm"
+  without_speed <check.txt >trace_check.txt
+  without_perf <check.json >trace_check.json
+  same_as_golden trace_check.txt
+  same_as_golden trace_check.json
+}
+
 # What to buy, where nothing is random.
 case_plan() {
   (cd "$project" && "$headroom" plan scenarios/plan-reserved-share.json) 2>stderr | without_speed >plan.txt

@@ -803,6 +803,10 @@ case_completion() {
   [ "$(complete_words "$headroom" plan x --br)" = --brief ] || fail "options of plan"
   [ "$(complete_words "$headroom" run x --format sw)" = swf ] || fail "formats"
   [ "$(complete_words "$headroom" help tr)" = trace ] || fail "help"
+  [ "$(complete_words "$headroom" trace ch)" = check ] || fail "actions"
+  [ "$(complete_words "$headroom" trace check --al)" = --allow ] || fail "options of an action"
+  touch here.csv
+  [ "$(complete_words "$headroom" trace check her)" = here.csv ] || fail "the file of an action"
   for verb in $verbs; do
     complete_words "$headroom" "$verb" -- | grep -- '^--' | sort >completed
     { options_of "$verb"; echo --help; } | sort | diff - completed >stderr || fail "options of $verb"

@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# `headroom trace check`: what it prints and writes, its exit code, and what is refused.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+demo=$project/traces/reference/demo.csv
+cluster=$project/scenarios/demo.json
+
+bad_trace() {
+  printf 'job_id,submit_s,duration_s,gpus\n1,0,-5,1\n2,1,5,1\n3,2,5,500\n2,3,5,1\n' >bad.csv
+}
+
+case_nothing_but_notes() {
+  try 0 trace check "$demo"
+  is_empty stderr
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  says stdout '0 errors, 0 warnings, 6 notes'
+  says stdout 'no-classes: no job tells its class'
+  try 0 trace check "$demo" -q
+  is_empty stdout
+  is_empty stderr
+}
+
+# Bad rows hide nothing, and lenient reading need not be asked for.
+case_alarms() {
+  bad_trace
+  try 1 trace check bad.csv --cluster "$cluster"
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  says stderr 'bad.csv: 3 errors and 0 warnings'
+  says stdout 'error: bad-rows'
+  says stdout '1 of 4 rows (25 %), the first in line 2'
+  says stdout 'error: duplicate-ids'
+  says stdout 'error: never-fits'
+  says stdout 'first      job 3, submitted 1.00 s after the first'
+  try 1 trace check bad.csv -q --lenient
+  is_empty stdout
+  says stderr 'bad.csv: 2 errors'
+}
+
+case_allowed() {
+  bad_trace
+  try 0 trace check bad.csv --allow bad-rows,duplicate-ids --json out.json
+  says out.json '"errors": 0,'
+  says out.json '"bad-rows",'
+  try 2 trace check bad.csv --allow bad-row
+  says stderr "--allow bad-row: 'bad-row' is no kind of finding; did you mean 'bad-rows'?"
+  try 2 trace check bad.csv --allow ''
+  says stderr "'' is no kind of finding"
+}
+
+# As the scenario reads its own trace.
+case_columns_of_the_scenario() {
+  printf 'job_id,arrival_s,service_sec,gpu_count\n1,0,5,1\n2,9,5,2000\n' >mine.csv
+  try 1 trace check mine.csv --cluster "$project/scenarios/helios.json"
+  says stdout 'never-fits'
+  says stdout 'cluster    helios:'
+  try 2 trace check mine.csv
+  says stderr 'mine.csv:1: missing column'
+  try 0 trace check mine.csv --map submit=arrival_s,duration=service_sec,gpus=gpu_count
+}
+
+case_outputs() {
+  try 0 trace check "$demo" -o table --json all.json
+  is_empty stdout
+  says table 'check of'
+  says all.json '"cluster": null,'
+  try 0 trace check "$demo" --json -
+  says stdout '"findings": ['
+  cmp -s stdout all.json || fail "standard output and a file differ"
+  try 0 trace check "$demo" --output - -q
+  is_empty stdout
+  try 2 trace check "$demo" -o x --json x
+  says stderr '--output and --json both write to x'
+  try 2 trace check "$demo" -o no/such/folder
+  says stderr 'cannot be written'
+  cp "$demo" mine.csv
+  try 2 trace check mine.csv --json mine.csv
+  cmp -s "$demo" mine.csv || fail "the trace was written over"
+}
+
+case_unreadable() {
+  try 2 trace check nowhere.csv
+  says stderr 'nowhere.csv: cannot be read'
+  : >empty.csv
+  try 2 trace check empty.csv
+  printf 'submit_s,duration_s,gpus\n1,x,1\n' >all_bad.csv
+  mkdir out
+  try 2 trace check all_bad.csv -o out/table --json out/json
+  says stderr 'no job is left'
+  [ -z "$(ls -A out)" ] || fail "left behind: $(ls -A out)"
+  try 2 trace check "$demo" --cluster nowhere.json
+  try 2 trace check
+  says stderr 'trace check: TRACE is missing'
+  printf 'submit_s,duration_s,gpus\n1700000000000,5,1\n' >ms.csv
+  try 2 trace check ms.csv
+  says stderr 'submit=COLUMN(ms)'
+  try 0 trace check ms.csv --map 'submit=submit_s(ms)'
+}
+
+case_full_disk_and_closed_pipe() {
+  [ -w /dev/full ] || exit 77
+  try 4 trace check "$demo" -o /dev/full
+  try 4 trace check "$demo" --json /dev/full
+  "$headroom" trace check "$demo" 2>stderr | head -n 1 >stdout
+  is_empty stderr
+  says stdout 'check of'
+}
+
+# One pass or sort of each column: a hundred thousand jobs take no time to speak of beside being read.
+case_pipe_in() {
+  "$headroom" trace generate --count 100000 --nodes 50 | "$headroom" trace check /dev/stdin >stdout 2>stderr ||
+    [ $? -eq 1 ] || fail "a pipe"
+  says stdout '100,000 jobs'
+}
+
+run_case
