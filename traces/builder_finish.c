@@ -4,9 +4,9 @@
  * the first submit, columns cut to size and handed over.
  */
 
+#include "sim/sort.h"
 #include "traces/owned.h"
 #include "traces/quote.h"
-#include "traces/sort.h"
 
 #include <stdlib.h>
 #include <string.h>

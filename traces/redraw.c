@@ -8,8 +8,8 @@
 #include "headroom/workload.h"
 #include "sim/grow.h"
 #include "sim/philox.h"
+#include "sim/sort.h"
 #include "traces/owned.h"
-#include "traces/sort.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "harness.h"
 
 #include "files.h"
-#include "traces/sort.h"
+#include "sim/sort.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Least-significant-digit radix sort by bytes: stable, and a byte that is the same in all keys costs one look. */
 
-#include "traces/sort.h"
+#include "sim/sort.h"
 
 #include <stdlib.h>
 #include <string.h>

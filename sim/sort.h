@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TRACES_SORT_H
-#define HR_TRACES_SORT_H
+#ifndef HR_SIM_SORT_H
+#define HR_SIM_SORT_H
 
 #include "headroom/base.h"
 
