@@ -108,3 +108,56 @@ bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned) {
   *zoned = moment.zoned;
   return cursor.at == cursor.end;
 }
+
+/* ---- Writing ---------------------------------------------------------------------------------------- */
+
+static char *put_digits(char *at, int64_t value, int n_digits) {
+  for (int i = n_digits - 1; i >= 0; i--, value /= 10) at[i] = (char)('0' + value % 10);
+  return at + n_digits;
+}
+
+/* The year that day `days` since 1970-01-01 is in, by looking near where it would be if all years were alike. */
+static int64_t year_of(int64_t days) {
+  struct moment moment = {.year = (int)(days / 366) + 1970 - 6, .month = 1, .day = 1};
+  for (;; moment.year++) {
+    struct moment next = {.year = moment.year + 1, .month = 1, .day = 1};
+    if (days_since_1970(&next) > days) return moment.year;
+  }
+}
+
+static char *put_day(char *at, int64_t days) {
+  struct moment moment = {.year = (int)year_of(days), .month = 1, .day = 1};
+  int64_t left = days - days_since_1970(&moment);
+  while (left >= days_in_month(moment.year, moment.month)) left -= days_in_month(moment.year, moment.month++);
+  at = put_digits(at, moment.year, 4);
+  *at++ = '-';
+  at = put_digits(at, moment.month, 2);
+  *at++ = '-';
+  return put_digits(at, left + 1, 2);
+}
+
+static char *put_clock(char *at, int64_t us) {
+  int64_t second = us / HR_SECOND_US, fraction = us % HR_SECOND_US;
+  at = put_digits(at, second / 3600, 2);
+  *at++ = ':';
+  at = put_digits(at, second / 60 % 60, 2);
+  *at++ = ':';
+  at = put_digits(at, second % 60, 2);
+  if (!fraction) return at;
+  *at++ = '.';
+  at = put_digits(at, fraction, 6);
+  while (at[-1] == '0') at--;
+  return at;
+}
+
+char *hr__date_put(char *at, int64_t us, bool zoned) {
+  static const int64_t day_us = INT64_C(86400) * HR_SECOND_US;
+  const struct moment first = {.year = 1, .month = 1, .day = 1}, beyond = {.year = 10000, .month = 1, .day = 1};
+  int64_t days = us / day_us - (us % day_us < 0);
+  if (days < days_since_1970(&first) || days >= days_since_1970(&beyond)) return NULL;
+  at = put_day(at, days);
+  *at++ = 'T';
+  at = put_clock(at, us - days * day_us);
+  if (zoned) *at++ = 'Z';
+  return at;
+}

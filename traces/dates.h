@@ -11,4 +11,9 @@
    clock that wrote it otherwise. False when the text is no such date or the calendar has no such day. */
 bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned);
 
+/* Writes such a time as `YYYY-MM-DDTHH:MM:SS`, with a fraction where there is one and `Z` where `zoned`, and returns
+   where it stopped: at most HR__DATE_BYTES on. NULL where its year is not from 1 to 9999. */
+enum { HR__DATE_BYTES = 32 };
+char *hr__date_put(char *at, int64_t us, bool zoned);
+
 #endif

@@ -3,6 +3,8 @@
 
 #include "traces/fields.h"
 
+#include "traces/quote.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@ const struct hr__csv_column hr__fields[HR__N_FIELDS] = {
 
 _Static_assert(HR__N_FIELDS <= 64, "a schema holds at most HR__MOST_SCHEMA_COLUMNS columns");
 
-static enum hr_status unknown_field(const char *field, struct hr_error *error) {
+static enum hr_status unknown_field(const char *where, const char *field, struct hr_error *error) {
   static const char *const keys[] = {
 #define KEY(key, ...) key,
       HR__FIELD_TABLE(KEY)
@@ -23,7 +25,7 @@ static enum hr_status unknown_field(const char *field, struct hr_error *error) {
           NULL};
   const char *nearest = hr_nearest_word(field, keys);
 #define LISTED(key, ...) " " key
-  return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is not a field of a job%s%s%s; fields:%s", field,
+  return hr_fail(error, HR_BAD_INPUT, "%s'%.60s' is not a field of a job%s%s%s; fields:%s", where, field,
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
                  HR__FIELD_TABLE(LISTED));
 #undef LISTED
@@ -55,7 +57,7 @@ static enum hr_status append_entry(struct hr_column_map *map, const char *field,
 
 enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, const char *column,
                                  struct hr_error *error) {
-  if (!is_field(field)) return unknown_field(field, error);
+  if (!is_field(field)) return unknown_field("column map: ", field, error);
   if (!*column) return hr_fail(error, HR_BAD_INPUT, "column map: no column is named for '%s'", field);
   char *copy = strdup(column);
   struct hr_column_name *entry = find_entry(map, field);
@@ -98,4 +100,29 @@ void hr_column_map_finish(struct hr_column_map *map) {
   }
   free(map->entry);
   *map = (struct hr_column_map){0};
+}
+
+/* ---- Sets of fields --------------------------------------------------------------------------------- */
+
+static enum hr_status add_field(struct hr_text name, uint64_t *fields, struct hr_error *error) {
+  for (size_t i = 0; i < HR__N_FIELDS; i++) {
+    if (strlen(hr__fields[i].field) != name.length || memcmp(hr__fields[i].field, name.at, name.length) != 0) continue;
+    if (hr__fields[i].must_exist)
+      return hr_fail(error, HR_BAD_INPUT, "'%s' cannot be left out: a job without it cannot be replayed",
+                     hr__fields[i].field);
+    *fields |= UINT64_C(1) << i;
+    return HR_OK;
+  }
+  char word[HR__QUOTE_BYTES];
+  return unknown_field("", hr__quote(name, word), error);
+}
+
+enum hr_status hr_fields_parse(const char *text, uint64_t *fields, struct hr_error *error) {
+  *fields = 0;
+  for (;;) {
+    struct hr_text name = {text, strcspn(text, ",")};
+    enum hr_status status = add_field(name, fields, error);
+    if (status != HR_OK || text[name.length] == '\0') return status;
+    text += name.length + 1;
+  }
 }

@@ -167,6 +167,15 @@ struct hr_job_record {
   uint8_t class_, outcome, flags, within;
 };
 HR_API void hr_job_record_init(struct hr_job_record *record);
+/* A job of a trace as such a record, times on the input's own clock. Texts belong to the trace, but for an id that is a
+   number: `id_buffer`, of HR_JOB_ID_BUFFER bytes, holds it. */
+HR_API void hr_trace_job_record(const struct hr_trace *trace, hr_job job, struct hr_job_record *record,
+                                char *id_buffer);
+/* A set of fields from names between commas, "user,model": those of column maps (below), but what every job must tell.
+   An unknown one is an error that names the nearest. */
+HR_API enum hr_status hr_fields_parse(const char *text, uint64_t *fields, struct hr_error *error);
+/* Makes a set of fields unknown; an id, too, may be, where that of all jobs is. */
+HR_API void hr_job_record_forget(struct hr_job_record *record, uint64_t fields);
 
 /* Builds a trace row by row. `source` and `format` are copied. NULL when out of memory. */
 struct hr_trace_builder;
@@ -247,6 +256,55 @@ HR_API enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *pa
                                     struct hr_error *error);
 /* The same figures as JSON; `path` "-" is standard output. */
 HR_API enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *path, struct hr_error *error);
+
+/* Whether the trace's dates have no zone: they are then the clock's that wrote them. */
+HR_API bool hr_trace_has_local_dates(const struct hr_trace *trace);
+
+/* What a trace loses on its way into a format. */
+#define HR_LOSS_TABLE(X)                                                                                               \
+  X(HR_LOSS_DROPPED, "dropped")       /* the format has no place for the field */                                      \
+  X(HR_LOSS_ROUNDED, "rounded")       /* to what the format can tell */                                                \
+  X(HR_LOSS_RENUMBERED, "renumbered") /* names became numbers from 1, in order of first appearance */                  \
+  X(HR_LOSS_LEFT_OUT, "left-out")     /* whole jobs, for what they have in this field */
+
+enum hr_loss_kind {
+#define HR_LOSS_NAME(name, text) name,
+  HR_LOSS_TABLE(HR_LOSS_NAME)
+#undef HR_LOSS_NAME
+      HR_N_LOSSES
+};
+HR_API const char *hr_loss_name(enum hr_loss_kind kind);
+
+struct hr_trace_loss {
+  enum hr_loss_kind kind;
+  const char *field; /* as in a column map; "dates" where times were dates and become seconds */
+  uint64_t n_jobs;   /* whose value it was */
+};
+
+enum { HR_MOST_LOSSES = 64 };
+struct hr_trace_written {
+  const char *format; /* a name of hr_trace_writers */
+  uint32_t n_jobs;
+  uint64_t bytes; /* before compression */
+  struct hr_trace_loss losses[HR_MOST_LOSSES];
+  uint32_t n_losses;
+};
+
+/* The formats that hr_trace_write knows, ended by a NULL name. */
+HR_API const struct hr_trace_format *hr_trace_writers(void);
+/* The one of these that `name` names or, where that is NULL, that a file of this name is in: by its ending, before one
+   of compression; csv without an ending that says more. NULL, with an error, when there is none of that name. */
+HR_API const struct hr_trace_format *hr_trace_writer_find(const char *name, const char *path, struct hr_error *error);
+
+/* Writes a trace, whole or not at all; `path` "-" is standard output, and a name that ends in `.gz` or `.zst` is
+   compressed. `format` as for hr_trace_writer_find. `written`, if not NULL, tells what was written and what was lost
+   (docs/traces.md). Headroom's CSV loses nothing: read again, it is the same trace, row by row. The same trace gives
+   the same bytes (before compression). HR_BAD_INPUT, naming the job, for what no file of the format can hold at all: in
+   CSV times before 0 or beyond the year 9999. */
+HR_API enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, const char *format,
+                                     struct hr_trace_written *written, struct hr_error *error);
+/* Each loss as a sentence. */
+HR_API enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written, struct hr_notes *notes);
 
 /* Reads a node list (openb: sn,cpu_milli,memory_mib,gpu,model) and appends one pool for each distinct kind of
    node, in order of first appearance, and node_order as the list has it; nodes without GPUs are left out and counted in

@@ -27,6 +27,28 @@ static void dates_count_from_1970(void) {
   CU_ASSERT(gives("9999-12-31", INT64_C(253402214400000000), false));
 }
 
+/* Times all over the calendar, each read again; the calendar's ends, and what lies beyond. */
+static void dates_that_are_written_are_read_again(void) {
+  static const int64_t first_us = INT64_C(-62135596800000000), last_us = INT64_C(253402300799999999);
+  const int64_t step_us = INT64_C(7) * 86399 * 1000003;
+  char text[HR__DATE_BYTES];
+  uint32_t n_wrong = 0, n = 0;
+  for (int64_t us = first_us; us <= last_us; us += step_us, n++) {
+    bool zoned;
+    int64_t again_us;
+    char *end = hr__date_put(text, us, n % 2);
+    bool fine = end && hr__date_parse((struct hr_text){text, (size_t)(end - text)}, &again_us, &zoned);
+    n_wrong += !fine || again_us != us || zoned != n % 2;
+  }
+  CU_ASSERT(n > 400000);
+  CU_ASSERT_EQUAL(n_wrong, 0);
+  char *end = hr__date_put(text, last_us, true);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(end);
+  CU_ASSERT_NSTRING_EQUAL(text, "9999-12-31T23:59:59.999999Z", end - text);
+  CU_ASSERT_PTR_NULL(hr__date_put(text, last_us + 1, true));
+  CU_ASSERT_PTR_NULL(hr__date_put(text, first_us - 1, true));
+}
+
 static void zones_lead_to_utc(void) {
   CU_ASSERT(gives("1970-01-01T00:00:00Z", 0, true));
   CU_ASSERT(gives("1970-01-01T02:00:00+02:00", 0, true));
@@ -89,5 +111,6 @@ static void every_day_follows_the_one_before(void) {
       }
 }
 
-TEST_MAIN("dates", TEST(dates_count_from_1970), TEST(zones_lead_to_utc), TEST(fractions_round_to_the_microsecond),
-          TEST(the_calendar_is_checked), TEST(every_day_follows_the_one_before))
+TEST_MAIN("dates", TEST(dates_count_from_1970), TEST(dates_that_are_written_are_read_again), TEST(zones_lead_to_utc),
+          TEST(fractions_round_to_the_microsecond), TEST(the_calendar_is_checked),
+          TEST(every_day_follows_the_one_before))

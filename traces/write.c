@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From a trace to a file: which format, which writer, and what was lost. A format is a line of the table. */
+
+#include "traces/writers.h"
+
+#include "traces/encode.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Name, ending of a file's name, whether it may be compressed, writer, summary. */
+#define WRITER_TABLE(X)                                                                                                \
+  X("csv", ".csv", true, hr__write_csv, "Headroom's own CSV, which holds all that a trace has")                        \
+  X("swf", ".swf", true, hr__write_swf, "Standard Workload Format: GPUs as processors, whole seconds, numbered names")
+
+static const struct hr_trace_format formats[] = {
+#define FORMAT_ENTRY(name, ending, compresses, writer, summary) {name, summary},
+    WRITER_TABLE(FORMAT_ENTRY)
+#undef FORMAT_ENTRY
+        {NULL, NULL}};
+
+/* In the order of `formats`. */
+static const struct hr__trace_writer writers[] = {
+#define WRITER_ENTRY(name, ending, compresses, writer, summary) {ending, compresses, writer},
+    WRITER_TABLE(WRITER_ENTRY)
+#undef WRITER_ENTRY
+};
+
+enum { N_WRITERS = sizeof writers / sizeof *writers };
+
+const struct hr_trace_format *hr_trace_writers(void) {
+  return formats;
+}
+
+/* ---- Which one -------------------------------------------------------------------------------------- */
+
+static enum hr_status unknown_writer(const char *name, struct hr_error *error) {
+  const char *words[N_WRITERS + 1];
+  for (size_t i = 0; i <= N_WRITERS; i++) words[i] = formats[i].name;
+  const char *nearest = hr_nearest_word(name, words);
+#define WRITER_NAME(name, ...) " " name
+  return hr_fail(error, HR_BAD_INPUT, "traces are not written in a format '%.60s'%s%s%s; formats:%s", name,
+                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "",
+                 WRITER_TABLE(WRITER_NAME));
+#undef WRITER_NAME
+}
+
+static size_t writer_of(const char *path) {
+  size_t length = hr__plain_name_length(path);
+  for (size_t i = 0; i < N_WRITERS; i++) {
+    size_t n = strlen(writers[i].ending);
+    if (length > n && memcmp(path + length - n, writers[i].ending, n) == 0) return i;
+  }
+  return 0;
+}
+
+static enum hr_status check_compression(const struct hr_trace_format *format, const char *path,
+                                        struct hr_error *error) {
+  size_t length = hr__plain_name_length(path);
+  if (path[length] == '\0' || writers[format - formats].compresses) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: format '%s' is not compressed; leave '%s' out of the name", path,
+                 format->name, path + length);
+}
+
+const struct hr_trace_format *hr_trace_writer_find(const char *name, const char *path, struct hr_error *error) {
+  const struct hr_trace_format *format = formats;
+  if (!name) format += writer_of(path);
+  while (name && format->name && strcmp(format->name, name) != 0) format++;
+  if (!format->name) {
+    unknown_writer(name, error);
+    return NULL;
+  }
+  return check_compression(format, path, error) == HR_OK ? format : NULL;
+}
+
+enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, const char *format,
+                              struct hr_trace_written *written, struct hr_error *error) {
+  struct hr_trace_written unasked;
+  if (!written) written = &unasked;
+  *written = (struct hr_trace_written){0};
+  const struct hr_trace_format *found = hr_trace_writer_find(format, path, error);
+  if (!found) return HR_BAD_INPUT;
+  written->format = found->name;
+  return writers[found - formats].write(trace, path, written, error);
+}
+
+/* ---- What was lost ---------------------------------------------------------------------------------- */
+
+const char *hr_loss_name(enum hr_loss_kind kind) {
+  static const char *const names[] = {
+#define LOSS_TEXT(name, text) [name] = text,
+      HR_LOSS_TABLE(LOSS_TEXT)
+#undef LOSS_TEXT
+  };
+  return (unsigned)kind < HR_N_LOSSES ? names[kind] : "";
+}
+
+void hr__lose(struct hr_trace_written *written, enum hr_loss_kind kind, const char *field, uint64_t n_jobs) {
+  if (!n_jobs) return;
+  uint32_t i = 0;
+  while (i < written->n_losses && (written->losses[i].kind != kind || strcmp(written->losses[i].field, field) != 0))
+    i++;
+  if (i == written->n_losses) written->losses[written->n_losses++] = (struct hr_trace_loss){kind, field, 0};
+  written->losses[i].n_jobs += n_jobs;
+}
+
+static enum hr_status note_loss(const char *format, const struct hr_trace_loss *loss, struct hr_notes *notes) {
+  uint64_t n = loss->n_jobs;
+  const char *s = n == 1 ? "" : "s";
+  switch (loss->kind) {
+  case HR_LOSS_DROPPED:
+    return hr_notes_add(notes, "%s has no place for '%s': dropped, of %" PRIu64 " job%s", format, loss->field, n, s);
+  case HR_LOSS_ROUNDED:
+    return hr_notes_add(notes, "%s tells '%s' in whole seconds: rounded, of %" PRIu64 " job%s", format, loss->field, n,
+                        s);
+  case HR_LOSS_RENUMBERED:
+    return hr_notes_add(notes, "%s tells '%s' by numbers: numbered from 1, of %" PRIu64 " job%s", format, loss->field,
+                        n, s);
+  default:
+    return hr_notes_add(notes, "%s cannot tell of %" PRIu64 " job%s for what '%s' says: left out", format, n, s,
+                        loss->field);
+  }
+}
+
+enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written, struct hr_notes *notes) {
+  enum hr_status status = HR_OK;
+  for (uint32_t i = 0; status == HR_OK && i < written->n_losses; i++)
+    status = note_loss(written->format, &written->losses[i], notes);
+  return status;
+}
