@@ -31,7 +31,8 @@ enum hr__purpose {
   HR__PURPOSE_THINNING = 16,    /* entity: the job, draw: the position, replication: the layer */
   HR__PURPOSE_FORECAST = 17,    /* demand to come; entity: the series, HR_NONE the total */
   HR__PURPOSE_DESIGN = 18,      /* a sample of points; entity: the axis */
-  HR__PURPOSE_BOOTSTRAP = 20    /* replications drawn again */
+  HR__PURPOSE_BOOTSTRAP = 20,   /* replications drawn again */
+  HR__PURPOSE_JITTER = 30       /* when copies come; entity: the job, replication: the copy */
 };
 
 /* One block: `counter` encrypted under `key`. */

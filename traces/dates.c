@@ -3,6 +3,8 @@
 
 #include "traces/dates.h"
 
+#include <string.h>
+
 struct cursor {
   const char *at, *end;
 };
@@ -107,6 +109,10 @@ bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned) {
   *us = moment_us(&moment);
   *zoned = moment.zoned;
   return cursor.at == cursor.end;
+}
+
+bool hr_date_parse(const char *text, int64_t *us, bool *zoned) {
+  return hr__date_parse((struct hr_text){text, strlen(text)}, us, zoned);
 }
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */

@@ -41,6 +41,7 @@
 #include "headroom/trace.h"
 #include "headroom/trace_check.h"
 #include "headroom/trace_stats.h"
+#include "headroom/transform.h"
 #include "headroom/waits.h"
 #include "headroom/why.h"
 #include "headroom/workload.h"

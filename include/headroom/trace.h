@@ -257,6 +257,9 @@ HR_API enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *pa
 /* The same figures as JSON; `path` "-" is standard output. */
 HR_API enum hr_status hr_packed_write_json(const struct hr_packed *packed, const char *path, struct hr_error *error);
 
+/* Reads an ISO 8601 date as traces have them, `2026-11-21`, `2026-11-21T08:30:00.25+01:00`, to microseconds since
+   1970-01-01 00:00, in UTC where it has a zone (`*zoned`). False for what is no date. */
+HR_API bool hr_date_parse(const char *text, int64_t *us, bool *zoned);
 /* Whether the trace's dates have no zone: they are then the clock's that wrote them. */
 HR_API bool hr_trace_has_local_dates(const struct hr_trace *trace);
 
