@@ -46,7 +46,7 @@ static const char details[] = "Jobs of one instant stand in the order of the tra
                               "tenants can be merged. docs/traces.md.\n\n"
                               "Examples:\n"
                               "  headroom trace merge east.csv west.csv --tenant-prefix -o both.csv\n"
-                              "  headroom trace merge jobs.csv --keep-ids --merge-tenants vision+speech=research \\\n"
+                              "  headroom trace merge jobs.csv --keep-ids --merge-tenants cv+nlp=research \\\n"
                               "    -o merged.csv\n";
 
 static void set_defaults(void *args) {

@@ -45,8 +45,8 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "Thinning and duplication keep the course of days and weeks and what jobs are;\n"
-                              "compression keeps the order and every job, and makes days shorter. docs/traces.md\n"
-                              "says of each what it keeps and what it does not.\n\n"
+                              "compression keeps the order and every job, and makes days shorter: of each\n"
+                              "docs/traces.md says what it keeps and what it does not.\n\n"
                               "Examples:\n"
                               "  headroom trace scale jobs.csv --load 0.5 -o half.csv\n"
                               "  headroom trace scale jobs.csv --load 1.5 --by compress -o denser.csv\n";

@@ -5,6 +5,7 @@
  */
 
 #include "headroom/transform.h"
+#include "sim/names.h"
 #include "workload/rebuild.h"
 
 #include <stdlib.h>
@@ -107,7 +108,7 @@ static int64_t later_us(const struct merge *merge, size_t number) {
 }
 
 static bool list_jobs(struct merge *merge) {
-  merge->list = malloc((size_t)merge->n_jobs * sizeof *merge->list);
+  merge->list = calloc((size_t)merge->n_jobs + 1, sizeof *merge->list);
   merge->first = malloc((merge->n_traces + 1) * sizeof *merge->first);
   if (!merge->list || !merge->first) return false;
   merge->origin_us = INT64_MAX;
@@ -195,6 +196,24 @@ static enum hr_status add_jobs(struct merge *merge, struct hr__rebuild *rebuild,
   return status;
 }
 
+/* Ids that stay as they are and are not distinct: which one. */
+static enum hr_status id_twice(const struct merge *merge, struct hr_error *error) {
+  struct hr__names ids = {0};
+  enum hr_status status = HR_OK;
+  for (uint32_t row = 0; status == HR_OK && row < merge->n_jobs; row++) {
+    char buffer[HR_JOB_ID_BUFFER];
+    size_t number = trace_of(merge, row);
+    const char *id = hr_trace_job_id(merge->traces[number], (hr_job){row - merge->first[number]}, buffer);
+    uint32_t name = hr__names_intern(&ids, id, strlen(id));
+    if (name == HR_NONE) status = hr__no_memory_for(merge->traces[number], error);
+    if (name < row)
+      status = hr_fail(error, HR_BAD_INPUT, "%s: job id '%.60s' is in a trace before it, too; set labels before ids",
+                       merge->traces[number]->source, id);
+  }
+  hr__names_finish(&ids);
+  return status;
+}
+
 static enum hr_status put_together(struct merge *merge, struct hr_trace **made, struct hr_error *error) {
   struct hr__rebuild rebuild;
   enum hr_status status = hr__rebuild_begin(&rebuild, merge->traces[0], error);
@@ -202,7 +221,9 @@ static enum hr_status put_together(struct merge *merge, struct hr_trace **made, 
     if (strcmp(clock_of(merge->traces[0]), clock_of(merge->traces[i])) == 0)
       status = hr__rebuild_take_notes(&rebuild, merge->traces[i], error); /* one may be about the clock */
   if (status == HR_OK) status = add_jobs(merge, &rebuild, error);
-  return hr__rebuild_end(&rebuild, status, merge->traces[0]->dated, made, error);
+  bool added = status == HR_OK;
+  status = hr__rebuild_end(&rebuild, status, merge->traces[0]->dated, made, error);
+  return added && status == HR_BAD_INPUT ? id_twice(merge, error) : status;
 }
 
 enum hr_status hr_transform_merge(const struct hr_trace *const *traces, size_t n_traces,

@@ -101,7 +101,7 @@ enum { LAYER_BYTES = 12 };
 /* "17+1" of "17", in `*buffer`, which grows. */
 static bool name_copy(struct hr_job_record *record, size_t marks, uint32_t layer, char **buffer, size_t *size) {
   size_t wanted = record->id.length + marks + LAYER_BYTES;
-  if (wanted > *size) {
+  if (!*buffer || wanted > *size) {
     char *grown = realloc(*buffer, wanted);
     if (!grown) return false;
     *buffer = grown;

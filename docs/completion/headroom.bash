@@ -6,15 +6,19 @@ _headroom_names() {
   "$1" list "$2" 2>/dev/null | sed -n 's/^\([^ ][^ ]*\).*/\1/p'
 }
 
-# Of a verb, or of an action behind its verb.
 _headroom_options() {
-  # shellcheck disable=SC2086
-  "$1" $2 --help 2>/dev/null | sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
+  # shellcheck disable=SC2086 # a verb, and its action if it has one
+  "$1" help $2 2>/dev/null | sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
   echo --help
 }
 
 _headroom_verbs() {
   "$1" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\)  *.*/\1/p'
+}
+
+# The actions of a verb, likewise; none of one that has none.
+_headroom_actions() {
+  "$1" help "$2" 2>/dev/null | sed -n '/^Usage: .* ACTION /,/^.headroom/s/^  \([a-z][a-z]*\)  *.*/\1/p'
 }
 
 # The lists there are, from the help: a name and, some way behind it, what it is.
@@ -39,26 +43,29 @@ _headroom_rules() {
   case $1 in fill) echo placements ;; *) echo policies ;; esac
 }
 
-# The actions of `trace`; behind one that reads a trace, files.
-_headroom_trace() {
-  case ${COMP_WORDS[2]} in
-  check | stats) compgen -f -- "$2" ;;
-  *) compgen -W "generate stats check" -- "$2" ;;
-  esac
-}
-
 _headroom_operands() {
   case $2 in
   run | why | report | compare | check | plan | advise | sweep | merge | fill | forecast | validate) compgen -f -- "$3" ;;
   list) compgen -W "$(_headroom_lists "$1")" -- "$3" ;;
-  trace) _headroom_trace "$1" "$3" ;;
+  trace) if [ -n "$4" ]; then compgen -f -- "$3"; else compgen -W "$(_headroom_actions "$1" trace)" -- "$3"; fi ;;
   help) compgen -W "$(_headroom_verbs "$1")" -- "$3" ;;
+  esac
+}
+
+# The words that an option of an action of `trace` takes; $1 is both.
+_headroom_words() {
+  case $1 in
+  convert--to) compgen -W "csv swf" -- "$2" ;;
+  scale--by) compgen -W "thin duplicate compress" -- "$2" ;;
+  shuffle--what) compgen -W "arrivals rows users" -- "$2" ;;
+  merge--align) compgen -W "clock start" -- "$2" ;;
   esac
 }
 
 _headroom() {
   local program=${COMP_WORDS[0]} verb=${COMP_WORDS[1]} word=${COMP_WORDS[COMP_CWORD]}
-  local previous=${COMP_WORDS[COMP_CWORD - 1]} found=
+  local previous=${COMP_WORDS[COMP_CWORD - 1]} action='' found=
+  if [ "$verb" = trace ] && [ "$COMP_CWORD" -gt 2 ]; then action=${COMP_WORDS[2]}; fi
   if [ "$COMP_CWORD" -eq 1 ]; then
     found=$(compgen -W "$(_headroom_verbs "$program") --help --version" -- "$word")
   else
@@ -68,15 +75,13 @@ _headroom() {
     --gpu) found=$(compgen -W "$(_headroom_column "$program" gpus)" -- "$word") ;;
     --provider) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;
     --openmetrics-by) found=$(compgen -W "node gpu pool" -- "$word") ;;
+    --to | --by | --what | --align) found=$(_headroom_words "$action$previous" "$word") ;;
     --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;
-    --trace | --cluster | --jobs | --timeline | --costs | --json | --perfetto | --openmetrics | --csv | --md | --junit | --db | --report | --baseline | --output | -o) found=$(compgen -f -- "$word") ;;
+    --trace | --cluster | --jobs | --timeline | --costs | --json | --perfetto | --openmetrics | --csv | --md | --junit | --db | --report | --baseline | --output | -o | --key-file) found=$(compgen -f -- "$word") ;;
     *)
       case $word in
-      -*)
-        case "$verb ${COMP_WORDS[2]}" in "trace "[a-z]*) verb="trace ${COMP_WORDS[2]}" ;; esac
-        found=$(compgen -W "$(_headroom_options "$program" "$verb")" -- "$word")
-        ;;
-      *) found=$(_headroom_operands "$program" "$verb" "$word") ;;
+      -*) found=$(compgen -W "$(_headroom_options "$program" "$verb $action")" -- "$word") ;;
+      *) found=$(_headroom_operands "$program" "$verb" "$word" "$action") ;;
       esac
       ;;
     esac

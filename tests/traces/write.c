@@ -108,6 +108,30 @@ static void every_imported_format_becomes_csv(void) {
   }
 }
 
+static void real_traces_become_csv(void) {
+  static const struct {
+    const char *name, *map;
+  } traces[] = {{"philly/philly.csv.gz", NULL},
+                {"swf/RICC-2010-2.swf.gz", NULL},
+                {"alibaba-openb2023/openb_pod_list_default.csv", NULL},
+                {"helios-venus/helios_trace.csv.gz", "submit=arrival_s,duration=service_sec,gpus=gpu_count"}};
+  for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+    char path[300];
+    struct hr_column_map map = {0};
+    snprintf(path, sizeof path, "%s/%s", REAL_TRACES_DIR, traces[i].name);
+    if (real_trace_missing(path)) continue;
+    if (traces[i].map) CU_ASSERT_EQUAL(hr_column_map_parse(&map, traces[i].map, NULL), HR_OK);
+    struct hr_trace *trace = trace_at(path, &(struct hr_trace_options){.map = &map});
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    struct hr_trace *again = written_and_read(trace, "real.csv", NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(again);
+    CU_ASSERT(same_trace(trace, again));
+    hr_trace_destroy(again);
+    hr_trace_destroy(trace);
+    hr_column_map_finish(&map);
+  }
+}
+
 /* ---- SWF -------------------------------------------------------------------------------------------- */
 
 static void swf_loses_nothing_that_it_can_tell(void) {
@@ -265,7 +289,7 @@ static void the_name_tells_the_format(void) {
 }
 
 TEST_MAIN("writing traces", TEST(csv_that_is_read_again_is_the_same_trace), TEST(rows_are_what_a_person_would_write),
-          TEST(dates_stay_dates), TEST(every_imported_format_becomes_csv), TEST(swf_loses_nothing_that_it_can_tell),
-          TEST(swf_counts_what_it_loses), TEST(swf_rounds_to_whole_seconds),
+          TEST(dates_stay_dates), TEST(every_imported_format_becomes_csv), TEST(real_traces_become_csv),
+          TEST(swf_loses_nothing_that_it_can_tell), TEST(swf_counts_what_it_loses), TEST(swf_rounds_to_whole_seconds),
           TEST(dates_count_from_the_first_submit_in_swf), TEST(what_cannot_be_told_is_refused),
           TEST(the_name_tells_the_format))

@@ -125,7 +125,8 @@ static void what_cannot_be_merged_is_refused(void) {
   struct hr_trace *b = trace_of("job_id,submit_s,duration_s,gpus,tenant\n7,5,1,1,ml\n", NULL);
   const struct hr_trace *both[] = {a, b};
   struct hr_tenant_merge tenants = {{nobody, 1}, "new"};
-  CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = NULL}, "job id '7' is already used"));
+  CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = NULL},
+                  "job id '7' is in a trace before it, too; set labels before ids"));
   CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = same}, "names must be distinct"));
   struct hr_merge_spec spec = {.labels = labels, .tells_tenants = true, .tenants = &tenants, .n_tenants = 1};
   CU_ASSERT(fails(both, &spec, "no job has the tenant 'x/nobody', which is to be merged"));

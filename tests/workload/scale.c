@@ -149,7 +149,8 @@ static uint32_t copy_of(const struct hr_trace *trace, const char *id, uint32_t *
   const char *plus = strrchr(id, '+');
   snprintf(base, sizeof base, "%.*s", plus ? (int)(plus - id) : (int)strlen(id), id);
   for (*job = 0; *job < trace->n_jobs; ++*job)
-    if (strcmp(hr_trace_job_id(trace, (hr_job){*job}, own), base) == 0) return plus ? (uint32_t)atoi(plus + 1) : 0;
+    if (strcmp(hr_trace_job_id(trace, (hr_job){*job}, own), base) == 0)
+      return plus ? (uint32_t)strtoul(plus + 1, NULL, 10) : 0;
   return UINT32_MAX;
 }
 

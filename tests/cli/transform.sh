@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Traces that are converted and changed: what is written, told and refused, from a person's side.
+# shellcheck source=tests/cli/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+actions='convert cut scale merge anonymise shuffle'
+agency=$project/traces/reference/agency.csv
+demo=$project/traces/reference/demo.csv
+
+small_trace() {
+  cat >t.csv <<'CSV'
+job_id,submit_s,duration_s,gpus,user,tenant,model,start_s
+a,0,3600,8,ann,ml,gpt,10
+b,100.5,60,1,bob,ml,,
+c,200,60,0,ann,ops,gpt,200
+d,86400,7200,4,cat,ops,,90000
+CSV
+}
+
+# ids FILE: the first column of its rows, on one line.
+ids() {
+  sed 1d "$1" | cut -d, -f1 | tr '\n' ' '
+}
+
+case_help() {
+  for action in $actions; do
+    try 0 help trace "$action"
+    says stdout "Usage: headroom trace $action TRACE"
+    says stdout "  headroom trace $action "
+    [ "$(wc -L <stdout)" -le 80 ] || fail "help trace $action is wider than 80 columns"
+  done
+}
+
+case_a_converted_trace_is_the_same_trace() {
+  local name
+  digest() {
+    try 0 run "$project/scenarios/demo.json" --trace "$1" --json -
+    grep -oE '"digest": *"[^"]*"' stdout
+  }
+  try 0 trace convert "$demo" -o first.csv --quiet
+  for name in again.csv again.csv.gz again.csv.zst; do
+    try 0 trace convert first.csv -o $name --quiet
+    is_empty stdout
+    is_empty stderr
+    try 0 trace convert $name
+    cmp -s stdout first.csv || fail "$name is another trace"
+  done
+  [ "$(head -c 2 again.csv.gz | od -An -tx1)" = ' 1f 8b' ] || fail "not compressed"
+  [ "$(digest "$demo")" = "$(digest again.csv.zst)" ] || fail "another run"
+}
+
+case_losses_are_told() {
+  small_trace
+  try 0 trace convert t.csv -o t.swf --json done.json
+  says stdout "lost       swf has no place for 'model': dropped, of 1 job"
+  says stderr "note: swf tells 'submit' in whole seconds: rounded, of 1 job"
+  says stderr "note: swf tells 'user' by numbers: numbered from 1, of 3 jobs"
+  says stderr "note: swf cannot tell of 1 job for what 'gpus' says: left out"
+  says done.json '"jobs": 3,'
+  tr -d ' \n' <done.json >packed
+  says packed '{"field":"model","loss":"dropped","jobs":1}'
+  says packed '{"field":"gpus","loss":"left-out","jobs":1}'
+  matches t.swf '^1 0 10 3600 8 -1 -1 8 -1 -1 -1 1 1 -1 -1 -1 -1 -1$'
+  try 0 trace convert t.csv --to swf --quiet
+  cmp -s stdout t.swf || fail "--to swf is another file"
+  is_empty stderr
+  try 0 trace convert t.swf -o back.csv --quiet
+  [ "$(head -n 1 back.csv)" = 'job_id,submit_s,duration_s,gpus,user,tenant,start_s' ] || fail "columns"
+}
+
+case_actions() {
+  small_trace
+  try 0 trace cut t.csv --from 1m --to 1d --tenant ops
+  [ "$(ids stdout)" = 'c ' ] || fail "cut"
+  try 0 trace cut t.csv --from @100 --user ann --user bob --jobs 1
+  [ "$(ids stdout)" = 'b ' ] || fail "cut by users"
+  try 0 trace cut t.csv --from 50 --keep-running
+  says stdout 'a,50,3560,8,ann,ml,gpt,50'
+  try 0 trace scale t.csv --load 2 --jitter 0
+  [ "$(ids stdout)" = 'a a+1 b b+1 c c+1 d d+1 ' ] || fail "duplicate"
+  try 0 trace scale t.csv --load 2 --by compress
+  says stdout 'd,43200,7200,4,cat,ops,,46800'
+  try 0 trace scale t.csv --load 0.5 --seed 3 --json done.json -o half.csv
+  says done.json '"method": "thin"'
+  says done.json '"seed": 3'
+  try 0 trace merge t.csv "$agency" --labels x,y --tenant-prefix --merge-tenants x/ml+y/retail=both
+  says stdout 'x/a,0,3600,8,x/ann,both,,,,gpt,,10'
+  says stdout 'y/retail-serve-1,0,86400,1,,both,inference,1,'
+  try 0 trace merge t.csv --keep-ids --merge-tenants ml+ops=all
+  [ "$(sed 1d stdout | cut -d, -f6 | sort -u)" = all ] || fail "merged tenants"
+  try 0 trace shuffle t.csv --what users
+  [ "$(sed 1d stdout | cut -d, -f5 | sort | tr '\n' ' ')" = 'ann ann bob cat ' ] || fail "shuffled users"
+  try 0 trace anonymise t.csv --key k --drop model,start --shift 1h
+  [ "$(head -n 1 stdout)" = 'job_id,submit_s,duration_s,gpus,user,tenant' ] || fail "dropped columns"
+  matches stdout '^j-[0-9a-f]{16},3600,3600,8,u-[0-9a-f]{16},t-[0-9a-f]{16}$'
+  if grep -qE 'ann|bob|ml|ops' stdout; then fail "a name is left"; fi
+}
+
+case_keys_are_never_told() {
+  small_trace
+  printf 'open sesame\n' >key
+  try 0 trace anonymise t.csv --key-file key -o a.csv --json a.json
+  if grep -rq sesame a.csv a.json stdout stderr; then fail "the key is told"; fi
+  try 0 trace anonymise t.csv --key 'open sesame' -o b.csv
+  cmp -s a.csv b.csv || fail "the key of the file is another"
+  printf 'open sesame\r\n' >key
+  try 0 trace anonymise t.csv --key-file key -o b.csv
+  cmp -s a.csv b.csv || fail "a line end is part of the key"
+  try 2 trace anonymise t.csv --key-file key --key 'open sesame'
+  says stderr 'one of --key-file FILE and --key TEXT is wanted'
+  try 2 trace anonymise t.csv --key 'open sesame' --shift never
+  if grep -q sesame stderr; then fail "the key is told"; fi
+  try 2 trace anonymise t.csv
+  : >key
+  try 2 trace anonymise t.csv --key-file key
+  says stderr 'key: there is no key in it'
+  head -c 5000 /dev/zero >key
+  try 2 trace anonymise t.csv --key-file key
+  says stderr 'key: a key of more than 4096 bytes'
+  try 2 trace anonymise t.csv --key-file nowhere
+  says stderr 'nowhere: cannot be read: No such file or directory'
+  try 2 trace anonymise t.csv --key-file .
+  says stderr '.: cannot be read'
+  try 2 trace anonymise t.csv --key ''
+}
+
+case_mistakes() {
+  small_trace
+  echo kept >out.csv
+  refused() {
+    local text=$1
+    shift
+    try 2 trace "$@"
+    says stderr "$text"
+    is_empty stdout
+    [ "$(cat out.csv)" = kept ] || fail "out.csv was written: $*"
+  }
+  refused "traces are not written in a format 'swif'; did you mean 'swf'?; formats: csv swf" convert t.csv --to swif -o out.csv
+  refused "--from 2026-01-01: the times of t.csv are seconds without dates" cut t.csv --from 2026-01-01 -o out.csv
+  refused "--to soon: a length of time is wanted" cut t.csv --to soon -o out.csv
+  refused "t.csv: no job is left" cut t.csv --from 2d -o out.csv
+  refused "t.csv: no job has the tenant 'nobody'" cut t.csv --tenant nobody -o out.csv
+  refused "--keep-running: is about the begin of a window" cut t.csv --keep-running -o out.csv
+  refused "--load X is missing" scale t.csv -o out.csv
+  refused "unknown method 'thn'; did you mean 'thin'?" scale t.csv --load 0.5 --by thn -o out.csv
+  refused "a load of 2 is not from 0.001 to 1, which 'thin' can give" scale t.csv --load 2 --by thin -o out.csv
+  refused "--jitter x: a length of time is wanted" scale t.csv --load 2 --jitter x -o out.csv
+  refused "unknown shuffle 'row'; did you mean 'rows'?" shuffle t.csv --what row -o out.csv
+  refused "unknown alignment 'begin'" merge t.csv --align begin -o out.csv
+  refused "t.csv: would be called 't', as t.csv is" merge t.csv t.csv -o out.csv
+  refused "--labels a,: a word for each of 2 traces is wanted" merge t.csv t.csv --labels a, -o out.csv
+  refused "t.csv: job id 'a' is in a trace before it, too; set labels before ids" merge t.csv t.csv --keep-ids -o out.csv
+  refused "no job has the tenant 'sales', which is to be merged" merge t.csv --merge-tenants sales=x -o out.csv
+  refused "--merge-tenants ml+=x: is not of the form A+B=NAME" merge t.csv --merge-tenants ml+=x -o out.csv
+  refused "--keep-ids leaves labels out" merge t.csv --keep-ids --tenant-prefix -o out.csv
+  refused "'modle' is not a field of a job; did you mean 'model'?" anonymise t.csv --key k --drop modle -o out.csv
+  refused "leave --shift out, or --undated" anonymise t.csv --key k --shift 1d --undated -o out.csv
+  refused "times shifted by -86400 s begin before 0 s" anonymise t.csv --key k --shift -1d -o out.csv
+  refused "t.csv" convert t.csv -o t.csv
+  refused "" convert t.csv -o out.csv --json out.csv
+}
+
+case_results_that_cannot_be_written() {
+  small_trace
+  [ -w /dev/full ] || exit 77
+  try 4 trace convert t.csv -o /dev/full
+  says stderr '/dev/full: cannot be written'
+  try 4 trace convert t.csv -o out.csv --json /dev/full
+  try 2 trace convert t.csv -o no/such/folder/out.csv
+  "$headroom" trace generate --count 60000 -o long.csv
+  set +o pipefail
+  "$headroom" trace scale long.csv --load 3 2>stderr | head -n 1 >stdout
+  local codes=("${PIPESTATUS[@]}")
+  [ "${codes[0]}" -eq 141 ] || fail "exit code ${codes[0]}, not that of SIGPIPE"
+  is_empty stderr
+}
+
+case_the_same_bytes_every_time() {
+  twice() {
+    local action=$1
+    shift
+    try 0 trace "$action" "$demo" "$@" -o a.csv
+    try 0 trace "$action" "$demo" "$@" -o b.csv
+    cmp -s a.csv b.csv || fail "$action $*"
+  }
+  twice scale --load 0.7
+  twice scale --load 1.7
+  twice shuffle
+  twice shuffle --what users
+  twice anonymise --key k
+}
+
+run_case
