@@ -40,6 +40,8 @@ static const char *const field_names[N_FIELDS] = {
 struct swf {
   struct hr__reader *reader;
   uint64_t n_over_limit;
+  int64_t start_s; /* of the header's UnixStartTime */
+  bool has_start, is_utc, has_jobs;
   struct hr_text field[N_FIELDS];
 };
 
@@ -138,9 +140,37 @@ static const char *read_job(const struct swf *swf, struct hr_job_record *job, in
   return NULL;
 }
 
+/* What follows `name` in a comment; no text where it does not stand there. */
+static struct hr_text header_value(struct hr_text line, const char *name) {
+  const char *at = line.at, *end = line.at + line.length;
+  while (at < end && (*at == ';' || is_space(*at))) at++;
+  size_t length = strlen(name);
+  if ((size_t)(end - at) < length || memcmp(at, name, length) != 0) return (struct hr_text){NULL, 0};
+  for (at += length; at < end && is_space(*at);) at++;
+  while (end > at && is_space(end[-1])) end--;
+  return (struct hr_text){at, (size_t)(end - at)};
+}
+
+static void take_comment(struct swf *swf, struct hr_text line) {
+  struct hr_text start = header_value(line, "UnixStartTime:"), zone = header_value(line, "TimeZoneString:");
+  if (start.length && hr__integer_parse(start, &swf->start_s)) swf->has_start = true;
+  if (zone.length) swf->is_utc = zone.length == 3 && memcmp(zone.at, "UTC", 3) == 0;
+}
+
+/* Where the header tells when second 0 was, and that the log's days are UTC's, times are dates. */
+static void set_dates(const struct swf *swf, struct hr_job_record *job) {
+  const int64_t most_s = HR_MAX_INPUT_US / HR_SECOND_US;
+  if (!swf->has_start || !swf->is_utc || swf->start_s > most_s || swf->start_s < -most_s) return;
+  const int64_t start_us = swf->start_s * HR_SECOND_US;
+  swf->reader->dated = true;
+  job->submit_us += start_us;
+  if (job->recorded_start_us != INT64_MIN) job->recorded_start_us += start_us;
+}
+
 static enum hr_status add_line(struct swf *swf, struct hr_text line) {
   struct hr__row_fault row = {.line = hr__input_line_number(swf->reader->input)};
   size_t n = split(line, swf->field);
+  if (n && swf->field[0].at[0] == ';' && !swf->has_jobs) take_comment(swf, line);
   if (n == 0 || swf->field[0].at[0] == ';') return HR_OK;
   if (n < N_FIELDS) {
     char detail[60];
@@ -158,6 +188,8 @@ static enum hr_status add_line(struct swf *swf, struct hr_text line) {
     row.value = swf->field[bad];
     return hr__reader_bad_row(swf->reader, &row);
   }
+  swf->has_jobs = true;
+  set_dates(swf, &job);
   swf->n_over_limit += job.limit_us >= 0 && job.work_us > job.limit_us;
   return hr__reader_add(swf->reader, &job, row.line);
 }

@@ -183,7 +183,7 @@ static void put_header(const struct swf *swf) {
   if (trace->dated) {
     hr__encode_text(swf->out, "\n; UnixStartTime: ");
     hr__encode_i64(swf->out, swf->zero_us / HR_SECOND_US);
-    hr__encode_text(swf->out, "\n; TimeZoneString: UTC");
+    if (!hr_trace_has_local_dates(trace)) hr__encode_text(swf->out, "\n; TimeZoneString: UTC");
   }
   hr__encode_text(swf->out, "\n; Note: written by Headroom; processors are GPUs\n");
 }
@@ -203,7 +203,7 @@ enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, str
                     .users = numbering_of(&trace->users),
                     .tenants = numbering_of(&trace->tenants)};
   hr_job_record_init(&swf.blank);
-  if (trace->dated) hr__lose(written, HR_LOSS_DROPPED, "dates", trace->n_jobs);
+  if (hr_trace_has_local_dates(trace)) hr__lose(written, HR_LOSS_DROPPED, "dates", trace->n_jobs);
   enum hr_status status = hr__encoder_open(path, &swf.out, error);
   if (status != HR_OK) return status;
   put_header(&swf);

@@ -280,7 +280,7 @@ HR_API const char *hr_loss_name(enum hr_loss_kind kind);
 
 struct hr_trace_loss {
   enum hr_loss_kind kind;
-  const char *field; /* as in a column map; "dates" where times were dates and become seconds */
+  const char *field; /* as in a column map; "dates" where times were dates without a zone and become seconds */
   uint64_t n_jobs;   /* whose value it was */
 };
 

@@ -98,7 +98,7 @@ static struct hr_job_record random_job(const struct random_spec *spec, const str
 struct hr_trace *random_trace(const struct random_spec *spec) {
   struct shape shape = {.ids = spec->plain ? (int)random_below(2) : (int)random_below(3)};
   for (size_t i = 0; i < sizeof shape.has; i++) shape.has[i] = spec->all_fields || random_below(2);
-  bool dated = !spec->plain && random_below(2), fine = true;
+  bool dated = random_below(2), fine = true;
   int64_t zero_us = random_us(spec->plain, 2000000000);
   if (dated && random_below(3) == 0) zero_us = -zero_us;
   struct hr_trace_builder *builder = hr_trace_builder_create("random", "memory");
@@ -109,7 +109,8 @@ struct hr_trace *random_trace(const struct random_spec *spec) {
     struct hr_job_record job = random_job(spec, &shape, row, zero_us, buffer);
     fine = fine && hr_trace_builder_add(builder, &job, row + 1, &error) == HR_OK;
   }
-  if (dated && random_below(2)) hr_notes_add(hr_trace_builder_notes(builder), "%s", HR__LOCAL_DATES_NOTE);
+  if (dated && !spec->plain && random_below(2))
+    hr_notes_add(hr_trace_builder_notes(builder), "%s", HR__LOCAL_DATES_NOTE);
   struct hr_trace *trace = NULL;
   fine = fine && hr_trace_builder_finish(builder, dated, false, &trace, &error) == HR_OK;
   if (!fine) fprintf(stderr, "\n    no random trace: %s\n", error.text);

@@ -40,6 +40,33 @@ static void fields_find_their_places(void) {
   hr_trace_destroy(trace);
 }
 
+/* What the first job of a log is submitted at, from 1970 or from 0; -1: not as `dated` says. */
+static int64_t origin_s(const char *header, bool dated) {
+  char text[300];
+  snprintf(text, sizeof text, "%s1 10 5 60 4 -1 -1 8 -1 -1 1 7 3%s", header, REST);
+  struct hr_trace *trace = trace_of(text, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  int64_t second = trace->dated == dated ? trace->origin_us / HR_SECOND_US : -1;
+  CU_ASSERT_EQUAL(trace->recorded_start_us[0], 5 * HR_SECOND_US);
+  hr_trace_destroy(trace);
+  return second;
+}
+
+static void logs_in_utc_have_dates(void) {
+  CU_ASSERT_EQUAL(origin_s("; UnixStartTime: 1000\n; TimeZoneString: UTC\n", true), 1010);
+  CU_ASSERT_EQUAL(origin_s(";TimeZoneString:UTC \r\n;   UnixStartTime: -1000\r\n", true), -990);
+  CU_ASSERT_EQUAL(origin_s("; UnixStartTime: 1000\n; TimeZoneString: Asia/Tokyo\n", false), 10);
+  CU_ASSERT_EQUAL(origin_s("; UnixStartTime: 1000\n", false), 10);
+  CU_ASSERT_EQUAL(origin_s("; TimeZoneString: UTC\n; UnixStartTime: never\n", false), 10);
+  CU_ASSERT_EQUAL(origin_s("; TimeZoneString: UTC\n; UnixStartTime: 9000000000000000000\n", false), 10);
+  struct hr_trace *trace = trace_of("1 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST "; TimeZoneString: UTC\n; UnixStartTime: 7\n"
+                                    "2 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST,
+                                    NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(!trace->dated && trace->submit_us[1] == 0);
+  hr_trace_destroy(trace);
+}
+
 static void more_fields_are_tolerated_and_fewer_are_not(void) {
   struct hr_trace *trace = trace_of("1 0 0 9 1 -1 -1 1 -1 -1 1 1 1 1 1 1 1 1 extra 7\n", NULL);
   CU_ASSERT_PTR_NOT_NULL(trace);
@@ -75,5 +102,6 @@ static void comments_alone_are_no_trace(void) {
   CU_ASSERT(refused("; nothing\n;\n", NULL, "jobs.csv: ", "no job"));
 }
 
-TEST_MAIN("swf", TEST(fields_find_their_places), TEST(more_fields_are_tolerated_and_fewer_are_not),
-          TEST(what_cannot_be_replayed_is_named), TEST(lenient_reading_goes_on), TEST(comments_alone_are_no_trace))
+TEST_MAIN("swf", TEST(fields_find_their_places), TEST(logs_in_utc_have_dates),
+          TEST(more_fields_are_tolerated_and_fewer_are_not), TEST(what_cannot_be_replayed_is_named),
+          TEST(lenient_reading_goes_on), TEST(comments_alone_are_no_trace))

@@ -112,7 +112,6 @@ static void real_traces_become_csv(void) {
   static const struct {
     const char *name, *map;
   } traces[] = {{"philly/philly.csv.gz", NULL},
-                {"swf/RICC-2010-2.swf.gz", NULL},
                 {"alibaba-openb2023/openb_pod_list_default.csv", NULL},
                 {"helios-venus/helios_trace.csv.gz", "submit=arrival_s,duration=service_sec,gpus=gpu_count"}};
   for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
@@ -181,7 +180,8 @@ static void swf_counts_what_it_loses(void) {
       CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "gpu_milli"), n_shares);
       CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "dedicated"), n_dedicated);
       CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "limit"), n_zero_limits);
-      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "dates"), trace->dated ? trace->n_jobs : 0);
+      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "dates"), hr_trace_has_local_dates(trace) ? trace->n_jobs : 0);
+      CU_ASSERT_EQUAL(swf->dated, trace->dated && !hr_trace_has_local_dates(trace));
       CU_ASSERT_EQUAL(lost(&written, HR_LOSS_RENUMBERED, "user"), n_users);
       CU_ASSERT_EQUAL(lost(&written, HR_LOSS_ROUNDED, "start"), n_starts);
     }
@@ -221,15 +221,25 @@ static void swf_rounds_to_whole_seconds(void) {
 }
 
 static void dates_count_from_the_first_submit_in_swf(void) {
+  struct hr_trace_written written;
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n1970-01-01T00:01:00.75Z,1,1\n"
                                     "1970-01-01T00:01:10Z,1,1\n",
                                     NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT_EQUAL(hr_trace_write(trace, file_path("dated.swf"), NULL, NULL, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr_trace_write(trace, file_path("dated.swf"), NULL, &written, NULL), HR_OK);
+  CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "dates"), 0);
   CU_ASSERT(file_is("dated.swf", "; Version: 2.2\n; MaxJobs: 2\n; MaxRecords: 2\n; UnixStartTime: 60\n"
                                  "; TimeZoneString: UTC\n; Note: written by Headroom; processors are GPUs\n"
                                  "1 1 -1 1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"
                                  "2 10 -1 1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"));
+  hr_trace_destroy(trace);
+  trace = trace_of("submit_s,duration_s,gpus\n1970-01-01T00:01:00,1,1\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(hr_trace_write(trace, file_path("dated.swf"), NULL, &written, NULL), HR_OK);
+  CU_ASSERT(file_is("dated.swf", "; Version: 2.2\n; MaxJobs: 1\n; MaxRecords: 1\n; UnixStartTime: 60\n"
+                                 "; Note: written by Headroom; processors are GPUs\n"
+                                 "1 0 -1 1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"));
+  CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "dates"), 1);
   hr_trace_destroy(trace);
 }
 
