@@ -45,11 +45,7 @@ enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation
   if (done->method) hr__put_field(&console, done->action, "%s", done->method);
   if (done->seeded) hr__put_field(&console, "seed", "%llu", (unsigned long long)done->seed);
   put_size(&console, "written", done->path, &done->out);
-  struct hr_notes losses = {0};
-  enum hr_status status = hr_trace_loss_notes(done->written, &losses);
-  for (size_t i = 0; i < losses.count; i++) hr__put_field(&console, i ? "" : "lost", "%s", losses.text[i]);
-  hr_notes_finish(&losses);
-  if (status != HR_OK || console.out_of_memory) return HR_NO_MEMORY;
+  if (console.out_of_memory) return HR_NO_MEMORY;
   return fflush(out) != 0 || ferror(out) ? HR_IO_ERROR : HR_OK;
 }
 

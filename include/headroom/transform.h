@@ -187,7 +187,7 @@ struct hr_transformation {
   uint64_t seed;
   bool seeded;
 };
-/* A few lines, 80 columns wide: what went in, what came out, what was lost. */
+/* A few lines, 80 columns wide: what went in, and what came out. What was lost is told by hr_trace_loss_notes. */
 HR_API enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation *done);
 /* docs/transform.schema.json; `path` "-" is standard output. */
 HR_API enum hr_status hr_transformation_write_json(const char *path, const struct hr_transformation *done,

@@ -84,6 +84,34 @@ case_demo_compare() {
   same_as_golden demo_compare.md
 }
 
+# What is told, and the first rows of what is written, of each thing that can be done to a trace.
+case_traces() {
+  cp "$project/traces/reference/agency.csv" "$project/traces/reference/demo.csv" .
+  echo 'a key of no worth' >key
+  made() {
+    echo "headroom trace $*"
+    "$headroom" trace "$@" -o made.csv 2>&1
+    head -n 4 made.csv
+    echo
+  }
+  {
+    made convert agency.csv
+    made cut agency.csv --from 7d --to 14d --tenant retail
+    made scale agency.csv --load 0.5 --seed 2
+    made scale agency.csv --load 2 --jitter 2h --seed 2
+    made scale agency.csv --load 3 --by compress
+    made merge agency.csv demo.csv --align start --tenant-prefix --merge-tenants agency/retail+agency/media=shops
+    made anonymise demo.csv --key-file key --drop limit
+    made shuffle demo.csv --seed 2
+    made shuffle demo.csv --what users --seed 2
+    "$headroom" trace convert agency.csv -o made.swf 2>&1
+    head -n 8 made.swf
+    "$headroom" trace convert agency.csv -o made.swf --json -
+  } >traces_all 2>traces_notes
+  sed 's/"headroom": "[0-9.]*"/"headroom": "VERSION"/' traces_all >traces.txt
+  same_as_golden traces.txt
+}
+
 # A month of three clients, and twenty weeks that a generator made.
 case_forecast() {
   "$headroom" trace generate --count 4000 --seed 3 --load 0.5 --nodes 2 --median-s 7200 --max-s 86400 --diurnal 0.6 \

@@ -53,7 +53,8 @@ case_a_converted_trace_is_the_same_trace() {
 case_losses_are_told() {
   small_trace
   try 0 trace convert t.csv -o t.swf --json done.json
-  says stdout "lost       swf has no place for 'model': dropped, of 1 job"
+  says stdout "written    t.swf"
+  says stderr "note: swf has no place for 'model': dropped, of 1 job"
   says stderr "note: swf tells 'submit' in whole seconds: rounded, of 1 job"
   says stderr "note: swf tells 'user' by numbers: numbered from 1, of 3 jobs"
   says stderr "note: swf cannot tell of 1 job for what 'gpus' says: left out"

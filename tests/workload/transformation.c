@@ -89,7 +89,7 @@ static void the_table_is_80_columns_wide(void) {
   fclose(out);
   for (const char *line = table; *line; line += strcspn(line, "\n") + 1) CU_ASSERT(strcspn(line, "\n") <= 80);
   CU_ASSERT_PTR_NOT_NULL(strstr(table, "3 jobs, 8.0 GPU hours, submitted within 1 min"));
-  CU_ASSERT_PTR_NOT_NULL(strstr(table, "swf has no place for 'gpu_milli': dropped, of 1 job"));
+  CU_ASSERT_PTR_NOT_NULL(strstr(table, "\n  scale      thin\n  seed       7\n  written    out.swf\n"));
   CU_ASSERT_PTR_NOT_NULL(strstr(table, "beside/jobs.csv\n"));
   free(table);
 }
