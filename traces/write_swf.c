@@ -19,6 +19,8 @@ struct numbering {
   bool are_numbers;
 };
 
+_Static_assert(HR__N_FIELDS + 16 <= HR_MOST_LOSSES, "every field may be dropped, and some rounded or renumbered");
+
 struct swf {
   const struct hr_trace *trace;
   struct hr__encoder *out;

@@ -119,12 +119,10 @@ static enum hr_status add_jobs(const struct cut *cut, struct hr__rebuild *rebuil
 }
 
 static enum hr_status no_job(const struct hr_trace *trace, struct hr_error *error) {
-  const double second = (double)HR_SECOND_US, last_s = (double)trace->submit_us[trace->n_jobs - 1] / second;
-  return hr_fail(
-      error, HR_BAD_INPUT,
-      "%s: no job is left; its %u jobs are submitted within %.9g s of the first, and from, to and names left "
-      "none",
-      trace->source, trace->n_jobs, last_s);
+  double last_s = (double)trace->submit_us[trace->n_jobs - 1] / (double)HR_SECOND_US;
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: no job is left: the last one is submitted %.9g s after the first, and none is what was asked for",
+                 trace->source, last_s);
 }
 
 static enum hr_status check(const struct hr_trace *trace, const struct hr_cut_spec *spec, struct hr_error *error) {

@@ -32,10 +32,6 @@ struct scale {
   uint32_t count, capacity;
 };
 
-static int64_t last_submit_us(const struct hr_trace *trace) {
-  return trace->submit_us[trace->n_jobs - 1];
-}
-
 /* ---- Which jobs, and when --------------------------------------------------------------------------- */
 
 static bool is_kept(const struct scale *scale, uint32_t job, uint32_t layer) {
@@ -46,12 +42,13 @@ static bool is_kept(const struct scale *scale, uint32_t job, uint32_t layer) {
   return hr__stream_uniform(&stream) < share;
 }
 
-/* Turned back at the ends: what left the trace's time comes into it again. */
+/* Turned back at the ends, as often as need be: what left the trace's time comes into it again. */
 static int64_t within_trace(const struct hr_trace *trace, int64_t us) {
-  int64_t last_us = last_submit_us(trace);
-  if (us < 0) us = -us;
-  if (us > last_us) us = 2 * last_us - us;
-  return us < 0 ? 0 : us;
+  int64_t last_us = trace->submit_us[trace->n_jobs - 1], there_and_back_us = 2 * last_us;
+  if (last_us == 0) return 0;
+  us %= there_and_back_us;
+  if (us < 0) us += there_and_back_us;
+  return us > last_us ? there_and_back_us - us : us;
 }
 
 static int64_t jittered(const struct scale *scale, uint32_t job, uint32_t layer) {

@@ -205,7 +205,7 @@ static void duplication_keeps_shapes(void) {
 
 /* Of one job between two that are far away, a copy's time is uniform: its mean, and its second moment. */
 static void jitter_is_uniform(void) {
-  enum { N = 20000 };
+  enum { N = 6000 };
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n1000,1,2\n2000,1,1\n", NULL);
   double sum = 0, squares = 0;
   for (uint64_t seed = 0; seed < N; seed++) {
@@ -220,6 +220,21 @@ static void jitter_is_uniform(void) {
   }
   CU_ASSERT(fabs(sum / N) < 4 * sqrt(1.0 / 3 / N));
   CU_ASSERT(fabs(squares / N - 1.0 / 3) < 4 * sqrt(4.0 / 45 / N));
+  hr_trace_destroy(trace);
+}
+
+/* Copies that could come anywhere, turned back many times over, come everywhere alike. */
+static void a_wide_jitter_fills_the_trace(void) {
+  enum { N = 4000, TENTHS = 10 };
+  struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n3,1,2\n10,1,1\n", NULL);
+  uint32_t in[TENTHS] = {0};
+  for (uint64_t seed = 0; seed < N; seed++) {
+    struct hr_trace *made = scaled(trace, HR_SCALING_DUPLICATE, 2, 5000 * HR_SECOND_US, seed);
+    for (uint32_t i = 0; i < made->n_jobs; i++)
+      if (made->gpus[i] == 2 && made->submit_us[i] % HR_SECOND_US) in[made->submit_us[i] / HR_SECOND_US]++;
+    hr_trace_destroy(made);
+  }
+  for (int i = 0; i < TENTHS; i++) CU_ASSERT(fabs(in[i] - N / 10.0) < 4 * sqrt(N * 0.1 * 0.9));
   hr_trace_destroy(trace);
 }
 
@@ -268,7 +283,7 @@ static void loads_out_of_range_are_refused(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n99999999999,1,1\n", NULL);
   CU_ASSERT(
       fails(trace, (struct hr_scale_spec){.load = 1.5}, "a load of 1.5 is not from 0.001 to 1, which 'thin' can give"));
-  CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = NAN}, "a load of"));
+  CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = (double)NAN}, "a load of"));
   CU_ASSERT(fails(trace, (struct hr_scale_spec){.load = 0}, "a load of 0 is not"));
   CU_ASSERT(fails(trace, (struct hr_scale_spec){.by = HR_SCALING_DUPLICATE, .load = 0.5}, "from 1 to 1000"));
   CU_ASSERT(
@@ -281,5 +296,5 @@ static void loads_out_of_range_are_refused(void) {
 TEST_MAIN("scaled traces", TEST(thinned_jobs_are_jobs_of_the_trace), TEST(thinning_keeps_shapes),
           TEST(a_load_of_one_is_the_trace), TEST(copies_are_like_their_jobs_and_near_them),
           TEST(copies_of_copies_have_names_of_their_own), TEST(duplication_keeps_shapes), TEST(jitter_is_uniform),
-          TEST(compression_divides_submits_alone), TEST(compression_shortens_days),
+          TEST(a_wide_jitter_fills_the_trace), TEST(compression_divides_submits_alone), TEST(compression_shortens_days),
           TEST(loads_out_of_range_are_refused))
