@@ -70,6 +70,14 @@ bool hr__field_is_told(const struct hr_job_record *record, const struct hr_job_r
   }
 }
 
+/* Whether ids say no more than where their rows stand: some do after rows were left out. */
+static bool ids_number_rows(const struct hr_trace *trace) {
+  if (trace->id_text) return false;
+  for (uint32_t job = 0; trace->id_number && job < trace->n_jobs; job++)
+    if (trace->id_number[job] != (int64_t)(trace->row ? trace->row[job] : job) + 1) return false;
+  return true;
+}
+
 void hr__fields_told(const struct hr_trace *trace, bool told[HR__N_FIELDS]) {
   struct hr_job_record blank, record;
   char id[HR_JOB_ID_BUFFER];
@@ -80,7 +88,7 @@ void hr__fields_told(const struct hr_trace *trace, bool told[HR__N_FIELDS]) {
     for (size_t field = 1; field < HR__N_FIELDS; field++)
       told[field] = told[field] || hr__field_is_told(&record, &blank, field);
   }
-  told[0] = trace->id_number || trace->id_text;
+  told[0] = !ids_number_rows(trace);
 }
 
 static void forget(struct hr_job_record *record, const struct hr_job_record *blank, size_t field) {

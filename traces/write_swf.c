@@ -127,8 +127,9 @@ static void lose_others(struct swf *swf, const struct hr_job_record *record, con
 
 static void put_job(struct swf *swf, uint32_t job, const struct hr_job_record *record) {
   const struct hr_trace *trace = swf->trace;
-  int64_t submit_us = record->submit_us - swf->zero_us, start_us = record->recorded_start_us - swf->zero_us;
-  bool started = record->recorded_start_us != INT64_MIN;
+  const bool started = record->recorded_start_us != INT64_MIN;
+  int64_t submit_us = record->submit_us - swf->zero_us;
+  int64_t start_us = started ? record->recorded_start_us - swf->zero_us : 0;
   put_id(swf, job, record->id);
   put(swf, round_s(submit_us));
   lose_part(swf, "submit", submit_us);
