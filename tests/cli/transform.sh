@@ -192,4 +192,24 @@ case_the_same_bytes_every_time() {
   twice anonymise --key k
 }
 
+# Outside the repository: 447,794 jobs of RICC through SWF and back, and the same run of Philly from its CSV.
+case_real_traces() {
+  local ricc=$project/../shared/traces/swf/RICC-2010-2.swf.gz philly=$project/../shared/traces/philly/philly.csv.gz
+  digest() {
+    try 0 run "$project/scenarios/philly.json" --json - "$@"
+    grep -oE '"digest": *"[^"]*"' stdout
+  }
+  if [ ! -r "$ricc" ] || [ ! -r "$philly" ]; then
+    echo "*** SKIPPED: real traces $ricc and $philly are not there ***" >&2
+    exit 77
+  fi
+  try 0 trace convert "$ricc" -o ricc.csv --quiet
+  try 0 trace convert ricc.csv -o ricc.swf --json done.json
+  says done.json '"lost": []'
+  try 0 trace convert ricc.swf -o again.csv --quiet
+  cmp -s ricc.csv again.csv || fail "RICC came back as another trace"
+  try 0 trace convert "$philly" -o philly.csv.zst --quiet
+  [ "$(digest --trace "$philly")" = "$(digest --trace philly.csv.zst --format csv)" ] || fail "Philly: another run"
+}
+
 run_case
