@@ -205,7 +205,7 @@ static void duplication_keeps_shapes(void) {
 
 /* Of one job between two that are far away, a copy's time is uniform: its mean, and its second moment. */
 static void jitter_is_uniform(void) {
-  enum { N = 6000 };
+  enum { N = 3000 };
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n1000,1,2\n2000,1,1\n", NULL);
   double sum = 0, squares = 0;
   for (uint64_t seed = 0; seed < N; seed++) {
@@ -225,7 +225,7 @@ static void jitter_is_uniform(void) {
 
 /* Copies that could come anywhere, turned back many times over, come everywhere alike. */
 static void a_wide_jitter_fills_the_trace(void) {
-  enum { N = 4000, TENTHS = 10 };
+  enum { N = 2000, TENTHS = 10 };
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n3,1,2\n10,1,1\n", NULL);
   uint32_t in[TENTHS] = {0};
   for (uint64_t seed = 0; seed < N; seed++) {
