@@ -149,6 +149,18 @@ static void put_job(struct swf *swf, uint32_t job, const struct hr_job_record *r
   hr__encode_byte(swf->out, '\n');
 }
 
+/* Times of dates may lie further apart than a file may tell. */
+static enum hr_status check_times(const struct swf *swf, const struct hr_job_record *record, struct hr_error *error) {
+  const char *wrong = NULL;
+  if (record->submit_us < swf->zero_us) wrong = "it is before 0 s";
+  if (record->submit_us - swf->zero_us > HR_MAX_INPUT_US) wrong = "it is more than 100000000000 s after the first one";
+  if (record->recorded_start_us > record->submit_us + HR_MAX_INPUT_US)
+    wrong = "the start is more than 100000000000 s later";
+  if (!wrong) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: its 'submit' cannot be told in SWF: %s", swf->trace->source,
+                 record->id.at, wrong);
+}
+
 static enum hr_status put_jobs(struct swf *swf, struct hr_error *error) {
   bool others[HR__N_FIELDS];
   hr__fields_told(swf->trace, others);
@@ -157,9 +169,8 @@ static enum hr_status put_jobs(struct swf *swf, struct hr_error *error) {
     struct hr_job_record record;
     char id[HR_JOB_ID_BUFFER];
     hr_trace_job_record(swf->trace, (hr_job){job}, &record, id);
-    if (record.submit_us < swf->zero_us)
-      return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: its 'submit' cannot be told in SWF: it is before 0 s",
-                     swf->trace->source, record.id.at);
+    enum hr_status status = check_times(swf, &record, error);
+    if (status != HR_OK) return status;
     if (record.gpus == 0) {
       hr__lose(swf->written, HR_LOSS_LEFT_OUT, "gpus", 1);
       continue;

@@ -281,6 +281,9 @@ static void what_cannot_be_told_is_refused(void) {
   CU_ASSERT(not_written(early, "no.swf", NULL, "job j7: its 'submit' cannot be told in SWF: it is before 0 s"));
   CU_ASSERT(not_written(ancient, "ancient.csv", NULL, "the date is not of the years 1 to 9999"));
   CU_ASSERT(not_written(wide, "no.csv.gz", NULL, "its row would be longer than 1 MiB"));
+  struct hr_trace *far = trace_of("submit_s,duration_s,gpus\n0048-01-01T00:00Z,1,1\n4048-01-01T00:00Z,1,1\n", NULL);
+  CU_ASSERT(not_written(far, "far.swf", NULL, "it is more than 100000000000 s after the first one"));
+  hr_trace_destroy(far);
   CU_ASSERT(not_written(early, "no.cvs", "cvs", "'cvs'; did you mean 'csv'?; formats: csv swf"));
   hr_trace_destroy(early);
   hr_trace_destroy(ancient);
