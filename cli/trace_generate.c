@@ -2,6 +2,7 @@
 /* `headroom trace generate`: a synthetic workload as a trace file. */
 
 #include "cli/cli.h"
+#include "cli/trace_like.h"
 #include "headroom/headroom.h"
 
 #include <math.h>
@@ -12,6 +13,8 @@ struct generate_args {
   uint64_t count, seed, nodes, gpus_per_node, users, tenants;
   double load, median_s, sigma, max_s, diurnal, limit_min, limit_max;
   const char *gpu_counts, *output;
+  struct like_args like;
+  const struct command *command;
 };
 
 #define WHOLE(name_, field_, value_, min_, max_, help_)                                                                \
@@ -50,10 +53,12 @@ static const struct option options[] = {
      .offset = offsetof(struct generate_args, output),
      .value = "FILE",
      .help = "where to write; standard output unless given"},
+    LIKE_OPTIONS(generate_args),
     {0}};
 
 static const char details[] = "Example:\n"
-                              "  headroom trace generate --count 5000 --seed 1 --load 0.8 --nodes 8 -o jobs.csv\n";
+                              "  headroom trace generate --count 5000 --seed 1 --load 0.8 --nodes 8 -o jobs.csv\n"
+                              "  headroom trace generate --like helios --count 100000 --seed 1 -o jobs.csv\n";
 
 static void set_defaults(void *args) {
   struct hr_generator generator;
@@ -136,9 +141,32 @@ static enum hr_status generate(const struct generate_args *args, struct hr_error
   return status;
 }
 
+/* ---- Like another ----------------------------------------------------------------------------------- */
+
+static enum hr_status generate_like(const struct generate_args *args, struct hr_error *error) {
+  enum hr_status status = like_check_words(args->command, error);
+  struct like_request request = {.args = &args->like, .path = args->output};
+  hr_like_spec_init(&request.spec);
+  request.spec.count = args->count;
+  request.spec.seed = args->seed;
+  request.spec.nodes = (uint32_t)args->nodes;
+  request.spec.gpus_per_node = (uint32_t)args->gpus_per_node;
+  request.spec.load = like_is_given(args->command, "load") ? args->load : 0;
+  request.users = like_is_given(args->command, "users") ? (uint32_t)args->users : 0;
+  request.tenants = like_is_given(args->command, "tenants") ? (uint32_t)args->tenants : 0;
+  return status == HR_OK ? like_run(&request, error) : status;
+}
+
+static void set_command(void *args, const struct command *command) {
+  ((struct generate_args *)args)->command = command;
+}
+
 static enum hr_status run_action(const void *args, const struct words *operands, struct hr_error *error) {
+  const struct generate_args *generate_args = args;
   (void)operands;
-  return generate(args, error);
+  if (generate_args->like.like) return generate_like(generate_args, error);
+  enum hr_status status = like_refuse_alone(&generate_args->like, error);
+  return status == HR_OK ? generate(generate_args, error) : status;
 }
 
 const struct verb verb_trace_generate = {.name = "trace generate",
@@ -148,4 +176,5 @@ const struct verb verb_trace_generate = {.name = "trace generate",
                                          .options = options,
                                          .args_bytes = sizeof(struct generate_args),
                                          .set_defaults = set_defaults,
+                                         .set_command = set_command,
                                          .run = run_action};

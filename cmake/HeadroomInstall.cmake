@@ -33,6 +33,8 @@ install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.sc
         docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json docs/trace-check.schema.json
 install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.schema.json docs/forecast.schema.json docs/why.schema.json
         docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json docs/transform.schema.json
+install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.schema.json docs/forecast.schema.json docs/why.schema.json
+        docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json docs/like.schema.json docs/like-result.schema.json
         DESTINATION ${headroom_data_dir}/docs)
 
 install(FILES docs/headroom.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

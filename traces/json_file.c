@@ -143,6 +143,22 @@ enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, 
   return status;
 }
 
+static enum hr_status copy_text(const char *path, const unsigned char *bytes, size_t length, char **text,
+                                struct hr_error *error) {
+  *text = strndup((const char *)bytes, length);
+  return *text ? HR_OK : hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+}
+
+enum hr_status hr__json_file_copy(const char *path, const unsigned char *bytes, size_t length,
+                                  struct hr__json_file *file, struct hr_error *error) {
+  *file = (struct hr__json_file){0};
+  enum hr_status status = copy_text(path, bytes, length, &file->text, error);
+  if (status == HR_OK)
+    status = hr__json_text_parse(path, file->text, length, (struct hr__json_position){1, 1}, &file->tree, error);
+  if (status != HR_OK) hr__json_file_finish(file);
+  return status;
+}
+
 void hr__json_file_finish(struct hr__json_file *file) {
   cJSON_Delete(file->tree);
   free(file->text);

@@ -21,6 +21,9 @@ enum hr_status hr__json_text_parse(const char *path, const char *text, size_t le
 
 /* Reads a regular file or a pipe of at most 16 MiB. */
 enum hr_status hr__json_file_read(const char *path, struct hr__json_file *file, struct hr_error *error);
+/* Likewise of bytes that are in memory already, which are copied. */
+enum hr_status hr__json_file_copy(const char *path, const unsigned char *bytes, size_t length,
+                                  struct hr__json_file *file, struct hr_error *error);
 void hr__json_file_finish(struct hr__json_file *file);
 
 #endif

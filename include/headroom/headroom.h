@@ -19,6 +19,7 @@
 #include "headroom/history.h"
 #include "headroom/hold.h"
 #include "headroom/ledger.h"
+#include "headroom/like.h"
 #include "headroom/market.h"
 #include "headroom/mig.h"
 #include "headroom/packing.h"

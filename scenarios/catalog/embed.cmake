@@ -1,9 +1,9 @@
-# cmake -DINPUT=file -DOUTPUT=file.c -DNAME=symbol -P embed.cmake: a file as bytes of the program.
+# cmake -DINPUT=file -DOUTPUT=file.c -DNAME=symbol -DHEADER=file.h -P embed.cmake: a file as bytes of the program.
 file(READ ${INPUT} bytes HEX)
 string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
 file(WRITE ${OUTPUT} "/* Made by embed.cmake; do not edit. */
-#include \"scenarios/catalog/embedded.h\"
+#include \"${HEADER}\"
 
 const unsigned char ${NAME}[] = {
 ${bytes}0};

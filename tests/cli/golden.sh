@@ -46,6 +46,16 @@ case_tiny_files() {
   same_as_golden tiny_summary.json
 }
 
+# The first jobs of each model that ships, and all of some thousands by their sum.
+case_like() {
+  for name in philly helios pai acme-seren acme-kalos; do
+    "$headroom" trace generate --like $name --count 3000 --seed 7 --load 0.8 --nodes 40 >like_$name.csv
+    echo "$name $(cksum <like_$name.csv)"
+    head -n 6 like_$name.csv
+  done >like.txt
+  same_as_golden like.txt
+}
+
 case_demo_table() {
   LC_ALL=C.UTF-8 run_in_project scenarios/demo.json | without_speed >demo.txt
   same_as_golden demo.txt

@@ -78,6 +78,32 @@ case_option_values() {
   says stderr "'2' is not of the form N:WEIGHT"
 }
 
+case_generate_like() {
+  try 2 trace generate --like phily
+  says stderr "unknown --like 'phily'; did you mean 'philly'?"
+  try 2 trace generate --like philly --sigma=2
+  says stderr '--sigma does not go with --like'
+  try 2 trace generate --like philly --nodes 4
+  says stderr '--nodes says nothing without --load'
+  try 2 trace generate --like philly --format csv
+  says stderr "are for a trace; 'philly' is a model that ships"
+  try 2 trace generate --model-out model.json
+  says stderr '--model-out goes with --like'
+  try 2 trace generate --like philly --load nan
+  says stderr '--load nan'
+  echo '{ "headroom_workload": 1 }' >wrong.json
+  try 2 trace generate --like wrong.json
+  says stderr "wrong.json:1:1"
+  try 2 trace generate --like "$project/traces/reference/steady.csv" --output "$project/traces/reference/steady.csv"
+  try 0 trace generate --like "$project/traces/reference/steady.csv" --count 50 --output one.csv --model-out model.json \
+    --json -
+  says stdout '"jobs": 50'
+  try 0 trace generate --like model.json --count 50
+  cmp stdout one.csv >&2 || fail 'a model that was written draws other jobs'
+  try 0 trace generate --like=model.json --count 50 --users 3 --tenants 2
+  says stdout 'tenant-2'
+}
+
 case_operands() {
   try 2 run
   says stderr 'run: SCENARIO is missing'

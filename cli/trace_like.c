@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/trace_like.h"
+
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool like_is_given(const struct command *command, const char *name) {
+  size_t length = strlen(name);
+  for (int i = 0; i < command->count; i++) {
+    const char *word = command->words[i];
+    if (strcmp(word, "--") == 0) return false;
+    if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, length) == 0 &&
+        (word[2 + length] == '\0' || word[2 + length] == '='))
+      return true;
+  }
+  return false;
+}
+
+enum hr_status like_check_words(const struct command *command, struct hr_error *error) {
+  static const char *const said_by_models[] = {"median-s",  "sigma",     "max-s",     "diurnal",
+                                               "limit-min", "limit-max", "gpu-counts"};
+  for (size_t i = 0; i < sizeof said_by_models / sizeof *said_by_models; i++)
+    if (like_is_given(command, said_by_models[i]))
+      return hr_fail(error, HR_BAD_INPUT, "--%s does not go with --like, whose model says it; leave one of them out",
+                     said_by_models[i]);
+  bool cluster = like_is_given(command, "nodes") || like_is_given(command, "gpus-per-node");
+  if (!cluster || like_is_given(command, "load")) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--%s says nothing without --load: jobs come at the model's own rate; add --load",
+                 like_is_given(command, "nodes") ? "nodes" : "gpus-per-node");
+}
+
+enum hr_status like_refuse_alone(const struct like_args *args, struct hr_error *error) {
+  const struct {
+    const char *name;
+    bool given;
+  } options[] = {{"model-out", args->model_out != NULL},
+                 {"json", args->json != NULL},
+                 {"format", args->input.format != NULL},
+                 {"map", args->input.map != NULL},
+                 {"lenient", args->input.lenient}};
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    if (options[i].given) return hr_fail(error, HR_BAD_INPUT, "--%s goes with --like NAME|FILE only", options[i].name);
+  return HR_OK;
+}
+
+/* ---- The model -------------------------------------------------------------------------------------- */
+
+static bool is_shipped(const char *name) {
+  for (const char *const *known = hr_like_names(); *known; known++)
+    if (strcmp(*known, name) == 0) return true;
+  return false;
+}
+
+/* A word that is no file may be a slip of one that ships. */
+static enum hr_status check_name(const char *like, struct hr_error *error) {
+  FILE *file = fopen(like, "rb");
+  if (file) {
+    fclose(file);
+    return HR_OK;
+  }
+  return unknown_word("--like", like, hr_like_names(), error);
+}
+
+static enum hr_status fit(const struct like_args *args, struct hr_like_model **model, struct hr_error *error) {
+  struct hr_trace *trace = NULL;
+  enum hr_status status = input_read_trace_alone(args->like, &args->input, &trace, error);
+  if (status != HR_OK) return status;
+  if (!args->quiet) input_print_trace_notes(stderr, trace);
+  status = hr_like_fit(trace, model, error);
+  hr_trace_destroy(trace);
+  return status;
+}
+
+static enum hr_status find_model(const struct like_args *args, struct hr_like_model **model, struct hr_error *error) {
+  bool trace_options = args->input.format || args->input.map || args->input.lenient;
+  if (is_shipped(args->like) && trace_options)
+    return hr_fail(error, HR_BAD_INPUT, "--format, --map and --lenient are for a trace; '%s' is a model that ships",
+                   args->like);
+  if (is_shipped(args->like)) return hr_like_shipped(args->like, model, error);
+  enum hr_status status = check_name(args->like, error);
+  if (status != HR_OK) return status;
+  return hr_like_is_model(args->like) ? hr_like_load(args->like, model, error) : fit(args, model, error);
+}
+
+/* ---- What is made of it ----------------------------------------------------------------------------- */
+
+static enum hr_status make(const struct like_request *request, struct hr_like_model *model, struct hr_error *error) {
+  const struct like_args *args = request->args;
+  struct hr_like_figures figures;
+  enum hr_status status = hr_like_set_people(model, request->users, request->tenants, error);
+  if (status == HR_OK && args->model_out) status = hr_like_write(model, args->model_out, error);
+  if (status == HR_OK) status = hr_like_generate(model, &request->spec, request->path, &figures, error);
+  if (status == HR_OK && args->json) status = hr_like_figures_write(model, &request->spec, &figures, args->json, error);
+  return status;
+}
+
+enum hr_status like_run(const struct like_request *request, struct hr_error *error) {
+  const struct like_args *args = request->args;
+  const struct output outputs[] = {
+      {"--output", request->path}, {"--model-out", args->model_out}, {"--json", args->json}};
+  const char *inputs[] = {args->like};
+  enum hr_status status =
+      outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, is_shipped(args->like) ? 0 : 1, error);
+  struct hr_like_model *model = NULL;
+  if (status == HR_OK) status = find_model(args, &model, error);
+  if (status == HR_OK) status = make(request, model, error);
+  hr_like_destroy(model);
+  return status;
+}

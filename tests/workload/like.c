@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Workloads like another: what is fitted comes back, what is drawn has the laws of what it is like; fixed seeds. */
+#include "harness.h"
+
+#include "../traces/files.h"
+#include "distance.h"
+
+#include <math.h>
+#include <string.h>
+
+#define REFERENCE PROJECT_DIR "/traces/reference/"
+
+static struct hr_trace *reference(const char *name) {
+  char path[300];
+  snprintf(path, sizeof path, REFERENCE "%s", name);
+  struct hr_trace *trace = trace_at(path, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  return trace;
+}
+
+static struct hr_like_model *shipped(const char *name) {
+  struct hr_error error = {0};
+  struct hr_like_model *model = NULL;
+  if (hr_like_shipped(name, &model, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(model);
+  return model;
+}
+
+/* ---- Laws ------------------------------------------------------------------------------------------- */
+
+static bool gpus_of(const struct hr_trace *trace, uint32_t job, double *value) {
+  *value = trace->gpus[job];
+  return true;
+}
+
+static bool limit_ratio_of(const struct hr_trace *trace, uint32_t job, double *value) {
+  *value = (double)trace->limit_us[job] / (double)trace->work_us[job];
+  return trace->limit_us[job] >= 0;
+}
+
+static bool class_of(const struct hr_trace *trace, uint32_t job, double *value) {
+  *value = trace->class_[job];
+  return true;
+}
+
+static void drawn_jobs_have_the_laws_of_the_trace(void) {
+  static const char *const names[] = {"heavy-tailed.csv", "multi-tenant.csv", "gang-heavy.csv", "bursty.csv"};
+  static const uint32_t sizes[][2] = {{1, 1}, {2, 2}, {3, 4}, {5, 8}, {9, HR_NONE}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct hr_trace *trace = reference(names[i]);
+    struct hr_like_model *model = fitted(trace);
+    struct hr_trace *like = drawn(model, 30000, 5 + i);
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+      CU_ASSERT(distance_of_run_times(trace, like, sizes[k][0], sizes[k][1], 200) < 0.04);
+    CU_ASSERT(distance_between(trace, like, gpus_of) < 0.04);
+    CU_ASSERT(distance_between(trace, like, limit_ratio_of) < 0.06);
+    if (trace->class_) CU_ASSERT(distance_between(trace, like, class_of) < 0.05);
+    for (uint32_t job = 1; job < like->n_jobs; job++) CU_ASSERT_FATAL(like->submit_us[job] >= like->submit_us[job - 1]);
+    hr_trace_destroy(like);
+    hr_like_destroy(model);
+    hr_trace_destroy(trace);
+  }
+}
+
+/* Jobs a day, hours, outcomes and how alike the jobs of campaigns are, of Helios' one-GPU jobs. */
+static void what_was_drawn_is_fitted_again(void) {
+  struct hr_like_model *model = shipped("helios");
+  struct hr_trace *trace = drawn(model, 120000, 3);
+  struct hr_like_model *again = fitted(trace);
+  CU_ASSERT(again->n_weeks + 2 >= model->n_weeks && again->n_weeks <= model->n_weeks);
+  CU_ASSERT_EQUAL_FATAL(again->n_bands, model->n_bands);
+  for (uint32_t i = 0; i < model->n_bands; i++)
+    CU_ASSERT_DOUBLE_EQUAL(again->bands[i].jobs_per_day / model->bands[i].jobs_per_day, 1, 0.08);
+  for (uint32_t i = 0; i < 24; i++) CU_ASSERT_DOUBLE_EQUAL(again->hours[i], model->hours[i], 0.2);
+  const struct hr_like_size *ones = &model->bands[0].sizes[0], *ones_again = &again->bands[0].sizes[0];
+  for (uint32_t i = 0; i < HR_LIKE_STRATA; i++)
+    CU_ASSERT_DOUBLE_EQUAL(ones_again->outcomes[i].completed, ones->outcomes[i].completed, 0.03);
+  CU_ASSERT_EQUAL_FATAL(ones_again->n_cells, ones->n_cells);
+  for (uint32_t i = 1; i < ones->n_cells; i++) {
+    CU_ASSERT_DOUBLE_EQUAL(ones_again->cells[i].together, ones->cells[i].together, 0.15);
+    CU_ASSERT_DOUBLE_EQUAL(log(ones_again->cells[i].run_s[21] / ones->cells[i].run_s[21]), 0, 0.25);
+  }
+  hr_like_destroy(again);
+  hr_trace_destroy(trace);
+  hr_like_destroy(model);
+}
+
+static double mean_gpus_of(const struct hr_trace *trace) {
+  double gpu_us = 0;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) gpu_us += (double)trace->gpus[i] * (double)trace->work_us[i];
+  return gpu_us / (double)trace->submit_us[trace->n_jobs - 1];
+}
+
+static void the_load_is_what_was_asked_for(void) {
+  struct hr_trace *steady = reference("steady.csv");
+  struct hr_like_model *model = fitted(steady);
+  struct hr_error error;
+  hr_trace_destroy(steady);
+  struct hr_like_spec spec;
+  hr_like_spec_init(&spec);
+  spec.count = 150000;
+  spec.load = 0.7;
+  spec.nodes = 50;
+  struct hr_like_figures figures;
+  const char *path = file_path("load.csv");
+  CU_ASSERT_EQUAL_FATAL(hr_like_generate(model, &spec, path, &figures, &error), HR_OK);
+  struct hr_trace *trace = trace_at(path, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_DOUBLE_EQUAL(mean_gpus_of(trace) / (0.7 * 50 * 8), 1, 0.05);
+  CU_ASSERT_DOUBLE_EQUAL(figures.mean_gpus / mean_gpus_of(trace), 1, 1e-6);
+  CU_ASSERT_EQUAL(figures.jobs, 150000);
+  CU_ASSERT_EQUAL(figures.users, trace->users.count);
+  hr_trace_destroy(trace);
+  hr_like_destroy(model);
+}
+
+static void tails_go_beyond_the_sample(void) {
+  struct hr_trace *trace = reference("heavy-tailed.csv");
+  struct hr_like_model *model = fitted(trace);
+  struct hr_trace *like = drawn(model, 200000, 1);
+  int64_t most_us = 0, most_like_us = 0;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) most_us = most_us > trace->work_us[i] ? most_us : trace->work_us[i];
+  for (uint32_t i = 0; i < like->n_jobs; i++)
+    most_like_us = most_like_us > like->work_us[i] ? most_like_us : like->work_us[i];
+  CU_ASSERT(most_like_us > most_us);
+  CU_ASSERT(most_like_us <= 4 * most_us + HR_SECOND_US);
+  hr_trace_destroy(like);
+  hr_like_destroy(model);
+  hr_trace_destroy(trace);
+}
+
+/* ---- Users ------------------------------------------------------------------------------------------ */
+
+enum { USERS = 12, JOBS_OF_USER = 150 };
+
+/* Users whose jobs are, each in a different way, long: e^(u / 2) minutes for user u, spread by a factor of 2. */
+static struct hr_trace *trace_of_users(void) {
+  static char text[USERS * JOBS_OF_USER * 60];
+  size_t used = (size_t)sprintf(text, "submit_s,duration_s,gpus,user,tenant\n");
+  for (int i = 0; i < JOBS_OF_USER * USERS; i++) {
+    int user = i * 7 % USERS, turn = i * 37 % 101;
+    used += (size_t)sprintf(text + used, "%d,%.3f,1,u%d,t%d\n", i * 900, 60 * exp(user / 2.0 + (turn - 50) / 70.0),
+                            user, user % 2);
+  }
+  struct hr_trace *trace = trace_of(text, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  return trace;
+}
+
+static void users_differ_as_they_did(void) {
+  struct hr_trace *trace = trace_of_users();
+  struct hr_like_model *model = fitted(trace);
+  CU_ASSERT_EQUAL(model->n_users, USERS);
+  CU_ASSERT_EQUAL(model->n_tenants, 2);
+  CU_ASSERT(model->user_together > 0.7);
+  struct hr_trace *like = drawn(model, 4000, 2);
+  struct hr_like_model *again = fitted(like);
+  CU_ASSERT_EQUAL(again->n_users, USERS);
+  CU_ASSERT_DOUBLE_EQUAL(again->user_together, model->user_together, 0.25);
+  hr_like_destroy(again);
+  hr_trace_destroy(like);
+  struct hr_error error;
+  CU_ASSERT_EQUAL(hr_like_set_people(model, 300, 7, &error), HR_OK);
+  like = drawn(model, 20000, 2);
+  CU_ASSERT(like->users.count > 200);
+  CU_ASSERT_EQUAL(like->tenants.count, 7);
+  hr_trace_destroy(like);
+  hr_like_destroy(model);
+  hr_trace_destroy(trace);
+}
+
+/* ---- The same again --------------------------------------------------------------------------------- */
+
+static char *bytes_of(const char *path) {
+  FILE *file = fopen(path, "rb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  char *bytes = calloc(1, 1 << 20);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+  CU_ASSERT(fread(bytes, 1, (1 << 20) - 1, file) < (1 << 20) - 1);
+  fclose(file);
+  return bytes;
+}
+
+static char *drawn_bytes(const struct hr_like_model *model, uint64_t seed) {
+  hr_trace_destroy(drawn(model, 3000, seed));
+  return bytes_of(file_path("drawn.csv"));
+}
+
+static void a_written_model_draws_the_same(void) {
+  struct hr_trace *trace = reference("multi-tenant.csv");
+  struct hr_like_model *model = fitted(trace), *read = NULL;
+  struct hr_error error = {0};
+  char path[200];
+  snprintf(path, sizeof path, "%s", file_path("model.json"));
+  CU_ASSERT_EQUAL_FATAL(hr_like_write(model, path, &error), HR_OK);
+  CU_ASSERT(hr_like_is_model(path));
+  CU_ASSERT_FALSE(hr_like_is_model(REFERENCE "multi-tenant.csv"));
+  CU_ASSERT_FALSE(hr_like_is_model(PROJECT_DIR "/scenarios/demo.json"));
+  if (hr_like_load(path, &read, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(read);
+  char *first = drawn_bytes(model, 1), *second = drawn_bytes(read, 1), *other = drawn_bytes(read, 2);
+  CU_ASSERT_STRING_EQUAL(first, second);
+  CU_ASSERT_STRING_NOT_EQUAL(first, other);
+  free(first);
+  free(second);
+  free(other);
+  hr_like_destroy(read);
+  hr_like_destroy(model);
+  hr_trace_destroy(trace);
+}
+
+/* More jobs are the same jobs and others after them. */
+static void more_jobs_begin_with_the_same(void) {
+  struct hr_like_model *model = shipped("philly");
+  hr_trace_destroy(drawn(model, 1000, 4));
+  char *few = bytes_of(file_path("drawn.csv"));
+  hr_trace_destroy(drawn(model, 3000, 4));
+  char *many = bytes_of(file_path("drawn.csv"));
+  CU_ASSERT_EQUAL(strncmp(few, many, strlen(few)), 0);
+  free(few);
+  free(many);
+  hr_like_destroy(model);
+}
+
+/* ---- Edges ------------------------------------------------------------------------------------------ */
+
+static void every_shipped_model_draws(void) {
+  for (const char *const *name = hr_like_names(); *name; name++) {
+    struct hr_like_model *model = shipped(*name);
+    CU_ASSERT_STRING_EQUAL(model->name, *name);
+    hr_trace_destroy(drawn(model, 1, 1));
+    hr_trace_destroy(drawn(model, 2000, 1));
+    hr_like_destroy(model);
+  }
+  struct hr_error error;
+  struct hr_like_model *model;
+  CU_ASSERT_EQUAL(hr_like_shipped("phily", &model, &error), HR_BAD_INPUT);
+}
+
+static void draws_like(const char *text) {
+  struct hr_trace *trace = trace_of(text, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  struct hr_like_model *model = fitted(trace);
+  hr_trace_destroy(drawn(model, 1000, 1));
+  hr_like_destroy(model);
+  hr_trace_destroy(trace);
+}
+
+static void poor_traces_will_do(void) {
+  draws_like("submit_s,duration_s,gpus\n5,10,1\n");
+  draws_like("submit_s,duration_s,gpus\n5,0,1\n");
+  draws_like("submit_s,duration_s,gpus\n0,10,0\n100,20,0\n");
+  draws_like("submit_s,duration_s,gpus\n7,10,3\n7,10,3\n7,10,3\n7,10,3\n7,10,3\n7,10,3\n");
+  draws_like("submit_s,duration_s,gpus\n0,100000000000,4000000\n100000000000,1,1\n");
+  draws_like("submit_s,duration_s,gpus,user,limit_s,gpu_type\n2026-11-21,10,1,a,,T4\n2026-11-22,10,1,,20,T4|L4\n");
+  draws_like("submit_s,duration_s,gpus,gpu_type\n0,10,1,\"a, \"\"b\"\"\"\n9,10,1,\"a, \"\"b\"\"\"\n");
+}
+
+static bool spec_refused(const struct hr_like_model *model, const struct hr_like_spec *spec, const char *part) {
+  struct hr_error error = {0};
+  enum hr_status status = hr_like_generate(model, spec, file_path("refused.csv"), NULL, &error);
+  if (status != HR_BAD_INPUT || !strstr(error.text, part)) fprintf(stderr, "\n    %d %s\n", status, error.text);
+  return status == HR_BAD_INPUT && strstr(error.text, part);
+}
+
+static void what_cannot_be_is_refused(void) {
+  struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,10,0\n100,20,0\n", NULL);
+  struct hr_like_model *model = fitted(trace);
+  struct hr_like_spec good, spec;
+  hr_like_spec_init(&good);
+  spec = good;
+  spec.count = 0;
+  CU_ASSERT(spec_refused(model, &spec, "count: 0 is not"));
+  spec.count = HR_NONE;
+  CU_ASSERT(spec_refused(model, &spec, "from 1 to 4294967294"));
+  spec = good;
+  spec.load = (double)NAN;
+  CU_ASSERT(spec_refused(model, &spec, "load: nan"));
+  spec.load = 0.5;
+  CU_ASSERT(spec_refused(model, &spec, "asks for GPUs"));
+  spec = good;
+  spec.nodes = 0;
+  CU_ASSERT(spec_refused(model, &spec, "0 nodes"));
+  hr_like_destroy(model);
+  hr_trace_destroy(trace);
+  model = shipped("acme-kalos");
+  spec = good;
+  spec.load = 1e-9;
+  CU_ASSERT(spec_refused(model, &spec, "270 years"));
+  hr_like_destroy(model);
+}
+
+/* ---- Model files ------------------------------------------------------------------------------------ */
+
+/* A shipped model with `from` of its text changed to `to`; what reading it says. */
+static bool model_refused(const char *from, const char *to, const char *part) {
+  char *text = bytes_of(PROJECT_DIR "/scenarios/workloads/helios.json"), *at = strstr(text, from);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+  char path[200];
+  snprintf(path, sizeof path, "%s", file_path("wrong.json"));
+  FILE *file = fopen(path, "wb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fprintf(file, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+  fclose(file);
+  free(text);
+  struct hr_error error = {0};
+  struct hr_like_model *model = NULL;
+  enum hr_status status = hr_like_load(path, &model, &error);
+  if (status != HR_BAD_INPUT || !strstr(error.text, part)) fprintf(stderr, "\n    %d %s\n", status, error.text);
+  hr_like_destroy(model);
+  return status == HR_BAD_INPUT && strstr(error.text, part);
+}
+
+static void wrong_models_are_refused(void) {
+  CU_ASSERT(model_refused("\"headroom_workload\": 1", "\"headroom_workload\": 2", "headroom_workload"));
+  CU_ASSERT(model_refused("\"hours\"", "\"hurs\"", "did you mean 'hours'"));
+  CU_ASSERT(model_refused("\"weekdays\": [", "\"weekdays\": [1, ", "weekdays"));
+  CU_ASSERT(model_refused("\"jobs\": [1, ", "\"jobs\": [2, ", "quantiles rise"));
+  CU_ASSERT(model_refused("\"weeks\": [", "\"weeks\": [1, ", "as many numbers as weeks"));
+  CU_ASSERT(model_refused("{\"share\": 1, \"gpus\": 1}", "{\"share\": 0, \"gpus\": 1}", "all shares are 0"));
+  CU_ASSERT(model_refused("{\"share\": 1, \"gpus\": 1}", "{\"share\": 1, \"gpus\": 1, \"tasks\": 2}", "divisor"));
+  CU_ASSERT(model_refused("{\"completed\": 0.", "{\"completed\": 1, \"failed\": 1, \"cancelled\": 0.", "second time"));
+}
+
+TEST_MAIN("workloads like another", TEST(drawn_jobs_have_the_laws_of_the_trace), TEST(what_was_drawn_is_fitted_again),
+          TEST(the_load_is_what_was_asked_for), TEST(tails_go_beyond_the_sample), TEST(users_differ_as_they_did),
+          TEST(a_written_model_draws_the_same), TEST(more_jobs_begin_with_the_same), TEST(every_shipped_model_draws),
+          TEST(poor_traces_will_do), TEST(what_cannot_be_is_refused), TEST(wrong_models_are_refused))

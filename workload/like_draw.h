@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_WORKLOAD_LIKE_DRAW_H
+#define HR_WORKLOAD_LIKE_DRAW_H
+
+/*
+ * Jobs drawn from a model. Campaigns begin band by band (like_starts.c); each draws what its jobs have in common when
+ * it begins, and its jobs one after the other when their time comes (like_draw.c). Those that have not submitted all of
+ * their jobs are all that is kept (like_generate.c).
+ */
+
+#include "headroom/like.h"
+#include "sim/philox.h"
+#include "workload/like_scores.h"
+
+enum { HR__LIKE_BINS = 24, HR__LIKE_DAYS = 7, HR__LIKE_AXES = 3 };
+
+/* ---- When campaigns begin --------------------------------------------------------------------------- */
+
+struct hr__starts {
+  const struct hr_like_model *model;
+  const struct hr_like_band *band;
+  struct hr__stream arrivals, days;
+  double per_day; /* campaigns, on average */
+  double day_score;
+  double factors[HR__LIKE_DAYS]; /* of the week at hand */
+  int64_t hour;                  /* from the first week's start; that of next_s */
+  double next_s;
+};
+/* The first start is drawn. */
+void hr__starts_init(struct hr__starts *starts, const struct hr_like_model *model, uint32_t band, double per_day,
+                     uint64_t seed);
+void hr__starts_advance(struct hr__starts *starts);
+
+/* ---- What they are made of -------------------------------------------------------------------------- */
+
+struct hr__cell_draws {
+  const struct hr_like_cell *cell;
+  struct hr__run_times runs;
+  uint64_t bins[HR__LIKE_BINS]; /* jobs by probability, so far */
+  uint64_t n_jobs;
+};
+
+struct hr__size_draws {
+  const struct hr_like_size *size;
+  struct hr__cell_draws cells[HR_LIKE_MOST_CELLS];
+  double cell_campaigns[HR_LIKE_MOST_CELLS]; /* a day */
+  double campaigns;                          /* of all cells */
+  double gpu_s;                              /* of a job, on average */
+  double asks;                               /* sum of shares */
+  const struct hr_like_ask *last;            /* asked for */
+  double at[HR__LIKE_AXES];                  /* of the sequence that lengths and asks are taken from */
+};
+
+struct hr__band_draws {
+  struct hr__size_draws sizes[HR_LIKE_MOST_SIZES];
+  double campaigns; /* a day */
+  double gpu_s;     /* a day */
+  struct hr__score_map scores, lengths;
+  struct hr__starts starts;
+  uint32_t n_campaigns;
+};
+
+struct hr__draws {
+  const struct hr_like_model *model;
+  uint64_t seed;
+  double tempo; /* of the arrivals, for those of the model */
+  struct hr__band_draws bands[HR_LIKE_MOST_BANDS];
+  struct hr__score_map plain;
+  double *users, *tenants; /* sums of shares, as the model has them */
+};
+enum hr_status hr__draws_init(struct hr__draws *draws, const struct hr_like_model *model, uint64_t seed);
+void hr__draws_finish(struct hr__draws *draws);
+/* From the time that the model's bands have; sets the tempo. */
+void hr__draws_begin(struct hr__draws *draws, double tempo);
+/* GPU-seconds that come in a second, on average. */
+double hr__draws_gpus(const struct hr__draws *draws);
+
+struct hr__campaign {
+  double next_s;
+  uint32_t number, left;
+  uint32_t user, tenant; /* HR_NONE: none */
+  uint8_t band, size, cell;
+  const struct hr_like_ask *ask;
+  double common;            /* part of the normal score that all jobs share */
+  double own, shift;        /* what the other part is multiplied with; the week's */
+  double limit_p;           /* probability of the limit's ratio; negative: no limit */
+  struct hr__stream stream; /* of its jobs */
+};
+/* The next campaign of a band, from the start that has been drawn. */
+void hr__campaign_draw(struct hr__draws *draws, uint32_t band, struct hr__campaign *campaign);
+
+struct hr__drawn_job {
+  int64_t submit_ms, run_ms, limit_ms; /* -1: no limit */
+  enum hr_outcome outcome;
+};
+/* The next job of a campaign, whose next time is moved on. */
+void hr__job_draw(struct hr__draws *draws, struct hr__campaign *campaign, struct hr__drawn_job *job);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_WORKLOAD_LIKE_ROWS_H
+#define HR_WORKLOAD_LIKE_ROWS_H
+
+/* Drawn jobs as rows of Headroom's CSV, with those columns that the model fills. */
+
+#include "report/out.h"
+#include "workload/like_draw.h"
+
+struct hr__rows {
+  struct hr__out out;
+  const struct hr_like_model *model;
+  bool tasks, cpu, mem, gpu_milli, gpu_type, class_, status; /* columns */
+  bool *seen_users, *seen_tenants;
+  struct hr_like_figures figures;
+  int64_t first_ms, last_ms;
+  double gpu_s;
+};
+enum hr_status hr__rows_open(struct hr__rows *rows, const struct hr_like_model *model, const char *path,
+                             struct hr_error *error);
+void hr__rows_head(struct hr__rows *rows);
+void hr__rows_add(struct hr__rows *rows, const struct hr__campaign *campaign, const struct hr__drawn_job *job);
+struct hr_like_figures hr__rows_figures(const struct hr__rows *rows);
+/* The file appears if `status` is fine, else nothing does. */
+enum hr_status hr__rows_close(struct hr__rows *rows, enum hr_status status, struct hr_error *error);
+
+#endif

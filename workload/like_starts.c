@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A Poisson process whose rate is constant within each hour: an exponential number of units is used up hour by hour.
+ * The rate is the band's, times the factors of the week, the weekday and the hour, times the day's own, which is
+ * log-normal and goes with the day's before; of each week these are scaled so that the week keeps its own factor.
+ */
+
+#include "workload/like_draw.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+
+enum { HOUR_S = 3600, HOURS_OF_DAY = 24, HOURS_OF_WEEK = HOURS_OF_DAY * HR__LIKE_DAYS };
+
+static void draw_week(struct hr__starts *starts) {
+  const struct hr_like_band *band = starts->band;
+  double spread = sqrt(log(1 + band->day_variance)), link = band->day_correlation, sum = 0;
+  for (uint32_t day = 0; day < HR__LIKE_DAYS; day++) {
+    double fresh = gsl_cdf_ugaussian_Pinv(hr__stream_uniform(&starts->days));
+    starts->day_score = link * starts->day_score + sqrt(1 - link * link) * fresh;
+    starts->factors[day] = starts->model->weekdays[day] * exp(spread * starts->day_score);
+    sum += starts->factors[day];
+  }
+  for (uint32_t day = 0; day < HR__LIKE_DAYS && sum > 0; day++) starts->factors[day] *= HR__LIKE_DAYS / sum;
+}
+
+/* Campaigns a second in the hour at hand. */
+static double rate_of(const struct hr__starts *starts) {
+  int64_t hour = starts->hour;
+  double week = starts->band->weeks[hour / HOURS_OF_WEEK % starts->model->n_weeks];
+  return starts->per_day / (HOUR_S * HOURS_OF_DAY) * week * starts->factors[hour / HOURS_OF_DAY % HR__LIKE_DAYS] *
+         starts->model->hours[hour % HOURS_OF_DAY];
+}
+
+void hr__starts_advance(struct hr__starts *starts) {
+  double units = -log(hr__stream_uniform(&starts->arrivals));
+  for (;;) {
+    double rate = rate_of(starts), left_s = (double)(starts->hour + 1) * HOUR_S - starts->next_s;
+    if (rate * left_s >= units) {
+      starts->next_s += units / rate;
+      return;
+    }
+    units -= rate * left_s;
+    starts->hour++;
+    starts->next_s = (double)starts->hour * HOUR_S;
+    if (starts->hour % HOURS_OF_WEEK == 0) draw_week(starts);
+  }
+}
+
+void hr__starts_init(struct hr__starts *starts, const struct hr_like_model *model, uint32_t band, double per_day,
+                     uint64_t seed) {
+  *starts = (struct hr__starts){.model = model, .band = &model->bands[band], .per_day = per_day};
+  hr__stream_init(&starts->arrivals, seed, HR__PURPOSE_LIKE_ARRIVAL, band, 0);
+  hr__stream_init(&starts->days, seed, HR__PURPOSE_LIKE_DAY, band, 0);
+  starts->day_score = gsl_cdf_ugaussian_Pinv(hr__stream_uniform(&starts->days));
+  draw_week(starts);
+  hr__starts_advance(starts);
+}
