@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is written of models and of what was drawn, against docs/like.schema.json and docs/like-result.schema.json. */
+#include "harness.h"
+
+#include "../traces/files.h"
+#include "headroom/like.h"
+#include "schema_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static cJSON *parsed(const char *path) {
+  FILE *file = fopen(path, "rb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  static char text[1 << 20];
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  cJSON *json = cJSON_Parse(text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+  return json;
+}
+
+static void fits(const char *path, const char *schema_path) {
+  cJSON *json = parsed(path), *schema = parsed(schema_path);
+  CU_ASSERT(schema_fits(schema, json, ""));
+  cJSON_Delete(json);
+  cJSON_Delete(schema);
+}
+
+static void models_fit_their_schema(void) {
+  struct hr_error error = {0};
+  struct hr_trace *trace = trace_at(PROJECT_DIR "/traces/reference/multi-tenant.csv", NULL);
+  struct hr_like_model *model = NULL;
+  struct hr_like_figures figures;
+  struct hr_like_spec spec;
+  hr_like_spec_init(&spec);
+  char model_path[200], jobs_path[200], figures_path[200];
+  snprintf(model_path, sizeof model_path, "%s", file_path("model.json"));
+  snprintf(jobs_path, sizeof jobs_path, "%s", file_path("jobs.csv"));
+  snprintf(figures_path, sizeof figures_path, "%s", file_path("figures.json"));
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL_FATAL(hr_like_fit(trace, &model, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr_like_write(model, model_path, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr_like_generate(model, &spec, jobs_path, &figures, &error), HR_OK);
+  CU_ASSERT_EQUAL(hr_like_figures_write(model, &spec, &figures, figures_path, &error), HR_OK);
+  fits(model_path, PROJECT_DIR "/docs/like.schema.json");
+  fits(figures_path, PROJECT_DIR "/docs/like-result.schema.json");
+  hr_like_destroy(model);
+  hr_trace_destroy(trace);
+}
+
+static void shipped_models_fit_it_too(void) {
+  for (const char *const *name = hr_like_names(); *name; name++) {
+    char path[300];
+    snprintf(path, sizeof path, PROJECT_DIR "/scenarios/workloads/%s.json", *name);
+    fits(path, PROJECT_DIR "/docs/like.schema.json");
+  }
+}
+
+TEST_MAIN("schemas of generated workloads", TEST(models_fit_their_schema), TEST(shipped_models_fit_it_too))
