@@ -98,8 +98,7 @@ static enum hr_status make(const struct like_request *request, struct hr_like_mo
 
 enum hr_status like_run(const struct like_request *request, struct hr_error *error) {
   const struct like_args *args = request->args;
-  const struct output outputs[] = {
-      {"--output", request->path}, {"--model-out", args->model_out}, {"--json", args->json}};
+  const struct output outputs[] = {{"output", request->path}, {"model-out", args->model_out}, {"json", args->json}};
   const char *inputs[] = {args->like};
   enum hr_status status =
       outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, is_shipped(args->like) ? 0 : 1, error);
