@@ -3,7 +3,17 @@
 
 #include "cli/cli.h"
 
-static const struct verb *const actions[] = {&verb_trace_generate, &verb_trace_stats, &verb_trace_pack, &verb_trace_check, &verb_trace_convert, &verb_trace_cut, &verb_trace_scale, &verb_trace_merge, &verb_trace_anonymise, &verb_trace_shuffle, NULL};
+static const struct verb *const actions[] = {&verb_trace_generate,
+                                             &verb_trace_stats,
+                                             &verb_trace_pack,
+                                             &verb_trace_check,
+                                             &verb_trace_convert,
+                                             &verb_trace_cut,
+                                             &verb_trace_scale,
+                                             &verb_trace_merge,
+                                             &verb_trace_anonymise,
+                                             &verb_trace_shuffle,
+                                             NULL};
 
 const struct verb verb_trace = {
     .name = "trace", .summary = "make traces, look into them, change them", .actions = actions};
