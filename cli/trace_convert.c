@@ -13,7 +13,7 @@ static const struct option options[] = {TRANSFORM_OPTIONS,
                                          .kind = OPTION_TEXT,
                                          .offset = TRANSFORM_OPTION(to),
                                          .value = "FORMAT",
-                                         .help = "csv or swf, whatever the output's name ends in"},
+                                         .help = "csv, swf or packed, whatever the output's name ends in"},
                                         {0}};
 
 static const char details[] = "Headroom's CSV holds all that a trace has, to the microsecond: read again, it is\n"

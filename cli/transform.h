@@ -21,7 +21,8 @@ struct transform_args {
    .kind = OPTION_TEXT,                                                                                                \
    .offset = TRANSFORM_OPTION(output),                                                                                 \
    .value = "FILE",                                                                                                    \
-   .help = "where to write, as CSV or, where the name ends so, SWF; compressed behind .gz and .zst. '-', or none: "    \
+   .help = "where to write: SWF or packed where the name ends in .swf or .hrt, else CSV; .csv and .swf compressed "    \
+           "behind .gz and .zst. '-', or none: "                                                                       \
            "standard output"},                                                                                         \
       {.name = "json",                                                                                                 \
        .kind = OPTION_TEXT,                                                                                            \

@@ -27,15 +27,8 @@ install(FILES ${CMAKE_BINARY_DIR}/headroomConfigVersion.cmake DESTINATION ${head
 install(DIRECTORY scenarios DESTINATION ${headroom_data_dir} FILES_MATCHING PATTERN "*.json"
         PATTERN catalog EXCLUDE)
 install(DIRECTORY traces/reference DESTINATION ${headroom_data_dir}/traces)
-install(FILES docs/scenario.schema.json docs/summary.schema.json docs/streamed.schema.json docs/packed.schema.json docs/compare.schema.json docs/forecast.schema.json docs/why.schema.json
-        docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json
-install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.schema.json docs/forecast.schema.json docs/why.schema.json
-        docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json docs/trace-check.schema.json
-install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.schema.json docs/forecast.schema.json docs/why.schema.json
-        docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json docs/transform.schema.json
-install(FILES docs/scenario.schema.json docs/summary.schema.json docs/compare.schema.json docs/forecast.schema.json docs/why.schema.json
-        docs/sweep.schema.json docs/plan.schema.json docs/advise.schema.json docs/like.schema.json docs/like-result.schema.json
-        DESTINATION ${headroom_data_dir}/docs)
+file(GLOB headroom_schemas CONFIGURE_DEPENDS docs/*.schema.json)
+install(FILES ${headroom_schemas} DESTINATION ${headroom_data_dir}/docs)
 
 install(FILES docs/headroom.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/completion/headroom.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions

@@ -12,7 +12,8 @@
 /* Name, ending of a file's name, whether it may be compressed, writer, summary. */
 #define WRITER_TABLE(X)                                                                                                \
   X("csv", ".csv", true, hr__write_csv, "Headroom's own CSV, which holds all that a trace has")                        \
-  X("swf", ".swf", true, hr__write_swf, "Standard Workload Format: GPUs as processors, whole seconds, numbered names")
+  X("swf", ".swf", true, hr__write_swf, "Standard Workload Format: GPUs as processors, whole seconds, numbered names") \
+  X("packed", ".hrt", false, hr__write_packed, "columns that are mapped, not read; all that a trace has")
 
 static const struct hr_trace_format formats[] = {
 #define FORMAT_ENTRY(name, ending, compresses, writer, summary) {name, summary},

@@ -18,6 +18,8 @@ enum hr_status hr__write_csv(const struct hr_trace *trace, const char *path, str
                              struct hr_error *error);
 enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                              struct hr_error *error);
+enum hr_status hr__write_packed(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
+                                struct hr_error *error);
 
 /* Counts `n_jobs` more of that loss; 0 is none. */
 void hr__lose(struct hr_trace_written *written, enum hr_loss_kind kind, const char *field, uint64_t n_jobs);

@@ -55,7 +55,7 @@ _headroom_operands() {
 # The words that an option of an action of `trace` takes; $1 is both.
 _headroom_words() {
   case $1 in
-  convert--to) compgen -W "csv swf" -- "$2" ;;
+  convert--to) compgen -W "csv swf packed" -- "$2" ;;
   scale--by) compgen -W "thin duplicate compress" -- "$2" ;;
   shuffle--what) compgen -W "arrivals rows users" -- "$2" ;;
   merge--align) compgen -W "clock start" -- "$2" ;;

@@ -137,7 +137,7 @@ case_mistakes() {
     is_empty stdout
     [ "$(cat out.csv)" = kept ] || fail "out.csv was written: $*"
   }
-  refused "traces are not written in a format 'swif'; did you mean 'swf'?; formats: csv swf" convert t.csv --to swif -o out.csv
+  refused "traces are not written in a format 'swif'; did you mean 'swf'?; formats: csv swf packed" convert t.csv --to swif -o out.csv
   refused "--from 2026-01-01: the times of t.csv are seconds without dates" cut t.csv --from 2026-01-01 -o out.csv
   refused "--to soon: a length of time is wanted" cut t.csv --to soon -o out.csv
   refused "t.csv: no job is left" cut t.csv --from 2d -o out.csv

@@ -41,7 +41,7 @@ others=$(nm -D --defined-only "$libdir/libheadroom.so" | awk '$3 !~ /^hr_[^_]/ {
 [ -z "$others" ] || fail "the shared library also shows: $others"
 # Declarations without a definition would only be found by the first user of a function.
 declared=$(cat "$prefix"/include/headroom/*.h | tr '\n' ' ' | grep -o 'HR_API [^;{]*' |
-  sed -E 's/\).*//; s/\(.*//; s/.*[ *]//' | grep '^hr_' | sort -u)
+  sed -E 's/\).*//; s/\(.*//; s/\[.*//; s/.*[ *]//' | grep '^hr_' | sort -u)
 defined=$(nm -D --defined-only "$libdir/libheadroom.so" | awk '{ print $3 }')
 for name in $declared; do
   echo "$defined" | grep -qx "$name" || fail "$name is declared but not defined"

@@ -38,8 +38,8 @@ static bool file_is(const char *name, const char *text) {
 
 /* ---- CSV -------------------------------------------------------------------------------------------- */
 
-static void csv_that_is_read_again_is_the_same_trace(void) {
-  static const char *const names[] = {"again.csv", "again.csv.gz", "again.csv.zst", "again", "again.tar.zst"};
+static void csv_and_packed_traces_that_are_read_again_are_the_same(void) {
+  static const char *const names[] = {"again.csv", "again.csv.gz", "again.csv.zst", "again", "again.hrt"};
   uint32_t n_sorted = 0, n_dated = 0, n_ids = 0;
   for (uint64_t seed = 0; seed < 160; seed++) {
     random_start(seed);
@@ -50,7 +50,7 @@ static void csv_that_is_read_again_is_the_same_trace(void) {
     CU_ASSERT(same_trace(trace, again));
     CU_ASSERT_EQUAL(written.n_losses, 0);
     CU_ASSERT_EQUAL(written.n_jobs, trace->n_jobs);
-    CU_ASSERT_STRING_EQUAL(written.format, "csv");
+    CU_ASSERT_STRING_EQUAL(written.format, seed % 5 == 4 ? "packed" : "csv");
     n_sorted += !trace->row;
     n_dated += trace->dated;
     n_ids += trace->id_number || trace->id_text;
@@ -284,7 +284,7 @@ static void what_cannot_be_told_is_refused(void) {
   struct hr_trace *far = trace_of("submit_s,duration_s,gpus\n0048-01-01T00:00Z,1,1\n4048-01-01T00:00Z,1,1\n", NULL);
   CU_ASSERT(not_written(far, "far.swf", NULL, "it is more than 100000000000 s after the first one"));
   hr_trace_destroy(far);
-  CU_ASSERT(not_written(early, "no.cvs", "cvs", "'cvs'; did you mean 'csv'?; formats: csv swf"));
+  CU_ASSERT(not_written(early, "no.cvs", "cvs", "'cvs'; did you mean 'csv'?; formats: csv swf packed"));
   hr_trace_destroy(early);
   hr_trace_destroy(ancient);
   hr_trace_destroy(wide);
@@ -299,10 +299,15 @@ static void the_name_tells_the_format(void) {
     CU_ASSERT_STRING_EQUAL(hr_trace_writer_find(NULL, cases[i].path, NULL)->name, cases[i].format);
   CU_ASSERT_STRING_EQUAL(hr_trace_writer_find("swf", "a.csv", NULL)->name, "swf");
   CU_ASSERT_PTR_NULL(hr_trace_writer_find("philly", "a.csv", NULL));
+  CU_ASSERT_STRING_EQUAL(hr_trace_writer_find(NULL, "a.hrt", NULL)->name, "packed");
+  struct hr_error error = {0};
+  CU_ASSERT_PTR_NULL(hr_trace_writer_find(NULL, "a.hrt.gz", &error));
+  CU_ASSERT_PTR_NOT_NULL(
+      strstr(error.text, "a.hrt.gz: format 'packed' is not compressed; leave '.gz' out of the name"));
 }
 
-TEST_MAIN("writing traces", TEST(csv_that_is_read_again_is_the_same_trace), TEST(rows_are_what_a_person_would_write),
-          TEST(dates_stay_dates), TEST(every_imported_format_becomes_csv), TEST(real_traces_become_csv),
-          TEST(swf_loses_nothing_that_it_can_tell), TEST(swf_counts_what_it_loses), TEST(swf_rounds_to_whole_seconds),
-          TEST(dates_count_from_the_first_submit_in_swf), TEST(what_cannot_be_told_is_refused),
-          TEST(the_name_tells_the_format))
+TEST_MAIN("writing traces", TEST(csv_and_packed_traces_that_are_read_again_are_the_same),
+          TEST(rows_are_what_a_person_would_write), TEST(dates_stay_dates), TEST(every_imported_format_becomes_csv),
+          TEST(real_traces_become_csv), TEST(swf_loses_nothing_that_it_can_tell), TEST(swf_counts_what_it_loses),
+          TEST(swf_rounds_to_whole_seconds), TEST(dates_count_from_the_first_submit_in_swf),
+          TEST(what_cannot_be_told_is_refused), TEST(the_name_tells_the_format))
