@@ -4,10 +4,10 @@
 #include "cli/cli.h"
 
 static const struct verb *const actions[] = {&verb_trace_generate,
-                                             &verb_trace_stats,
-                                             &verb_trace_pack,
                                              &verb_trace_check,
+                                             &verb_trace_stats,
                                              &verb_trace_convert,
+                                             &verb_trace_pack,
                                              &verb_trace_cut,
                                              &verb_trace_scale,
                                              &verb_trace_merge,
