@@ -1,51 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A radix sort by bytes, least significant first, that skips bytes in which all keys agree; a set of hashes in open
-   addressing. Both take time in proportion to a trace. */
+/* The sort of rows by keys, for pairs; a set of hashes in open addressing. Both take time in proportion to a trace. */
 
 #include "workload/pairs.h"
 
+#include "sim/sort.h"
+
 #include <stdlib.h>
-#include <string.h>
-
-enum { RADIX = 256, KEY_BYTES = 8 };
-
-static void count_bytes(const struct hr__pair *pairs, size_t count, size_t counts[KEY_BYTES][RADIX]) {
-  memset(counts, 0, sizeof(size_t[KEY_BYTES][RADIX]));
-  for (size_t i = 0; i < count; i++)
-    for (unsigned byte = 0; byte < KEY_BYTES; byte++) counts[byte][(uint64_t)pairs[i].key >> (8 * byte) & 0xff]++;
-}
-
-/* Whether one value takes all. */
-static bool is_constant(const size_t counts[RADIX], const struct hr__pair *pairs, unsigned byte, size_t count) {
-  return counts[(uint64_t)pairs[0].key >> (8 * byte) & 0xff] == count;
-}
-
-static void deal(const struct hr__pair *from, struct hr__pair *to, size_t count, unsigned byte, size_t counts[RADIX]) {
-  size_t at = 0;
-  for (size_t i = 0; i < RADIX; i++) {
-    size_t here = counts[i];
-    counts[i] = at;
-    at += here;
-  }
-  for (size_t i = 0; i < count; i++) to[counts[(uint64_t)from[i].key >> (8 * byte) & 0xff]++] = from[i];
-}
 
 bool hr__pairs_sort(struct hr__pair *pairs, size_t count) {
-  size_t counts[KEY_BYTES][RADIX];
-  if (count < 2) return true;
-  struct hr__pair *other = malloc(count * sizeof *other), *from = pairs, *to = other;
-  if (!other) return false;
-  count_bytes(pairs, count, counts);
-  for (unsigned byte = 0; byte < KEY_BYTES; byte++) {
-    if (is_constant(counts[byte], pairs, byte, count)) continue;
-    deal(from, to, count, byte, counts[byte]);
-    struct hr__pair *swap = from;
-    from = to;
-    to = swap;
+  struct hr__keyed_row *rows = malloc((count + 1) * sizeof *rows);
+  struct hr__pair *unsorted = malloc((count + 1) * sizeof *unsorted);
+  bool done = rows && unsorted;
+  for (size_t i = 0; done && i < count; i++) {
+    rows[i] = (struct hr__keyed_row){(uint64_t)pairs[i].key, (uint32_t)i};
+    unsorted[i] = pairs[i];
   }
-  if (from != pairs) memcpy(pairs, from, count * sizeof *pairs);
-  free(other);
-  return true;
+  done = done && hr__sort_keyed_rows(rows, count);
+  for (size_t i = 0; done && i < count; i++) pairs[i] = unsorted[rows[i].row];
+  free(rows);
+  free(unsorted);
+  return done;
 }
 
 /* ---- Hashes ----------------------------------------------------------------------------------------- */

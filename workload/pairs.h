@@ -13,7 +13,7 @@ struct hr__pair {
   int64_t value;
 };
 
-/* By key; equal keys stay in their order. False when out of memory. */
+/* By key; equal keys stay in their order. At most 2^32 pairs. False when out of memory. */
 bool hr__pairs_sort(struct hr__pair *pairs, size_t count);
 
 /* A set of hashes, to be asked whether it has met one. */
