@@ -95,7 +95,7 @@ static const char details[] = "JSON and CSV are in seconds. Files are written on
                               "  headroom run scenarios/helios.json --trace helios_trace.csv.gz \\\n"
                               "    --policy queue:order=sjf,backfill=skip --set cluster.pools.0.nodes=56\n"
                               "  headroom run scenarios/swf.json --trace RICC-2010-2.swf.gz --json summary.json\n"
-                              "  headroom run scenarios/demo.json --trace jobs.hrt --stream\n";
+                              "  headroom run scenarios/helios.json --trace jobs.hrt --stream\n";
 
 /* A run and all that hangs off it. */
 struct run {

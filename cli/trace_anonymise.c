@@ -134,7 +134,8 @@ static enum hr_status anonymise(const struct anonymise_args *args, struct transf
 
 static enum hr_status run(const void *args, const struct words *operands, struct hr_error *error) {
   const struct anonymise_args *options_ = args;
-  struct transform transform = {.args = &options_->base, .paths = operands, .action = "anonymise"};
+  struct transform transform = {
+      .args = &options_->base, .paths = operands, .action = "anonymise", .also_read = options_->key_file};
   struct key key = {.count = 0};
   enum hr_status status = anonymise(options_, &transform, &key, error);
   forget_key(&key);

@@ -39,7 +39,8 @@ static const char details[] = "A packed trace is read like any other, without --
 static enum hr_status check_output(const char *path, const struct pack_args *args, struct hr_error *error) {
   if (!args->output)
     return hr_fail(error, HR_BAD_INPUT,
-                   "trace pack: -o FILE is missing: where to write the packed trace\nTry 'headroom help trace'.");
+                   "trace pack: -o FILE is missing: where to write the packed trace\nTry 'headroom help trace pack'.");
+  if (!hr_trace_writer_find("packed", args->output, error)) return HR_BAD_INPUT;
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
   const char *const inputs[] = {path};
   return outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, 1, error);

@@ -13,7 +13,10 @@ static const char *output_of(const struct transform *transform) {
 
 static enum hr_status check_outputs(const struct transform *transform, struct hr_error *error) {
   const struct output outputs[] = {{"output", output_of(transform)}, {"json", transform->args->json}};
-  return outputs_check(outputs, sizeof outputs / sizeof *outputs, transform->paths->at, transform->paths->count, error);
+  const size_t n_outputs = sizeof outputs / sizeof *outputs;
+  enum hr_status status = outputs_check(outputs, n_outputs, transform->paths->at, transform->paths->count, error);
+  if (status != HR_OK || !transform->also_read) return status;
+  return outputs_check(outputs, n_outputs, &transform->also_read, 1, error);
 }
 
 enum hr_status transform_open(struct transform *transform, struct hr_error *error) {

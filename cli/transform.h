@@ -43,6 +43,7 @@ struct transform {
   struct hr_trace **traces; /* [paths->count] */
   struct hr_trace *made;    /* NULL: the first of the traces is written as it is */
   const char *action, *method;
+  const char *also_read; /* a file beside the traces, which nothing may be written over; NULL: none */
   uint64_t seed;
   bool seeded;
 };

@@ -163,6 +163,7 @@ static enum hr_status take_count(struct lines *lines, struct hr_text line, const
     return bad_line(lines, line, "MILLISECONDS,add|remove,NODE nor YYYY-MM-DD, HH:MM:SS, COUNT");
   if (!lines->record->count) lines->first_us = at_us;
   at_us -= lines->first_us;
+  if (at_us > HR_MAX_INPUT_US) return bad_line(lines, line, "within 100000000000 s of the first one");
   if (at_us >= lines->record->end_us) return add_step(lines->record, at_us, (uint32_t)count);
   lines->n_late++;
   return HR_OK;

@@ -99,13 +99,14 @@ static void put_name(struct swf *swf, const struct numbering *numbering, const u
   }
 }
 
-static void put_id(struct swf *swf, uint32_t job, struct hr_text id) {
+/* Numbered as they are written: those that were left out have no number. */
+static void put_id(struct swf *swf, struct hr_text id) {
   if (swf->ids_are_numbers) {
     hr__encode_bytes(swf->out, id.at, id.length);
     return;
   }
   hr__lose(swf->written, HR_LOSS_RENUMBERED, "job_id", 1);
-  hr__encode_i64(swf->out, (int64_t)job + 1);
+  hr__encode_i64(swf->out, (int64_t)swf->written->n_jobs + 1);
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
@@ -130,7 +131,7 @@ static void put_job(struct swf *swf, uint32_t job, const struct hr_job_record *r
   const bool started = record->recorded_start_us != INT64_MIN;
   int64_t submit_us = record->submit_us - swf->zero_us;
   int64_t start_us = started ? record->recorded_start_us - swf->zero_us : 0;
-  put_id(swf, job, record->id);
+  put_id(swf, record->id);
   put(swf, round_s(submit_us));
   lose_part(swf, "submit", submit_us);
   put(swf, started ? round_s(start_us) - round_s(submit_us) : -1);

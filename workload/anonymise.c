@@ -97,10 +97,11 @@ static enum hr_status add_jobs(struct anonymise *anonymise, struct hr__rebuild *
 static enum hr_status rebuild_all(struct anonymise *anonymise, struct hr_trace **made, struct hr_error *error) {
   const struct hr_trace *trace = anonymise->trace;
   struct hr__rebuild rebuild;
-  enum hr_status status = hr__rebuild_begin(&rebuild, trace, error);
+  bool dated = trace->dated && !anonymise->spec->undated;
+  enum hr_status status = hr__rebuild_begin_unnamed(&rebuild, trace, dated, error);
   if (status == HR_OK) status = add_jobs(anonymise, &rebuild, error);
   bool added = status == HR_OK;
-  status = hr__rebuild_end(&rebuild, status, trace->dated && !anonymise->spec->undated, made, error);
+  status = hr__rebuild_end(&rebuild, status, dated, made, error);
   return added && status == HR_BAD_INPUT ? collided(anonymise, "job", error) : status;
 }
 

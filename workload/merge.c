@@ -58,6 +58,10 @@ static enum hr_status check_clocks(const struct merge *merge, struct hr_error *e
 static enum hr_status check_labels(const struct merge *merge, struct hr_error *error) {
   const char *const *labels = merge->spec->labels;
   for (size_t i = 0; labels && i < merge->n_traces; i++)
+    if (strchr(labels[i], '/'))
+      return hr_fail(error, HR_BAD_INPUT, "%s: is called '%.60s'; a label has no '/', which stands behind it in names",
+                     merge->traces[i]->source, labels[i]);
+  for (size_t i = 0; labels && i < merge->n_traces; i++)
     for (size_t j = 0; j < i; j++)
       if (strcmp(labels[i], labels[j]) == 0)
         return hr_fail(error, HR_BAD_INPUT, "%s: is called '%.60s', as %s is; names must be distinct",
@@ -223,7 +227,8 @@ static enum hr_status put_together(struct merge *merge, struct hr_trace **made, 
   if (status == HR_OK) status = add_jobs(merge, &rebuild, error);
   bool added = status == HR_OK;
   status = hr__rebuild_end(&rebuild, status, merge->traces[0]->dated, made, error);
-  return added && status == HR_BAD_INPUT ? id_twice(merge, error) : status;
+  enum hr_status twice = added && status == HR_BAD_INPUT && !merge->spec->labels ? id_twice(merge, error) : HR_OK;
+  return twice == HR_OK ? status : twice;
 }
 
 enum hr_status hr_transform_merge(const struct hr_trace *const *traces, size_t n_traces,

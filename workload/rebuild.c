@@ -22,6 +22,16 @@ enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_tr
   return rebuild->builder ? hr__rebuild_take_notes(rebuild, trace, error) : hr__no_memory_for(trace, error);
 }
 
+enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const struct hr_trace *trace, bool dated,
+                                         struct hr_error *error) {
+  *rebuild =
+      (struct hr__rebuild){.builder = hr_trace_builder_create("anonymised", trace->format), .source = trace->source};
+  bool fine = rebuild->builder != NULL;
+  if (fine && dated && hr_trace_has_local_dates(trace))
+    fine = hr_trace_builder_note_local_dates(rebuild->builder) == HR_OK;
+  return fine ? HR_OK : hr__no_memory_for(trace, error);
+}
+
 enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_job_record *record,
                                struct hr_error *error) {
   rebuild->n_jobs++;

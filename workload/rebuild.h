@@ -16,6 +16,9 @@ struct hr__rebuild {
 
 /* Called and noted like `trace`. */
 enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_trace *trace, struct hr_error *error);
+/* Likewise, without what tells where the trace is from: its name, its notes but the one on its clock. */
+enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const struct hr_trace *trace, bool dated,
+                                         struct hr_error *error);
 /* The notes of a further trace. */
 enum hr_status hr__rebuild_take_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace,
                                       struct hr_error *error);

@@ -183,6 +183,8 @@ HR_API struct hr_trace_builder *hr_trace_builder_create(const char *source, cons
 HR_API void hr_trace_builder_destroy(struct hr_trace_builder *builder);
 /* Notes to hand over with the trace. */
 HR_API struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder);
+/* Its dates have no zone: what hr_trace_has_local_dates asks. */
+HR_API enum hr_status hr_trace_builder_note_local_dates(struct hr_trace_builder *builder);
 /* `line`: where the row stands in the file, for errors found later (duplicate ids); lines never decrease. */
 HR_API enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const struct hr_job_record *record,
                                            uint64_t line, struct hr_error *error);

@@ -67,7 +67,7 @@ case_losses_are_told() {
   cmp -s stdout t.swf || fail "--to swf is another file"
   is_empty stderr
   try 0 trace convert t.swf -o back.csv --quiet
-  [ "$(head -n 1 back.csv)" = 'job_id,submit_s,duration_s,gpus,user,tenant,start_s' ] || fail "columns"
+  [ "$(head -n 1 back.csv)" = 'submit_s,duration_s,gpus,user,tenant,start_s' ] || fail "columns"
 }
 
 case_actions() {
@@ -124,6 +124,47 @@ case_keys_are_never_told() {
   try 2 trace anonymise t.csv --key-file .
   says stderr '.: cannot be read'
   try 2 trace anonymise t.csv --key ''
+}
+
+# Nothing tells of the trace that it was made of, and the key stays what it is.
+case_anonymise_forgets_and_spares() {
+  printf 'submit_s,duration_s,gpus,user,vip_customer\n0,1,1,ann,x\n9,1,1,bob,y\n' >secret-project.csv
+  printf 'a key' >key
+  for ending in hrt csv swf; do
+    try 0 trace anonymise secret-project.csv --key-file key -o "out.$ending" -q
+    ! grep -qaE 'secret|vip|ann|bob' "out.$ending" || fail "out.$ending tells of its trace"
+  done
+  try 0 trace pack secret-project.csv -o first.hrt -q
+  try 0 trace anonymise first.hrt --key-file key -o out.hrt -q
+  ! grep -qaE 'secret|vip|ann|bob' out.hrt || fail "out.hrt tells of its trace"
+  try 2 trace anonymise secret-project.csv --key-file key -o key
+  says stderr 'key'
+  try 2 trace anonymise secret-project.csv --key-file key --json key -o out.csv
+  [ "$(cat key)" = 'a key' ] || fail "the key was written over"
+}
+
+# Labels that would make two ids one are refused; ids that are the same for another reason are an error, too.
+case_merge_loses_nothing() {
+  printf 'job_id,submit_s,duration_s,gpus\nb/1,0,1,1\n' >one.csv
+  printf 'job_id,submit_s,duration_s,gpus\n1,0,1,1\n' >two.csv
+  try 2 trace merge one.csv two.csv --labels a,a/b -o out.csv
+  says stderr "a/b"
+  try 2 trace merge one.csv one.csv --keep-ids -o out.csv
+  says stderr "job id 'b/1'"
+  [ ! -e out.csv ] || fail "out.csv was written"
+}
+
+case_swf_numbers_the_jobs_that_it_holds() {
+  printf 'job_id,submit_s,duration_s,gpus\na,0,5,0\nb,1,5,2\nc,2,5,2\n' >t.csv
+  try 0 trace convert t.csv --to swf -q
+  [ "$(grep -v '^;' stdout | cut -d ' ' -f 1 | tr '\n' ,)" = 1,2, ] || fail "numbered $(grep -v '^;' stdout)"
+}
+
+case_packed_names_are_of_packed_files() {
+  printf 'submit_s,duration_s,gpus\n0,1,1\n' >t.csv
+  try 2 trace pack t.csv -o t.hrt.gz
+  says stderr "format 'packed' is not compressed"
+  [ ! -e t.hrt.gz ] || fail "t.hrt.gz was written"
 }
 
 case_mistakes() {

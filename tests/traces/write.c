@@ -204,7 +204,7 @@ static void swf_rounds_to_whole_seconds(void) {
                                  "; Note: written by Headroom; processors are GPUs\n"
                                  "1 11 1 0 2 -1 -1 2 1 -1 0 1 3 -1 -1 -1 -1 -1\n"
                                  "2 11 -1 8 1 -1 -1 1 -1 -1 1 2 4 -1 -1 -1 -1 -1\n"
-                                 "4 12 0 60 8 -1 -1 8 91 -1 5 1 -1 -1 -1 -1 -1 -1\n"));
+                                 "3 12 0 60 8 -1 -1 8 91 -1 5 1 -1 -1 -1 -1 -1 -1\n"));
   CU_ASSERT_EQUAL(lost(&written, HR_LOSS_LEFT_OUT, "gpus"), 1);
   CU_ASSERT_EQUAL(lost(&written, HR_LOSS_ROUNDED, "submit"), 2);
   CU_ASSERT_EQUAL(lost(&written, HR_LOSS_ROUNDED, "limit"), 2);

@@ -45,7 +45,7 @@ static void check_ids(const struct hr_trace *trace, uint32_t job, const struct h
 }
 
 static void jobs_of_all_traces_stand_on_one_clock(void) {
-  static const char *const labels[] = {"a", "b", "a/b", ""};
+  static const char *const labels[] = {"a", "b", "ab", ""};
   uint32_t n_refused = 0, n_made = 0;
   for (uint64_t seed = 0; seed < 300; seed++) {
     struct hr_trace *traces[MOST_TRACES], *made;
@@ -119,8 +119,8 @@ static bool fails(const struct hr_trace *const *traces, const struct hr_merge_sp
 }
 
 static void what_cannot_be_merged_is_refused(void) {
-  static const char *const same[] = {"x", "x"}, *const labels[] = {"x", "y"}, *const nobody[] = {"x/nobody"},
-                           *const bare[] = {"ml"};
+  static const char *const same[] = {"x", "x"}, *const within[] = {"x", "x/y"}, *const labels[] = {"x", "y"},
+                           *const nobody[] = {"x/nobody"}, *const bare[] = {"ml"};
   struct hr_trace *a = trace_of("job_id,submit_s,duration_s,gpus,tenant\n7,0,1,1,ml\n", NULL);
   struct hr_trace *b = trace_of("job_id,submit_s,duration_s,gpus,tenant\n7,5,1,1,ml\n", NULL);
   const struct hr_trace *both[] = {a, b};
@@ -128,6 +128,7 @@ static void what_cannot_be_merged_is_refused(void) {
   CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = NULL},
                   "job id '7' is in a trace before it, too; set labels before ids"));
   CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = same}, "names must be distinct"));
+  CU_ASSERT(fails(both, &(struct hr_merge_spec){.labels = within}, "is called 'x/y'; a label has no '/'"));
   struct hr_merge_spec spec = {.labels = labels, .tells_tenants = true, .tenants = &tenants, .n_tenants = 1};
   CU_ASSERT(fails(both, &spec, "no job has the tenant 'x/nobody', which is to be merged"));
   tenants.from.text = bare;
