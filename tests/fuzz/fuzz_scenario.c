@@ -11,7 +11,7 @@ static void load(const char *path, const char *const *overrides, size_t n_overri
   struct hr_scenario *scenario = NULL;
   struct hr_error error = {0};
   if (hr_scenario_load(path, overrides, n_overrides, &scenario, &error) == HR_OK) {
-    if (!scenario->policy.ops || hr_cluster_spec_gpus(&scenario->cluster) == 0) abort();
+    if (!scenario->policy.ops || scenario->cluster.n_pools == 0) abort();
   } else if (error.status == HR_OK || !error.text[0]) {
     abort();
   }
