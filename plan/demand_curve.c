@@ -10,11 +10,6 @@ struct change {
   int64_t at_us, milli;
 };
 
-static int64_t milli_of(const struct hr_trace *trace, uint32_t job) {
-  int64_t share = trace->gpu_milli ? trace->gpu_milli[job] : 1000;
-  return (int64_t)trace->gpus[job] * share;
-}
-
 static int by_time(const void *a, const void *b) {
   const struct change *first = a, *second = b;
   return (first->at_us > second->at_us) - (first->at_us < second->at_us);
@@ -28,7 +23,7 @@ static int by_level(const void *a, const void *b) {
 static size_t list_changes(const struct hr_trace *trace, struct change *changes) {
   size_t count = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
-    int64_t milli = milli_of(trace, i);
+    int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i});
     if (milli == 0 || trace->work_us[i] == 0) continue;
     changes[count++] = (struct change){trace->submit_us[i], milli};
     changes[count++] = (struct change){trace->submit_us[i] + trace->work_us[i], -milli};
@@ -74,7 +69,8 @@ static bool sum_work(struct hr__demand *demand, const struct hr_trace *trace, do
   double *hours = malloc(((size_t)trace->n_jobs + 1) * sizeof *hours);
   if (!hours) return false;
   for (uint32_t i = 0; i < trace->n_jobs; i++)
-    hours[i] = (double)milli_of(trace, i) / 1000 * (double)trace->work_us[i] / (3600.0 * (double)HR_SECOND_US);
+    hours[i] = (double)(int64_t)hr_trace_gpus_milli(trace, (hr_job){i}) / 1000 * (double)trace->work_us[i] /
+               (3600.0 * (double)HR_SECOND_US);
   gsl_sort(hours, 1, trace->n_jobs);
   /* 7 of 100 where the share is 1 - 0.93, which as a double is a little less. */
   uint32_t kept = trace->n_jobs - (uint32_t)(may_fail * trace->n_jobs + 1e-6);

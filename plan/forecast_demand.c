@@ -71,7 +71,7 @@ static void add_jobs(const struct hr_trace *trace, struct hr__history *demand, i
     size_t row = (size_t)demand->series_of[i] * demand->n_hours;
     struct hours hours = {demand->hour + row, steps + row};
     int64_t begin_us = trace->submit_us[i] + offset_us;
-    add_job(demand, &hours, begin_us, begin_us + trace->work_us[i], hr__job_milli(trace, i));
+    add_job(demand, &hours, begin_us, begin_us + trace->work_us[i], hr_trace_gpus_milli(trace, (hr_job){i}));
   }
   for (uint32_t i = 0; i < demand->n_series; i++) sum_steps(demand, steps + (size_t)i * demand->n_hours, i);
 }

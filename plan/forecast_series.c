@@ -18,12 +18,9 @@ static const int64_t nearly_us = 12 * 3600 * HR_SECOND_US;
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-uint64_t hr__job_milli(const struct hr_trace *trace, uint32_t job) {
-  return (uint64_t)trace->gpus[job] * (trace->gpu_milli ? trace->gpu_milli[job] : 1000);
-}
-
 double hr__job_gpu_hours(const struct hr_trace *trace, uint32_t job) {
-  return (double)hr__job_milli(trace, job) / 1000 * ((double)trace->work_us[job] / (3600.0 * HR_SECOND_US));
+  return (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000 *
+         ((double)trace->work_us[job] / (3600.0 * HR_SECOND_US));
 }
 
 /* ---- Weeks ------------------------------------------------------------------------------------------ */
@@ -99,7 +96,7 @@ static void put(struct pots *pots, const struct hr__history *demand, const struc
   struct pot *pot = &pots->at[place];
   int64_t week = trace->submit_us[job] / HR__WEEK_US;
   pot->used = true;
-  if (week >= demand->n_weeks || hr__job_milli(trace, job) == 0) return;
+  if (week >= demand->n_weeks || hr_trace_gpus_milli(trace, (hr_job){job}) == 0) return;
   pot->jobs++;
   pot->gpu_hours += hr__job_gpu_hours(trace, job);
   if (week < demand->first_week || (pot->weeks > 0 && pot->last_week == week)) return;

@@ -32,8 +32,7 @@ void hr__history_finish(struct hr__history *demand);
 /* Weeks, the first that counts, and which series each job is of: the first half of hr__history_make. */
 enum hr_status hr__history_assign(const struct hr_trace *trace, struct hr__history *demand, struct hr_error *error);
 
-/* GPU hours that a job asks for, and its GPUs in thousandths. */
-uint64_t hr__job_milli(const struct hr_trace *trace, uint32_t job);
+/* GPU hours that a job asks for. */
 double hr__job_gpu_hours(const struct hr_trace *trace, uint32_t job);
 
 /* The shape of a week: by the hour, 1 on average; and how hours of single weeks differ from it, as quantiles of the

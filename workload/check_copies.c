@@ -20,7 +20,7 @@ static bool counts(const struct hr__checker *checker, uint32_t job) {
 
 static uint64_t hash_of(const struct hr_trace *trace, uint32_t job, int64_t work_us) {
   uint64_t hash = hr__hash_more(1, (uint64_t)work_us);
-  hash = hr__hash_more(hash, hr__asked_milli(trace, job));
+  hash = hr__hash_more(hash, hr_trace_gpus_milli(trace, (hr_job){job}));
   hash = hr__hash_more(hash, trace->user ? trace->user[job] : 0);
   hash = hr__hash_more(hash, trace->tenant ? trace->tenant[job] : 0);
   hash = hr__hash_more(hash, trace->model ? trace->model[job] : 0);

@@ -81,7 +81,7 @@ static bool make_course(const struct hr__checker *checker, struct course *course
   *course = (struct course){.mark = malloc(((size_t)2 * checker->n + 1) * sizeof *course->mark)};
   if (!course->mark) return false;
   for (uint32_t i = 0; i < checker->n; i++) {
-    int64_t milli = (int64_t)hr__asked_milli(trace, i), start_us = start_of(trace, i);
+    int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i}), start_us = start_of(trace, i);
     if (start_us < 0 || milli == 0 || trace->work_us[i] == 0) continue;
     course->mark[course->n++] = (struct hr__pair){start_us, milli};
     course->mark[course->n++] = (struct hr__pair){start_us + trace->work_us[i], -milli};
@@ -142,7 +142,7 @@ static void check_idle(struct hr__checker *checker, const struct course *course,
   const struct hr_trace *trace = checker->trace;
   uint32_t known = 0, count = 0, first = HR_NONE;
   for (uint32_t i = 0; i < checker->n; i++) {
-    int64_t start_us = start_of(trace, i), milli = (int64_t)hr__asked_milli(trace, i);
+    int64_t start_us = start_of(trace, i), milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i});
     if (start_us < 0 || milli == 0) continue;
     known++;
     if (start_us - trace->submit_us[i] < LONG_WAIT_S * HR_SECOND_US || milli > capacity_milli / 2) continue;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static double gpu_hours_of(const struct hr_trace *trace, uint32_t job) {
-  return (double)hr__asked_milli(trace, job) / 1000 * hr__seconds(trace->work_us[job]) / 3600;
+  return (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000 * hr__seconds(trace->work_us[job]) / 3600;
 }
 
 /* ---- One job ------------------------------------------------------------------------------------------ */

@@ -16,16 +16,8 @@ const char *hr__share_text(double share, char *buffer) {
   return buffer;
 }
 
-double hr__seconds(int64_t us) {
-  return (double)us / (double)HR_SECOND_US;
-}
-
 bool hr__is_service(const struct hr_trace *trace, uint32_t job) {
   return trace->class_ && trace->class_[job] == HR_CLASS_INFERENCE;
-}
-
-uint64_t hr__asked_milli(const struct hr_trace *trace, uint32_t job) {
-  return (uint64_t)trace->gpus[job] * (trace->gpu_milli ? trace->gpu_milli[job] : 1000);
 }
 
 int64_t hr__limit_of(const struct hr_trace *trace, uint32_t job) {

@@ -6,10 +6,7 @@
 
 #include "headroom/trace_check.h"
 #include "workload/pairs.h"
-
-#define HR__MINUTE_US (60 * HR_SECOND_US)
-#define HR__HOUR_US (3600 * HR_SECOND_US)
-#define HR__DAY_US (24 * HR__HOUR_US)
+#include "workload/units.h"
 
 struct hr_trace_check {
   struct hr_trace_check_config config;
@@ -47,15 +44,8 @@ void hr__find(struct hr__checker *checker, enum hr_finding_code code, enum hr_se
 /* Text of a share: "1.9 %", "0.0022 %". Returns `buffer`, of HR__SHARE_BYTES. */
 enum { HR__SHARE_BYTES = 32 };
 const char *hr__share_text(double share, char *buffer);
-/* "s" unless there is one. */
-static inline const char *hr__plural(uint64_t count) {
-  return count == 1 ? "" : "s";
-}
-double hr__seconds(int64_t us);
 
 bool hr__is_service(const struct hr_trace *trace, uint32_t job);
-/* GPUs in thousandths. */
-uint64_t hr__asked_milli(const struct hr_trace *trace, uint32_t job);
 /* `limit_us`, with HR_UNKNOWN_US where the trace has none. */
 int64_t hr__limit_of(const struct hr_trace *trace, uint32_t job);
 /* Among rising values the one that stands there most often from place `from` on, and where it begins. */

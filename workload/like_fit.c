@@ -4,6 +4,7 @@
 #include "workload/like_fit.h"
 #include "workload/like_numbers.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ enum hr_status hr__like_fit_limits(struct hr__like_fit *fit) {
     n_limits += n;
     if (n) qsort(ratios, n, sizeof *ratios, by_number);
     for (uint32_t k = 0; k < HR_LIKE_KNOTS; k++)
-      fit->model->limit_ratios[stratum][k] = n ? hr__quantile_of(ratios, n, hr_like_p[k]) : 1;
+      fit->model->limit_ratios[stratum][k] = n ? gsl_stats_quantile_from_sorted_data(ratios, 1, n, hr_like_p[k]) : 1;
   }
   fit->model->limit_share = (double)n_limits / fit->trace->n_jobs;
   free(ratios);

@@ -9,6 +9,7 @@
 #include "workload/like_numbers.h"
 
 #include <gsl/gsl_cdf.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -113,7 +114,7 @@ static void score(struct hr__like_fit *fit, const struct timed *runs, uint32_t n
    over its 95 % quantile: above a higher threshold the law is the same, with its scale moved on. */
 static void fit_tail(struct hr_like_cell *cell, const double *logs, uint32_t n, double *room) {
   uint32_t first = (uint32_t)(0.95 * (n - 1)) + 1, count = first < n ? n - first : 0;
-  double base = hr__quantile_of(logs, n, 0.95), scale, shape;
+  double base = gsl_stats_quantile_from_sorted_data(logs, 1, n, 0.95), scale, shape;
   cell->tail_from = 1;
   cell->most_s = exp(logs[n - 1]);
   for (uint32_t i = 0; i < count; i++) room[i] = logs[first + i] - base;
@@ -132,7 +133,7 @@ static void fit_runs(struct hr__like_fit *fit, struct hr_like_cell *cell, struct
   score(fit, gathered->runs, n);
   for (uint32_t i = 0; i < n; i++) gathered->values[i] = gathered->runs[i].log_s;
   for (uint32_t k = 0; k < HR_LIKE_RUN_KNOTS; k++)
-    cell->run_s[k] = exp(hr__quantile_of(gathered->values, n, hr_like_run_p[k]));
+    cell->run_s[k] = exp(gsl_stats_quantile_from_sorted_data(gathered->values, 1, n, hr_like_run_p[k]));
   fit_tail(cell, gathered->values, n, gathered->values + n);
 }
 
@@ -140,7 +141,8 @@ static void fit_knots(double *values, uint32_t n, double knots[HR_LIKE_KNOTS]) {
   for (uint32_t k = 0; k < HR_LIKE_KNOTS; k++) knots[k] = 0;
   if (n == 0) return;
   qsort(values, n, sizeof *values, by_number);
-  for (uint32_t k = 0; k < HR_LIKE_KNOTS; k++) knots[k] = hr__quantile_of(values, n, hr_like_p[k]);
+  for (uint32_t k = 0; k < HR_LIKE_KNOTS; k++)
+    knots[k] = gsl_stats_quantile_from_sorted_data(values, 1, n, hr_like_p[k]);
 }
 
 static bool is_of(const struct hr__like_fit_campaign *campaign, uint32_t size, uint32_t bin) {
@@ -255,7 +257,7 @@ static void bound_campaigns(struct hr__like_fit *fit) {
     double gpu_s = 0;
     for (uint32_t k = campaign->first; k < campaign->first + campaign->n_jobs; k++) {
       uint32_t job = fit->order[k];
-      double gpus = trace->gpus[job] * (trace->gpu_milli ? trace->gpu_milli[job] : 1000) / 1000.0;
+      double gpus = (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000;
       gpu_s += gpus * (double)trace->work_us[job] / 1e6;
     }
     struct hr_like_size *size = hr__like_fit_size(fit, campaign);

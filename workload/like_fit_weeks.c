@@ -36,7 +36,7 @@ static void sum_weeks(const struct hr__like_fit *fit, uint32_t band, struct week
     week->jobs += campaign->n_jobs;
     for (uint32_t k = campaign->first; k < campaign->first + campaign->n_jobs; k++) {
       uint32_t job = fit->order[k];
-      double gpus = trace->gpus[job] * (trace->gpu_milli ? trace->gpu_milli[job] : 1000) / 1000.0;
+      double gpus = (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000;
       week->gpu_s += gpus * (double)trace->work_us[job] / 1e6;
     }
   }

@@ -3,14 +3,6 @@
 
 #include <math.h>
 
-double hr__quantile_of(const double *sorted, uint32_t n, double p) {
-  double at = p * (n - 1);
-  uint32_t low = (uint32_t)at;
-  if (low + 1 >= n) return sorted[n - 1];
-  double part = at - low;
-  return sorted[low] * (1 - part) + sorted[low + 1] * part;
-}
-
 uint32_t hr__knot_below(const double *knots, uint32_t n_knots, double p, double *part) {
   uint32_t low = 0, high = n_knots - 1;
   while (high - low > 1) {

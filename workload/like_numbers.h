@@ -2,12 +2,10 @@
 #ifndef HR_WORKLOAD_LIKE_NUMBERS_H
 #define HR_WORKLOAD_LIKE_NUMBERS_H
 
-/* Quantile functions and variances, as models of workloads need them. */
+/* Knots of quantile functions and variances, as models of workloads need them. */
 
 #include "headroom/like.h"
 
-/* The quantile at `p` of sorted values, between neighbours by a straight line. */
-double hr__quantile_of(const double *sorted, uint32_t n, double p);
 /* Where `p` is among knots: sets `*part`, from 0 to 1, of the way from the returned one to the next. */
 uint32_t hr__knot_below(const double *knots, uint32_t n_knots, double p, double *part);
 

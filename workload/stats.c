@@ -2,19 +2,15 @@
 /* The statistics of a trace, put together from their parts. */
 
 #include "workload/stats.h"
+#include "headroom/transform.h"
+#include "workload/units.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 
-#define SECONDS(us) ((double)(us) / (double)HR_SECOND_US)
-
 /* ---- Values ----------------------------------------------------------------------------------------- */
-
-void hr__sort(double *values, size_t count) {
-  gsl_sort(values, 1, count);
-}
 
 static double quantile(const double *sorted, size_t count, double share) {
   return gsl_stats_quantile_from_sorted_data(sorted, 1, count, share);
@@ -23,7 +19,7 @@ static double quantile(const double *sorted, size_t count, double share) {
 struct hr__spread hr__spread_of(double *values, size_t count) {
   struct hr__spread spread = {.count = count};
   if (count == 0) return spread;
-  hr__sort(values, count);
+  gsl_sort(values, 1, count);
   double sum = 0, squares = 0;
   for (size_t i = 0; i < count; i++) sum += values[i];
   spread.mean = sum / (double)count;
@@ -46,8 +42,7 @@ void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POI
 }
 
 hr_amount hr__gpu_time_of(const struct hr_trace *trace, uint32_t job) {
-  uint64_t milli = (uint64_t)trace->gpus[job] * (trace->gpu_milli ? trace->gpu_milli[job] : 1000);
-  return (hr_amount)milli * trace->work_us[job];
+  return (hr_amount)hr_trace_gpus_milli(trace, (hr_job){job}) * trace->work_us[job];
 }
 
 double hr__gpu_hours_of(hr_amount gpu_time) {
@@ -64,13 +59,13 @@ enum hr__family hr__best_family(const struct hr__fit fits[HR__N_FAMILIES]) {
 /* ---- Of all jobs ------------------------------------------------------------------------------------ */
 
 static size_t take_run_times(const struct hr_trace *trace, double *values) {
-  for (uint32_t job = 0; job < trace->n_jobs; job++) values[job] = SECONDS(trace->work_us[job]);
+  for (uint32_t job = 0; job < trace->n_jobs; job++) values[job] = hr__seconds(trace->work_us[job]);
   return trace->n_jobs;
 }
 
 static size_t take_gpus(const struct hr_trace *trace, double *values) {
   for (uint32_t job = 0; job < trace->n_jobs; job++)
-    values[job] = (double)trace->gpus[job] * (trace->gpu_milli ? trace->gpu_milli[job] : 1000) / 1000;
+    values[job] = (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000;
   return trace->n_jobs;
 }
 
@@ -78,7 +73,7 @@ static size_t take_recorded_waits(const struct hr_trace *trace, double *values) 
   size_t count = 0;
   for (uint32_t job = 0; trace->recorded_start_us && job < trace->n_jobs; job++)
     if (trace->recorded_start_us[job] != HR_UNKNOWN_US)
-      values[count++] = SECONDS(trace->recorded_start_us[job] - trace->submit_us[job]);
+      values[count++] = hr__seconds(trace->recorded_start_us[job] - trace->submit_us[job]);
   return count;
 }
 
@@ -105,11 +100,9 @@ static bool fill_values(struct hr_trace_stats *stats) {
 }
 
 static void fill_sums(struct hr_trace_stats *stats) {
-  const struct hr_trace *trace = stats->trace;
-  hr_amount sum = 0;
-  for (uint32_t job = 0; job < trace->n_jobs; job++) sum += hr__gpu_time_of(trace, job);
-  stats->gpu_hours = hr__gpu_hours_of(sum);
-  if (trace->n_jobs) stats->span_s = SECONDS(trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]);
+  struct hr_trace_size size = hr_trace_size_of(stats->trace);
+  stats->gpu_hours = size.gpu_hours;
+  stats->span_s = hr__seconds(size.span_us);
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------- */

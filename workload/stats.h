@@ -91,7 +91,6 @@ struct hr_trace_stats {
 
 /* Sorts the values. */
 struct hr__spread hr__spread_of(double *values, size_t count);
-void hr__sort(double *values, size_t count);
 /* Of at least one value, which are sorted. */
 void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]);
 /* GPU time of a job in milli-GPU x microseconds. */

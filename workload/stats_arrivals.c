@@ -2,12 +2,11 @@
 /* When jobs come: by the hour of the clock and the day of the week, and how far from evenly. */
 
 #include "workload/stats.h"
+#include "workload/units.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define HOUR_US (3600 * HR_SECOND_US)
-#define DAY_US (24 * HOUR_US)
 #define UNKNOWN ((double)NAN)
 
 enum { HOURS_A_DAY = 24, HOURS_A_WEEK = 168, MOST_HOURS = 1 << 24 };
@@ -23,9 +22,9 @@ static void count_by_clock(const struct hr_trace *trace, struct hr__arrivals *ar
   const int64_t thursday = 3;
   arrivals->has_weekdays = trace->dated;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
-    int64_t at_us = trace->origin_us + trace->submit_us[job], day = quotient(at_us, DAY_US);
+    int64_t at_us = trace->origin_us + trace->submit_us[job], day = quotient(at_us, HR__DAY_US);
     int64_t weekday = (day + (trace->dated ? thursday : 0)) % 7;
-    arrivals->by_hour[(at_us - day * DAY_US) / HOUR_US]++;
+    arrivals->by_hour[(at_us - day * HR__DAY_US) / HR__HOUR_US]++;
     arrivals->by_weekday[weekday < 0 ? weekday + 7 : weekday]++;
   }
 }
@@ -41,7 +40,7 @@ static bool fill_gaps(struct hr_trace_stats *stats) {
     bool as_before = job > 0 && trace->submit_us[job] == trace->submit_us[job - 1];
     bool as_after = job + 1 < trace->n_jobs && trace->submit_us[job] == trace->submit_us[job + 1];
     arrivals->together += as_before || as_after;
-    if (job > 0) gaps[job - 1] = (double)(trace->submit_us[job] - trace->submit_us[job - 1]) / (double)HR_SECOND_US;
+    if (job > 0) gaps[job - 1] = hr__seconds(trace->submit_us[job] - trace->submit_us[job - 1]);
   }
   size_t count = trace->n_jobs ? trace->n_jobs - 1 : 0;
   arrivals->gap_s = hr__spread_of(gaps, count);
@@ -97,12 +96,12 @@ static bool count_by_hour(struct hr_trace_stats *stats) {
   const struct hr_trace *trace = stats->trace;
   struct hr__arrivals *arrivals = &stats->arrivals;
   int64_t first_us = trace->n_jobs ? trace->submit_us[0] : 0;
-  int64_t hours = trace->n_jobs ? (trace->submit_us[trace->n_jobs - 1] - first_us) / HOUR_US : 0;
+  int64_t hours = trace->n_jobs ? (trace->submit_us[trace->n_jobs - 1] - first_us) / HR__HOUR_US : 0;
   arrivals->hours = (uint64_t)(hours < MOST_HOURS ? hours : MOST_HOURS);
   double *counts = calloc(arrivals->hours + 1, sizeof *counts);
   if (!counts) return false;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
-    uint64_t hour = (uint64_t)((trace->submit_us[job] - first_us) / HOUR_US);
+    uint64_t hour = (uint64_t)((trace->submit_us[job] - first_us) / HR__HOUR_US);
     if (hour < arrivals->hours) counts[hour]++;
   }
   fill_by_hour(arrivals, counts);

@@ -4,6 +4,7 @@
 
 #include "report/groups.h"
 #include "workload/stats.h"
+#include "workload/units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,7 @@ static void count_jobs(const struct grouping *grouping, struct tally *tallies) {
 static void place_run_times(const struct grouping *grouping, struct tally *tallies, double *run_s) {
   const struct hr_trace *trace = grouping->trace;
   for (uint32_t job = 0; job < trace->n_jobs; job++)
-    run_s[tallies[group_of(grouping, job)].next++] = (double)trace->work_us[job] / (double)HR_SECOND_US;
+    run_s[tallies[group_of(grouping, job)].next++] = hr__seconds(trace->work_us[job]);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */

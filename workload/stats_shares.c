@@ -19,7 +19,7 @@ const char *hr__concentrated_name(enum hr__concentrated what) {
 
 /* Of `count` amounts, which are sorted; those of nothing are no parties. */
 static struct hr__concentration concentration_of(double *amounts, size_t count) {
-  hr__sort(amounts, count);
+  gsl_sort(amounts, 1, count);
   while (count && amounts[0] <= 0) {
     amounts++;
     count--;
@@ -102,7 +102,7 @@ static bool correlate_sizes(struct hr_trace_stats *stats) {
   size_t *order = malloc((count + 1) * sizeof *order);
   bool done = gpus && run && order;
   for (uint32_t job = 0; done && job < count; job++) {
-    gpus[job] = (double)trace->gpus[job] * (trace->gpu_milli ? trace->gpu_milli[job] : 1000);
+    gpus[job] = (double)hr_trace_gpus_milli(trace, (hr_job){job});
     run[job] = (double)trace->work_us[job];
   }
   if (done) {

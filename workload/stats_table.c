@@ -7,6 +7,7 @@
 #include "report/text.h"
 #include "sim/output_file.h"
 #include "workload/stats.h"
+#include "workload/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -211,10 +212,10 @@ static void put_head(struct page *page) {
           hr__plain(console));
   free(name);
   hr__put_field(console, "trace", "%s job%s (%s), submitted over %s", hr__count_text(stats->trace->n_jobs, text[0]),
-                stats->trace->n_jobs == 1 ? "" : "s", stats->trace->format, hr__duration_text(stats->span_s, text[1]));
+                hr__plural(stats->trace->n_jobs), stats->trace->format, hr__duration_text(stats->span_s, text[1]));
   if (stats->trace->n_skipped)
     hr__put_field(console, "left out", "%s row%s", hr__count_text(stats->trace->n_skipped, text[0]),
-                  stats->trace->n_skipped == 1 ? "" : "s");
+                  hr__plural(stats->trace->n_skipped));
   hr__put_field(console, "GPU hours", "%s%s%s%s",
                 hr__fixed_text(stats->gpu_hours, stats->gpu_hours < 1000 ? 1 : 0, text[0]),
                 stats->span_s > 0 ? "; " : "",

@@ -15,8 +15,7 @@ static const double us_per_hour = 3600e6;
 struct hr_trace_size hr_trace_size_of(const struct hr_trace *trace) {
   wide gpu_milli_us = 0;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
-    uint64_t milli = (uint64_t)trace->gpus[job] * (trace->gpu_milli ? trace->gpu_milli[job] : 1000);
-    gpu_milli_us += (wide)milli * (uint64_t)trace->work_us[job];
+    gpu_milli_us += (wide)hr_trace_gpus_milli(trace, (hr_job){job}) * (uint64_t)trace->work_us[job];
   }
   return (struct hr_trace_size){.n_jobs = trace->n_jobs,
                                 .gpu_hours = (double)gpu_milli_us / 1000 / us_per_hour,

@@ -129,6 +129,11 @@ HR_API void hr_trace_destroy(struct hr_trace *trace);
 #define HR_JOB_ID_BUFFER 24
 HR_API const char *hr_trace_job_id(const struct hr_trace *trace, hr_job job, char *buffer);
 
+/* GPUs asked for by the job, all tasks together, in thousandths. */
+static inline uint64_t hr_trace_gpus_milli(const struct hr_trace *trace, hr_job job) {
+  return (uint64_t)trace->gpus[job.id] * (trace->gpu_milli ? trace->gpu_milli[job.id] : 1000);
+}
+
 /* The time that the system may hold a job to: its limit, else its true run time. */
 static inline int64_t hr_trace_limit_us(const struct hr_trace *trace, hr_job job) {
   int64_t limit_us = trace->limit_us ? trace->limit_us[job.id] : HR_UNKNOWN_US;
