@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,13 +54,15 @@ static bool is_shipped(const char *name) {
   return false;
 }
 
-/* A word that is no file may be a slip of one that ships. */
+/* A word that is no file may be a slip of one that ships; what looks like a path is a file that is not there. */
 static enum hr_status check_name(const char *like, struct hr_error *error) {
   FILE *file = fopen(like, "rb");
+  int reason = errno;
   if (file) {
     fclose(file);
     return HR_OK;
   }
+  if (strpbrk(like, "./")) return hr_fail(error, HR_BAD_INPUT, "--like %s: cannot be read: %s", like, strerror(reason));
   return unknown_word("--like", like, hr_like_names(), error);
 }
 

@@ -81,6 +81,8 @@ case_option_values() {
 case_generate_like() {
   try 2 trace generate --like phily
   says stderr "unknown --like 'phily'; did you mean 'philly'?"
+  try 2 trace generate --like jobs.cvs
+  says stderr '--like jobs.cvs: cannot be read: No such file or directory'
   try 2 trace generate --like philly --sigma=2
   says stderr '--sigma does not go with --like'
   try 2 trace generate --like philly --nodes 4

@@ -293,6 +293,10 @@ static void shared_gpus(void) {
 static void nodes_are_up(void) {
   static const char *const scenarios[] = {"demo", "reserved-spot-mix", "spot-v100", "agency"};
   for (size_t s = 0; s < sizeof scenarios / sizeof *scenarios; s++) {
+    bool recorded = strcmp(scenarios[s], "spot-v100") == 0; /* it names records of spot capacity */
+    if (recorded &&
+        real_trace_missing(REAL_TRACES_DIR "/spot-skypilot/availability/1-node/aws-02-15-2023/us-east-1a_v100_1.json"))
+      continue;
     exported_make(&exported, scenarios[s], NULL, 0);
     struct hr__node_times times;
     CU_ASSERT_EQUAL_FATAL(hr__node_times_init(&times, &exported.run), HR_OK);
