@@ -4,6 +4,7 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,14 @@ static enum hr_status unknown_option(const struct option *options, const char *n
 }
 
 static enum hr_status bad_number(const struct option *option, const char *text, struct hr_error *error) {
-  return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: a %s from %.15g to %.15g is wanted", option->name, text,
-                 option->kind == OPTION_WHOLE ? "whole number" : "number", option->min, option->max);
+  bool whole = option->kind == OPTION_WHOLE;
+  char most[40];
+  if (whole && option->max >= 0x1p64)
+    snprintf(most, sizeof most, "%" PRIu64, UINT64_MAX);
+  else
+    snprintf(most, sizeof most, "%.15g", option->max);
+  return hr_fail(error, HR_BAD_INPUT, "--%s %.60s: a %s from %.15g to %s is wanted", option->name, text,
+                 whole ? "whole number" : "number", option->min, most);
 }
 
 static enum hr_status store(const struct option *option, const char *text, void *args, struct hr_error *error) {
@@ -185,7 +192,7 @@ void print_wrapped_from(FILE *out, text_writer *write, const void *what, size_t 
   free(text);
 }
 
-/* The help with the default of a number. */
+/* The help with the default of a number; one that could not be asked for stands for "not given". */
 static void describe(const struct option *option, const void *defaults, char *text, size_t size) {
   const char *value = defaults ? (const char *)defaults + option->offset : NULL;
   double number = 0;
@@ -198,7 +205,7 @@ static void describe(const struct option *option, const void *defaults, char *te
   } else {
     value = NULL;
   }
-  if (value)
+  if (value && number >= option->min && number <= option->max)
     snprintf(text, size, "%s (default: %.15g)", option->help, number);
   else
     snprintf(text, size, "%s", option->help);

@@ -27,7 +27,8 @@ static const char *count_text(double value, char *buffer) {
 }
 
 static const char *percent_text(double share, char *buffer) {
-  return strcat(strcpy(buffer, hr__fixed_text(100 * share, 1, (char[HR__NUMBER_BYTES]){0})), " %");
+  hr__fixed_text(100 * share, 1, buffer);
+  return strcat(buffer, " %");
 }
 
 /* ---- Spreads ---------------------------------------------------------------------------------------- */
@@ -62,14 +63,14 @@ static void put_spreads(struct page *page) {
 static void put_row(struct page *page, const struct hr__stats_row *row) {
   struct hr__console *console = &page->console;
   const struct hr_trace_stats *stats = page->stats;
-  char text[5][HR__NUMBER_BYTES];
+  char text[6][HR__NUMBER_BYTES];
   char *name = hr__fitted(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
   if (!name) return;
   double share = stats->gpu_hours > 0 ? row->gpu_hours / stats->gpu_hours : 0;
   fprintf(console->out, "%s%*s%10s %8s %10s %8s%12s%12s\n", name, NAME_WIDTH - (int)hr__width_of(name, strlen(name)),
           "", hr__count_text(row->jobs, text[0]), percent_text((double)row->jobs / stats->trace->n_jobs, text[1]),
           hr__fixed_text(row->gpu_hours, 0, text[2]), percent_text(share, text[3]),
-          hr__duration_text(row->run_s.p50, text[4]), hr__duration_text(row->run_s.p95, (char[HR__NUMBER_BYTES]){0}));
+          hr__duration_text(row->run_s.p50, text[4]), hr__duration_text(row->run_s.p95, text[5]));
   free(name);
 }
 

@@ -70,6 +70,8 @@ case_option_values() {
   says stderr "option '--check' takes no value"
   try 2 run "$demo" --seed -1
   says stderr '--seed -1: a whole number from 0 to 18446744073709551615 is wanted'
+  try 2 trace generate --seed=-1
+  says stderr '--seed -1: a whole number from 0 to 18446744073709551615 is wanted'
   try 2 trace generate --count 0
   says stderr '--count 0: a whole number from 1 to'
   try 2 trace generate --load lots
