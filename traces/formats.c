@@ -21,7 +21,8 @@
     "Microsoft Philly's cluster_job_log: jobs with their attempts")                                                    \
   X("helios", hr__read_helios, false, "limits",                                                                        \
     "SenseTime Helios cluster_log.csv: job_id,user,vc,gpu_num,cpu_num,node_num,...")                                   \
-  X("pai2020", hr__read_pai2020, false, "limits", "Alibaba PAI pai_task_table.csv (cluster-trace-gpu-v2020)")          \
+  X("pai2020", hr__read_pai2020, true, "limits",                                                                       \
+    "Alibaba PAI pai_task_table.csv (v2020); users from pai2020:jobs=FILE,tags=FILE")                                  \
   X("spot2026", hr__read_spot2026, false, "limits, users, waits and outcomes",                                         \
     "Alibaba job_info_df.csv (cluster-trace-v2026-spot-gpu)")                                                          \
   X("acme", hr__read_acme, false, "limits and tenants", "Shanghai AI Lab Acme trace_seren.csv and trace_kalos.csv")    \

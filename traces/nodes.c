@@ -18,6 +18,12 @@ static const struct hr__csv_column columns[] = {{"cpu_milli", NULL, HR__CPU_MILL
                                                 {"memory_mib", NULL, HR__MIB, true, true, NODE(memory_mib), 0},
                                                 {"gpu", NULL, HR__GPUS, true, true, NODE(gpus), 0},
                                                 {"model", NULL, HR__TEXT, true, false, NODE(model), 0}};
+
+/* `pai_machine_spec.csv` of Alibaba's cluster-trace-gpu-v2020: CPUs and GiB; no header row, the published order. */
+static const struct hr__csv_column pai_columns[] = {{"gpu_type", NULL, HR__TEXT, true, false, NODE(model), 0},
+                                                    {"cap_cpu", NULL, HR__CPUS, true, true, NODE(cpu_milli), 0},
+                                                    {"cap_mem", NULL, HR__GIB, true, true, NODE(memory_mib), 0},
+                                                    {"cap_gpu", NULL, HR__GPUS, true, true, NODE(gpus), 0}};
 #undef NODE
 
 /* Kinds of nodes as pools that have no name yet, and the kind of each node. */
@@ -137,14 +143,30 @@ static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *clu
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
+static bool begins_with(struct hr_text text, const char *word) {
+  return text.length >= strlen(word) && memcmp(text.at, word, strlen(word)) == 0;
+}
+
+/* Five fields, the last a number: PAI's list as it is published. */
+static bool is_bare_pai(struct hr_text line) {
+  size_t n_commas = 0;
+  for (size_t i = 0; i < line.length; i++) n_commas += line.at[i] == ',';
+  return n_commas == 4 && line.at[line.length - 1] >= '0' && line.at[line.length - 1] <= '9';
+}
+
 static enum hr_status read_nodes(struct kinds *kinds) {
-  static const char *const ignored[] = {"sn", NULL};
+  static const char *const ignored[] = {"sn", NULL}, *const pai_ignored[] = {"machine", NULL};
+  static const char *const pai_header[] = {"machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu", NULL};
   static const struct node blank;
   struct node node;
-  const struct hr__csv_schema schema = {.columns = columns,
+  struct hr_text line = hr__first_line(hr__input_peek(kinds->reader->input));
+  bool has_header = begins_with(line, "machine,"), is_pai = has_header || is_bare_pai(line);
+  const struct hr__csv_schema schema = {.columns = is_pai ? pai_columns : columns,
                                         .n_columns = sizeof columns / sizeof *columns,
-                                        .ignored = ignored,
-                                        .missing_hint = "a node list has sn,cpu_milli,memory_mib,gpu,model",
+                                        .ignored = is_pai ? pai_ignored : ignored,
+                                        .header = is_pai && !has_header ? pai_header : NULL,
+                                        .missing_hint = "a node list has sn,cpu_milli,memory_mib,gpu,model, or "
+                                                        "machine,gpu_type,cap_cpu,cap_mem,cap_gpu",
                                         .row = &node,
                                         .blank_row = &blank,
                                         .row_bytes = sizeof node,

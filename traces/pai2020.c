@@ -2,13 +2,15 @@
 /*
  * Tasks of Alibaba PAI, `pai_task_table.csv` of cluster-trace-gpu-v2020 (alibaba/clusterdata; Weng et al., "MLaaS in
  * the Wild", NSDI'22): no header row, the published order of columns. A task, `inst_num` instances that each ask for
- * `plan_gpu` hundredths of a GPU, is a job. Who submitted it and when is in another table: a task is submitted when it
- * was launched.
+ * `plan_gpu` hundredths of a GPU, is a job. Who submitted it and when is in another table, which a parameter of the
+ * format names; without it, a task is submitted when it was launched.
  */
 
 #include "traces/asks.h"
 #include "traces/csv_rows.h"
+#include "traces/format_params.h"
 #include "traces/formats.h"
+#include "traces/pai2020_jobs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +38,9 @@ static const struct hr__csv_column columns[] = {
 
 struct pai {
   struct hr__reader *reader;
-  uint64_t n_jobs, n_rounded;
+  struct hr__pai_jobs jobs; /* where they were read */
+  bool have_jobs;
+  uint64_t n_tasks, n_rounded, n_unknown, n_late;
 };
 
 /* NULL, or what is wrong with the status. */
@@ -56,6 +60,20 @@ static const char *read_status(struct hr_text text, uint8_t *outcome) {
   return "not one of Terminated, Failed, Running, Waiting";
 }
 
+/* What the table of jobs tells of a task. */
+static void add_submission(struct pai *pai, const struct pai_row *row, struct hr_job_record *task) {
+  const struct hr__pai_job *job = hr__pai_jobs_find(&pai->jobs, row->job_name);
+  bool is_told = job && job->submit_us != INT64_MIN, is_late = is_told && job->submit_us > row->start_us;
+  pai->n_unknown += !is_told;
+  pai->n_late += is_late;
+  if (is_told && !is_late) task->submit_us = job->submit_us;
+  task->recorded_start_us = row->start_us;
+  if (!job) return;
+  task->user = hr__pai_job_user(&pai->jobs, job);
+  task->model = hr__pai_job_workload(&pai->jobs, job);
+  if (pai->jobs.tags && task->gpus) task->gpu_types = hr__pai_job_gpu_type(&pai->jobs, job);
+}
+
 static enum hr_status add_task(struct pai *pai, const struct pai_row *row, uint8_t outcome, uint64_t line) {
   enum { MOST_ID = 200 };
   char id[2 * MOST_ID + 2];
@@ -71,13 +89,14 @@ static enum hr_status add_task(struct pai *pai, const struct pai_row *row, uint8
   if (!hr__ask_milli(&job, row->gpu_percent / 100, row->instances, &rounded))
     return hr__reader_bad_row(pai->reader, &fault);
   pai->n_rounded += rounded;
-  pai->n_jobs++;
+  pai->n_tasks++;
   job.submit_us = row->start_us;
   job.work_us = row->end_us - row->start_us;
   job.cpu_milli = row->cpu_percent / 100;
   job.mem_mib = row->mem_mib;
   if (job.gpus) job.gpu_types = row->gpu_type;
   job.outcome = outcome;
+  if (pai->have_jobs) add_submission(pai, row, &job);
   return hr__reader_add(pai->reader, &job, line);
 }
 
@@ -109,33 +128,72 @@ static const char *other_table(const struct hr__reader *reader) {
   return n_commas == 5 ? "pai_job_table" : n_commas == 8 ? "pai_instance_table" : NULL;
 }
 
-enum hr_status hr__read_pai2020(struct hr__reader *reader) {
+static enum hr_status refuse_other_table(const struct hr__reader *reader, const char *table) {
+  bool is_jobs = strcmp(table, "pai_job_table") == 0;
+  return hr_fail(reader->error, HR_BAD_INPUT,
+                 "%s: seems to be PAI's %s, which does not tell what tasks ask for; pai_task_table is wanted%s",
+                 reader->path, table, is_jobs ? ", with --format pai2020:jobs=FILE for this one" : "");
+}
+
+static enum hr_status read_rows(struct pai *pai) {
   static const char *const header[] = {"job_name", "task_name", "inst_num", "status",   "start_time", "end_time",
                                        "plan_cpu", "plan_mem",  "plan_gpu", "gpu_type", NULL};
   static const struct pai_row blank = {.start_us = INT64_MIN, .end_us = INT64_MIN};
-  struct pai pai = {.reader = reader};
   struct pai_row row;
-  const char *other = other_table(reader);
-  if (other)
-    return hr_fail(reader->error, HR_BAD_INPUT,
-                   "%s: seems to be PAI's %s, which does not tell what tasks ask for; pai_task_table is wanted",
-                   reader->path, other);
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
-                                        .header = has_header(reader) ? NULL : header,
+                                        .header = has_header(pai->reader) ? NULL : header,
                                         .missing_hint = "a pai_task_table.csv has them all; the other tables of the "
                                                         "trace do not tell what tasks ask for",
                                         .row = &row,
                                         .blank_row = &blank,
                                         .row_bytes = sizeof row,
                                         .on_row = on_row,
-                                        .self = &pai};
-  enum hr_status status = hr__csv_read_rows(reader, &schema);
+                                        .self = pai};
+  return hr__csv_read_rows(pai->reader, &schema);
+}
+
+static enum hr_status note_what_is_assumed(const struct pai *pai) {
+  const struct hr__reader *reader = pai->reader;
+  const char *alone = "tasks are jobs of their own, submitted when they were launched: users and submissions are in "
+                      "pai_job_table, which --format pai2020:jobs=FILE reads, too";
+  const char *joined = "tasks are jobs of their own, each submitted when its job was";
+  enum hr_status status = hr__reader_note_count(reader, pai->n_tasks, pai->have_jobs ? joined : alone);
   if (status == HR_OK)
-    status =
-        hr__reader_note_count(reader, pai.n_jobs,
-                              "tasks are jobs of their own, submitted when they were launched: users and waits are "
-                              "in pai_job_table, which is not read");
+    status = hr__reader_note_count(
+        reader, pai->n_unknown, "tasks of jobs whose submission pai_job_table does not tell: submitted when launched");
+  if (status == HR_OK)
+    status = hr__reader_note_count(reader, pai->n_late,
+                                   "tasks were launched before their jobs were submitted: submitted when launched");
   if (status != HR_OK) return status;
-  return hr__reader_note_count(reader, pai.n_rounded, "tasks ask for a GPU and a part: the part is rounded up");
+  return hr__reader_note_count(reader, pai->n_rounded, "tasks ask for a GPU and a part: the part is rounded up");
+}
+
+/* The tables that the parameters name. */
+static enum hr_status read_jobs(struct pai *pai) {
+  struct hr_text jobs = {NULL, 0}, tags = {NULL, 0};
+  const struct hr__format_param params[] = {{"jobs", 0, 0, NULL, &jobs}, {"tags", 0, 0, NULL, &tags}};
+  const struct hr__reader *reader = pai->reader;
+  enum hr_status status = hr__format_params_read(reader, "pai2020", params, sizeof params / sizeof *params);
+  if (status != HR_OK || (!jobs.length && !tags.length)) return status;
+  if (!jobs.length)
+    return hr_fail(reader->error, HR_BAD_INPUT,
+                   "trace format 'pai2020': 'tags' is of jobs, which pai_job_table tells; name it, too: "
+                   "pai2020:jobs=FILE,tags=FILE");
+  char jobs_path[4096], tags_path[4096];
+  snprintf(jobs_path, sizeof jobs_path, "%.*s", (int)jobs.length, jobs.at);
+  snprintf(tags_path, sizeof tags_path, "%.*s", (int)tags.length, tags.length ? tags.at : "");
+  pai->have_jobs = true;
+  return hr__pai_jobs_read(reader, jobs_path, tags.length ? tags_path : NULL, &pai->jobs);
+}
+
+enum hr_status hr__read_pai2020(struct hr__reader *reader) {
+  const char *other = other_table(reader);
+  if (other) return refuse_other_table(reader, other);
+  struct pai pai = {.reader = reader};
+  enum hr_status status = read_jobs(&pai);
+  if (status == HR_OK) status = read_rows(&pai);
+  if (status == HR_OK) status = note_what_is_assumed(&pai);
+  hr__pai_jobs_finish(&pai.jobs);
+  return status;
 }

@@ -94,6 +94,73 @@ static void pai_tasks(void) {
   }
 }
 
+/* "pai2020:jobs=FILE" and what follows; valid until the next call. */
+static const char *pai_format(const char *jobs, const char *tags) {
+  static char format[600];
+  int length = snprintf(format, sizeof format, "pai2020:jobs=%s", file_write_text("pai_jobs.csv", jobs));
+  if (tags) snprintf(format + length, sizeof format - (size_t)length, ",tags=%s", file_write_text("tags.csv", tags));
+  return format;
+}
+
+static void pai_submissions(void) {
+  static const char jobs_header[] = "job_name,inst_id,user,status,start_time,end_time\n" PAI_JOBS;
+  static const struct expected_job jobs[] = {
+      {"j1/tensorflow", 0, 10, 600, 1, 1, HR_OUTCOME_COMPLETED, .user = "ann", .gpu_types = "MISC", .gpu_milli = 500,
+       .cpu_milli = 6000, .mem_mib = 30000},
+      {"j2/worker", 10.5, 110, 0, 8, 4, HR_OUTCOME_FAILED, .user = "bob", .gpu_types = "V100", .cpu_milli = 8000,
+       .mem_mib = 16384},
+      {"j2/ps", 10.5, 60, 150, 0, 2, HR_OUTCOME_COMPLETED, .user = "bob", .cpu_milli = 4000, .mem_mib = 8192},
+      {"j3/worker", 70, 70, 10, 4, 2, HR_OUTCOME_COMPLETED, .gpu_types = "T4", .cpu_milli = 1000, .mem_mib = 1024}};
+  for (int with_header = 0; with_header < 2; with_header++) {
+    const char *format = pai_format(with_header ? jobs_header : PAI_JOBS, NULL);
+    struct hr_trace *trace = trace_of(PAI_SAMPLE, &(struct hr_trace_options){.format = format});
+    CU_ASSERT(jobs_are(trace, "pai2020", jobs, 4));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    CU_ASSERT(has_note(&trace->notes, "4 tasks are jobs of their own, each submitted when its job was"));
+    CU_ASSERT(has_note(&trace->notes, "1 tasks of jobs whose submission pai_job_table does not tell"));
+    CU_ASSERT(!has_note(&trace->notes, "pai_job_table, which"));
+    hr_trace_destroy(trace);
+  }
+  const char *late = pai_format("j1,i1,ann,Terminated,1001.0,1600.0\n", NULL);
+  struct hr_trace *trace = trace_of(PAI_SAMPLE, &(struct hr_trace_options){.format = late});
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(has_note(&trace->notes, "1 tasks were launched before their jobs were submitted"));
+  hr_trace_destroy(trace);
+}
+
+/* The first row of a tag counts; a type is acceptable only where one was asked for. */
+static void pai_tags(void) {
+  static const struct expected_job jobs[] = {
+      {"j1/tensorflow", 0, 10, 600, 1, 1, HR_OUTCOME_COMPLETED, .user = "ann", .gpu_milli = 500, .cpu_milli = 6000,
+       .mem_mib = 30000},
+      {"j2/worker", 10.5, 110, 0, 8, 4, HR_OUTCOME_FAILED, .user = "bob", .gpu_types = "V100M32", .model = "nmt",
+       .cpu_milli = 8000, .mem_mib = 16384},
+      {"j2/ps", 10.5, 60, 150, 0, 2, HR_OUTCOME_COMPLETED, .user = "bob", .model = "nmt", .cpu_milli = 4000,
+       .mem_mib = 8192},
+      {"j3/worker", 70, 70, 10, 4, 2, HR_OUTCOME_COMPLETED, .gpu_types = "T4", .cpu_milli = 1000, .mem_mib = 1024}};
+  const char *format = pai_format(PAI_JOBS, PAI_TAGS);
+  struct hr_trace *trace = trace_of(PAI_SAMPLE, &(struct hr_trace_options){.format = format});
+  CU_ASSERT(jobs_are(trace, "pai2020", jobs, 4));
+  hr_trace_destroy(trace);
+}
+
+static void bad_pai_tables(void) {
+  struct hr_trace_options options = {.format = "pai2020:tags=x"};
+  CU_ASSERT(refused(PAI_SAMPLE, &options, "trace format 'pai2020': 'tags' is of jobs", "pai2020:jobs=FILE,tags=FILE"));
+  options.format = "pai2020:job=x";
+  CU_ASSERT(refused(PAI_SAMPLE, &options, "trace format 'pai2020' has no parameter 'job'", "'jobs'"));
+  options.format = "pai2020:jobs=/no/such/file.csv";
+  CU_ASSERT(refused(PAI_SAMPLE, &options, "/no/such/file.csv: ", ""));
+  options.format = pai_format("j1,i1,ann,Terminated,990.0,1600.0\nj1,i2,bob,Failed,990.0,1600.0\n", NULL);
+  CU_ASSERT(refused(PAI_SAMPLE, &options, "pai_jobs.csv:2: a line above tells of this job, too", ""));
+  options.lenient = true;
+  CU_ASSERT(refused(PAI_SAMPLE, &options, "pai_jobs.csv:2: a line above tells of this job, too", ""));
+  options.format = pai_format(PAI_SAMPLE, NULL);
+  CU_ASSERT(refused(PAI_SAMPLE, &options, "pai_jobs.csv:1: too many fields", ""));
+  options.format = pai_format(PAI_JOBS, PAI_JOBS);
+  CU_ASSERT(refused(PAI_SAMPLE, &options, "tags.csv:1: too many fields", ""));
+}
+
 static void bad_pai_rows(void) {
   CU_ASSERT(refused(PAI_SAMPLE "j6,w,1.0,Gone,1,2,3,4,5,T4\n", NULL,
                     "jobs.csv:7: column 'status': 'Gone' is not one of", "Terminated"));
@@ -213,5 +280,5 @@ static void bad_gavel_files(void) {
 }
 
 TEST_MAIN("import_tables", TEST(helios_logs), TEST(bad_helios_rows), TEST(acme_logs), TEST(pai_tasks),
-          TEST(bad_pai_rows), TEST(spot_jobs), TEST(azure_requests), TEST(gavel_jobs), TEST(gavel_versions),
-          TEST(bad_gavel_files))
+          TEST(pai_submissions), TEST(pai_tags), TEST(bad_pai_rows), TEST(bad_pai_tables), TEST(spot_jobs),
+          TEST(azure_requests), TEST(gavel_jobs), TEST(gavel_versions), TEST(bad_gavel_files))

@@ -167,6 +167,17 @@ static void gavel(void) {
   survives_every_failure(read_gavel, GAVEL_SAMPLE);
 }
 
+static enum hr_status read_pai(const char *path, struct hr_error *error) {
+  char jobs[300], format[700];
+  snprintf(jobs, sizeof jobs, "%s", file_write_text("pai_jobs.csv", PAI_JOBS));
+  snprintf(format, sizeof format, "pai2020:jobs=%s,tags=%s", jobs, file_write_text("tags.csv", PAI_TAGS));
+  return read_trace(path, &(struct hr_trace_options){.format = format}, error);
+}
+
+static void pai_tables(void) {
+  survives_every_failure(read_pai, PAI_SAMPLE);
+}
+
 static void nodes(void) {
   survives_every_failure(read_nodes, "sn,cpu_milli,memory_mib,gpu,model\nn0,1,2,0,\nn1,1,2,3,T4\nn2,2,2,3,T4\n");
 }
@@ -183,5 +194,5 @@ static void generator(void) {
 }
 
 TEST_MAIN("no_memory", TEST(csv), TEST(redrawn_csv), TEST(packed_csv), TEST(lenient_csv), TEST(mapped_csv), TEST(swf),
-          TEST(philly), TEST(openb), TEST(imported_tables), TEST(imported_json), TEST(gavel), TEST(nodes),
-          TEST(generator))
+          TEST(philly), TEST(openb), TEST(imported_tables), TEST(imported_json), TEST(gavel), TEST(pai_tables),
+          TEST(nodes), TEST(generator))

@@ -52,6 +52,28 @@ static void order_is_the_lists(void) {
   hr_cluster_spec_finish(&cluster);
 }
 
+/* PAI's list, as it is published and with a header; GPUs may be written 8.0. */
+static void machines_of_pai(void) {
+  static const char rows[] = "m0,P100,64,512,2\nm1,CPU,96,512,0\nm2,V100,96,512.5,8.0\nm3,P100,64,512,2\n";
+  static const char header[] = "machine,gpu_type,cap_cpu,cap_mem,cap_gpu\n";
+  for (int with_header = 0; with_header < 2; with_header++) {
+    char text[300];
+    snprintf(text, sizeof text, "%s%s", with_header ? header : "", rows);
+    struct hr_cluster_spec cluster = {0};
+    struct hr_notes notes = {0};
+    CU_ASSERT_EQUAL_FATAL(hr_nodes_read(file_write_text("nodes.csv", text), &cluster, &notes, NULL), HR_OK);
+    CU_ASSERT_EQUAL_FATAL(cluster.n_pools, 2);
+    CU_ASSERT_STRING_EQUAL(cluster.pools[0].name, "P100-2gpu");
+    CU_ASSERT_EQUAL(cluster.pools[0].nodes, 2);
+    CU_ASSERT_EQUAL(cluster.pools[1].gpus_per_node, 8);
+    CU_ASSERT_EQUAL(cluster.pools[1].cpu_milli_per_node, 96000);
+    CU_ASSERT_EQUAL(cluster.pools[1].mem_mib_per_node, 524800);
+    CU_ASSERT(has_note(&notes, "without GPUs"));
+    hr_notes_finish(&notes);
+    hr_cluster_spec_finish(&cluster);
+  }
+}
+
 static bool nodes_refused(const char *text, const char *part) {
   struct hr_cluster_spec cluster = {0};
   struct hr_notes notes = {0};
@@ -65,6 +87,8 @@ static bool nodes_refused(const char *text, const char *part) {
 }
 
 static void bad_lists_are_refused(void) {
+  CU_ASSERT(nodes_refused("m0,P100,64,many,2\n", "nodes.csv:1: column 'cap_mem': 'many' is not a number of GiB"));
+  CU_ASSERT(nodes_refused("# none\n", "nodes.csv"));
   CU_ASSERT(
       nodes_refused("sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,2,\n", "nodes.csv:2: a node with GPUs has no model"));
   CU_ASSERT(nodes_refused("sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,0,\n", "no node has a GPU"));
@@ -73,4 +97,5 @@ static void bad_lists_are_refused(void) {
   CU_ASSERT(nodes_refused("", "empty"));
 }
 
-TEST_MAIN("nodes", TEST(kinds_become_pools), TEST(order_is_the_lists), TEST(bad_lists_are_refused))
+TEST_MAIN("nodes", TEST(kinds_become_pools), TEST(order_is_the_lists), TEST(machines_of_pai),
+          TEST(bad_lists_are_refused))

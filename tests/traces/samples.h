@@ -35,6 +35,16 @@
   "j3,worker,2.0,Terminated,1060.0,1070.0,100.0,1.0,150.0,T4\n"                                                        \
   "j4,worker,1.0,Running,1070.0,,100.0,1.0,25.0,T4\n"                                                                  \
   "j5,worker,1.0,Waiting,,,100.0,1.0,25.0,T4\n"
+/* Of its jobs: the second was submitted before its launch, the third is not told of. */
+#define PAI_JOBS                                                                                                       \
+  "j1,i1,ann,Terminated,990.0,1600.0\n"                                                                                \
+  "j2,i2,bob,Failed,1000.5,1200.0\n"                                                                                   \
+  "j9,i9,ann,Waiting,,\n"
+#define PAI_TAGS                                                                                                       \
+  "i2,bob,V100M32,g2,nmt\n"                                                                                            \
+  "i7,eve,T4,g7,ctr\n"                                                                                                 \
+  "i2,bob,P100,g2,bert\n"                                                                                              \
+  "i1,ann,,g1,\n"
 
 #define SPOT_HEADER "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type\n"
 #define SPOT_SAMPLE                                                                                                    \
