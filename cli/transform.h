@@ -21,9 +21,8 @@ struct transform_args {
    .kind = OPTION_TEXT,                                                                                                \
    .offset = TRANSFORM_OPTION(output),                                                                                 \
    .value = "FILE",                                                                                                    \
-   .help = "where to write: SWF or packed where the name ends in .swf or .hrt, else CSV; .csv and .swf compressed "    \
-           "behind .gz and .zst. '-', or none: "                                                                       \
-           "standard output"},                                                                                         \
+   .help = "where to write: the name ends in .csv, .swf or .hrt (packed); .csv and .swf are compressed behind .gz "    \
+           "and .zst. '-', or none: standard output, as CSV"},                                                         \
       {.name = "json",                                                                                                 \
        .kind = OPTION_TEXT,                                                                                            \
        .offset = TRANSFORM_OPTION(json),                                                                               \

@@ -83,7 +83,12 @@ void hr_notes_finish(struct hr_notes *notes) {
 
 enum { LONGEST_WORD = 63 };
 
-/* Edit distance with swaps of neighbours (optimal string alignment). */
+/* ASCII letters in lower case, whatever the locale. */
+static char folded(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+}
+
+/* Edit distance with swaps of neighbours (optimal string alignment); upper and lower case are the same. */
 static size_t edit_distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b);
   if (n > LONGEST_WORD || m > LONGEST_WORD) return SIZE_MAX;
@@ -93,10 +98,10 @@ static size_t edit_distance(const char *a, const char *b) {
   for (size_t i = 1; i <= n; i++) {
     current[0] = i;
     for (size_t j = 1; j <= m; j++) {
-      size_t best = previous[j - 1] + (a[i - 1] != b[j - 1]);
+      size_t best = previous[j - 1] + (folded(a[i - 1]) != folded(b[j - 1]));
       if (previous[j] + 1 < best) best = previous[j] + 1;
       if (current[j - 1] + 1 < best) best = current[j - 1] + 1;
-      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      bool swapped = i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]);
       if (swapped && before[j - 2] + 1 < best) best = before[j - 2] + 1;
       current[j] = best;
     }

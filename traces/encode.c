@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -32,7 +33,7 @@ struct hr__encoder {
 
 static bool ends_with(const char *path, size_t length, const char *ending) {
   size_t n = strlen(ending);
-  return length > n && memcmp(path + length - n, ending, n) == 0;
+  return length > n && strcasecmp(path + length - n, ending) == 0;
 }
 
 static enum packing packing_of(const char *path) {

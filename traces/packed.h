@@ -15,14 +15,20 @@
 
 #define HR__PACKED_MAGIC "\x89HRT\r\n\x1A\n" /* damaged by whatever takes it for text */
 
-enum { HR__PACKED_MAGIC_BYTES = 8, HR__PACKED_VERSION = 1, HR__PACKED_ALIGNMENT = 64, HR__PACKED_DATED = 1 };
+enum {
+  HR__PACKED_MAGIC_BYTES = 8,
+  HR__PACKED_VERSION = 1,
+  HR__PACKED_ALIGNMENT = 64,
+  HR__PACKED_DATED = 1,
+  HR__PACKED_IDS_TOLD = 2
+};
 
 struct hr__packed_header {
   char magic[HR__PACKED_MAGIC_BYTES];
   uint32_t version, n_sections;
   uint64_t file_bytes, n_jobs;
   int64_t origin_us;
-  uint64_t flags;    /* HR__PACKED_DATED */
+  uint64_t flags;    /* HR__PACKED_DATED, HR__PACKED_IDS_TOLD */
   uint64_t unused;   /* 0 */
   uint64_t checksum; /* of the header up to here and the table of sections behind it */
 };

@@ -74,9 +74,9 @@ bool hr__field_is_told(const struct hr_job_record *record, const struct hr_job_r
   }
 }
 
-/* Whether ids say no more than where their rows stand: some do after rows were left out. */
+/* Whether ids say no more than where their rows stand, and nobody told them. */
 static bool ids_number_rows(const struct hr_trace *trace) {
-  if (trace->id_text) return false;
+  if (trace->ids_told || trace->id_text) return false;
   for (uint32_t job = 0; trace->id_number && job < trace->n_jobs; job++)
     if (trace->id_number[job] != (int64_t)(trace->row ? trace->row[job] : job) + 1) return false;
   return true;

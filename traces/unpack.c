@@ -110,7 +110,7 @@ static enum hr_status check_head(struct hr__unpacking *unpacking) {
     return hr__unpack_refuse(unpacking, "it has no job, or more than there may be");
   if (header->origin_us < -HR_MAX_INPUT_US || header->origin_us > HR_MAX_INPUT_US)
     return hr__unpack_refuse(unpacking, "its first submit is out of range");
-  if (header->unused || header->flags & ~(uint64_t)HR__PACKED_DATED)
+  if (header->unused || header->flags & ~(uint64_t)(HR__PACKED_DATED | HR__PACKED_IDS_TOLD))
     return hr__unpack_refuse(unpacking, "its header says what this program does not know");
   return HR_OK;
 }
@@ -227,6 +227,7 @@ static enum hr_status take_head(struct hr__unpacking *unpacking) {
   owned->trace.n_jobs = (uint32_t)unpacking->header->n_jobs;
   owned->trace.origin_us = unpacking->header->origin_us;
   owned->trace.dated = unpacking->header->flags & HR__PACKED_DATED;
+  owned->trace.ids_told = unpacking->header->flags & HR__PACKED_IDS_TOLD;
   owned->trace.column_bytes = owned->map_bytes;
   owned->trace.mapped = true;
   owned->trace.source = owned->source = strdup(unpacking->path);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* Name, ending of a file's name, whether it may be compressed, writer, summary. */
 #define WRITER_TABLE(X)                                                                                                \
@@ -47,32 +48,65 @@ static enum hr_status unknown_writer(const char *name, struct hr_error *error) {
 #undef WRITER_NAME
 }
 
-static size_t writer_of(const char *path) {
-  size_t length = hr__plain_name_length(path);
-  for (size_t i = 0; i < N_WRITERS; i++) {
-    size_t n = strlen(writers[i].ending);
-    if (length > n && memcmp(path + length - n, writers[i].ending, n) == 0) return i;
-  }
-  return 0;
+/* The last ending of the file's name before one of compression, with its point; NULL: it has none. A name that begins
+   with a point is hidden, and that point ends nothing. */
+static const char *ending_of(const char *path, size_t length) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  for (const char *at = path + length; at > name + 1; at--)
+    if (at[-1] == '.') return at - 1;
+  return NULL;
 }
 
+static bool is_ending(const char *ending, size_t length, const char *known) {
+  return strlen(known) == length && strncasecmp(ending, known, length) == 0;
+}
+
+static enum hr_status unknown_ending(const char *path, const char *ending, size_t length, struct hr_error *error) {
+#define WRITER_ENDING(name, ending, ...) " " ending
+  return hr_fail(error, HR_BAD_INPUT,
+                 "%s: no trace is written as '%.*s'; endings:" WRITER_TABLE(
+                     WRITER_ENDING) ", .gz or .zst behind .csv "
+                                    "and .swf; a name without an ending is CSV",
+                 path, (int)length, ending);
+#undef WRITER_ENDING
+}
+
+/* NULL, with an error, where the name ends in what no writer knows. */
+static const struct hr_trace_format *format_of_name(const char *path, struct hr_error *error) {
+  size_t length = hr__plain_name_length(path);
+  const char *ending = ending_of(path, length);
+  if (!ending) return formats;
+  size_t n = (size_t)(path + length - ending);
+  for (size_t i = 0; i < N_WRITERS; i++)
+    if (is_ending(ending, n, writers[i].ending)) return &formats[i];
+  unknown_ending(path, ending, n, error);
+  return NULL;
+}
+
+/* Whatever the format: a name must not promise what the file is not. */
 static enum hr_status check_compression(const struct hr_trace_format *format, const char *path,
                                         struct hr_error *error) {
+  static const char *const others[] = {".xz", ".bz2", ".zip", ".lz4", ".7z", ".br", ".lzma"};
   size_t length = hr__plain_name_length(path);
+  const char *ending = ending_of(path, length);
+  for (size_t i = 0; ending && i < sizeof others / sizeof *others; i++)
+    if (is_ending(ending, (size_t)(path + length - ending), others[i]))
+      return hr_fail(error, HR_BAD_INPUT, "%s: traces are compressed as '.gz' or '.zst', not as '%s'", path, others[i]);
   if (path[length] == '\0' || writers[format - formats].compresses) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: format '%s' is not compressed; leave '%s' out of the name", path,
                  format->name, path + length);
 }
 
+static const struct hr_trace_format *format_called(const char *name, struct hr_error *error) {
+  for (const struct hr_trace_format *format = formats; format->name; format++)
+    if (strcmp(format->name, name) == 0) return format;
+  unknown_writer(name, error);
+  return NULL;
+}
+
 const struct hr_trace_format *hr_trace_writer_find(const char *name, const char *path, struct hr_error *error) {
-  const struct hr_trace_format *format = formats;
-  if (!name) format += writer_of(path);
-  while (name && format->name && strcmp(format->name, name) != 0) format++;
-  if (!format->name) {
-    unknown_writer(name, error);
-    return NULL;
-  }
-  return check_compression(format, path, error) == HR_OK ? format : NULL;
+  const struct hr_trace_format *format = name ? format_called(name, error) : format_of_name(path, error);
+  return format && check_compression(format, path, error) == HR_OK ? format : NULL;
 }
 
 enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, const char *format,

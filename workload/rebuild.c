@@ -13,6 +13,7 @@ enum hr_status hr__rebuild_take_notes(struct hr__rebuild *rebuild, const struct 
   enum hr_status status = HR_OK;
   for (size_t i = 0; status == HR_OK && i < trace->notes.count; i++)
     status = hr_notes_add(notes, "%s", trace->notes.text[i]);
+  rebuild->ids_told = rebuild->ids_told || trace->ids_told;
   return status == HR_OK ? HR_OK : hr__no_memory_for(trace, error);
 }
 
@@ -24,8 +25,9 @@ enum hr_status hr__rebuild_begin(struct hr__rebuild *rebuild, const struct hr_tr
 
 enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const struct hr_trace *trace, bool dated,
                                          struct hr_error *error) {
-  *rebuild =
-      (struct hr__rebuild){.builder = hr_trace_builder_create("anonymised", trace->format), .source = trace->source};
+  *rebuild = (struct hr__rebuild){.builder = hr_trace_builder_create("anonymised", trace->format),
+                                  .source = trace->source,
+                                  .ids_told = trace->ids_told};
   bool fine = rebuild->builder != NULL;
   if (fine && dated && hr_trace_has_local_dates(trace))
     fine = hr_trace_builder_note_local_dates(rebuild->builder) == HR_OK;
@@ -42,6 +44,7 @@ enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status statu
                                struct hr_error *error) {
   if (status == HR_OK && !rebuild->n_jobs) status = hr_fail(error, HR_BAD_INPUT, "%s: no job is left", rebuild->source);
   if (status == HR_OK) status = hr_trace_builder_finish(rebuild->builder, dated, false, made, error);
+  if (status == HR_OK) (*made)->ids_told = (*made)->ids_told && rebuild->ids_told;
   hr_trace_builder_destroy(rebuild->builder);
   return status;
 }

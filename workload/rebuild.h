@@ -12,6 +12,7 @@ struct hr__rebuild {
   struct hr_trace_builder *builder;
   const char *source;
   uint32_t n_jobs;
+  bool ids_told; /* by one of the traces that it is made of */
 };
 
 /* Called and noted like `trace`. */

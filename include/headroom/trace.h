@@ -112,6 +112,7 @@ struct hr_trace {
      from 1, as they do where the input has none. Use hr_trace_job_id. */
   const int64_t *id_number;
   const char *const *id_text;
+  bool ids_told; /* the input told ids, be they those that number the rows or not */
 
   struct hr_notes notes;           /* assumptions and unknown columns, for a person */
   struct hr_skipped_rows *skipped; /* rows left out, bad ones under `lenient`, by reason */
@@ -303,7 +304,8 @@ struct hr_trace_written {
 /* The formats that hr_trace_write knows, ended by a NULL name. */
 HR_API const struct hr_trace_format *hr_trace_writers(void);
 /* The one of these that `name` names or, where that is NULL, that a file of this name is in: by its ending, before one
-   of compression; csv without an ending that says more. NULL, with an error, when there is none of that name. */
+   of compression, in upper or lower case; csv without an ending. NULL, with an error, when there is none of that name,
+   or the ending is of no format that is written, or of a compression that the format does not have. */
 HR_API const struct hr_trace_format *hr_trace_writer_find(const char *name, const char *path, struct hr_error *error);
 
 /* Writes a trace, whole or not at all; `path` "-" is standard output, and a name that ends in `.gz` or `.zst` is

@@ -67,7 +67,7 @@ case_losses_are_told() {
   cmp -s stdout t.swf || fail "--to swf is another file"
   is_empty stderr
   try 0 trace convert t.swf -o back.csv --quiet
-  [ "$(head -n 1 back.csv)" = 'submit_s,duration_s,gpus,user,tenant,start_s' ] || fail "columns"
+  [ "$(head -n 1 back.csv)" = 'job_id,submit_s,duration_s,gpus,user,tenant,start_s' ] || fail "columns"
 }
 
 case_actions() {
@@ -158,6 +158,23 @@ case_swf_numbers_the_jobs_that_it_holds() {
   printf 'job_id,submit_s,duration_s,gpus\na,0,5,0\nb,1,5,2\nc,2,5,2\n' >t.csv
   try 0 trace convert t.csv --to swf -q
   [ "$(grep -v '^;' stdout | cut -d ' ' -f 1 | tr '\n' ,)" = 1,2, ] || fail "numbered $(grep -v '^;' stdout)"
+}
+
+# Names promise what is in a file, whichever verb writes it.
+case_names_of_outputs() {
+  small_trace
+  for action in convert cut merge shuffle 'anonymise --key k' 'scale --load 2'; do
+    # shellcheck disable=SC2086 # words
+    try 2 trace $action t.csv -o out.parquet
+    says stderr "out.parquet: no trace is written as '.parquet'; endings: .csv .swf .hrt, .gz or .zst behind .csv and .swf"
+  done
+  try 2 trace pack t.csv -o out.hrt.xz
+  try 0 trace convert t.csv -o out.SWF -q
+  grep -q '^; Version: 2.2' out.SWF || fail "out.SWF is no SWF"
+  try 0 trace convert t.csv -o out.txt --to csv -q
+  try 0 trace convert t.csv -o out -q
+  cmp -s out t.csv || fail "a name without an ending is not CSV"
+  [ "$(echo out*)" = 'out out.SWF out.txt' ] || fail "written: $(echo out*)"
 }
 
 case_packed_names_are_of_packed_files() {

@@ -146,6 +146,7 @@ static void slips_find_the_word_meant(void) {
   CU_ASSERT_STRING_EQUAL(hr_nearest_word("ordr", words), "order");
   CU_ASSERT_STRING_EQUAL(hr_nearest_word("oredr", words), "order");
   CU_ASSERT_STRING_EQUAL(hr_nearest_word("plcaement", words), "placement");
+  CU_ASSERT_STRING_EQUAL(hr_nearest_word("ORDER", words), "order");
   CU_ASSERT_PTR_NULL(hr_nearest_word("gpus", words));
 }
 

@@ -323,7 +323,7 @@ static void bad_heads(void) {
   CU_ASSERT(head_is_refused(NULL, 24, HR_NONE, "it has no job, or more than there may be"));
   CU_ASSERT(head_is_refused(NULL, 24, 2, "has not one entry for each job"));
   CU_ASSERT(head_is_refused(NULL, 32, INT64_MAX, "its first submit is out of range"));
-  CU_ASSERT(head_is_refused(NULL, 40, 2, "its header says what this program does not know"));
+  CU_ASSERT(head_is_refused(NULL, 40, 4, "its header says what this program does not know"));
   CU_ASSERT(head_is_refused(NULL, 48, 1, "its header says what this program does not know"));
   CU_ASSERT(head_is_refused("gpus", 32, 4, "its section 'gpus' has not one entry for each job"));
   CU_ASSERT(head_is_refused("gpus", 40, 8, "its sections do not follow each other"));

@@ -71,6 +71,24 @@ static void rows_are_what_a_person_would_write(void) {
   hr_trace_destroy(trace);
 }
 
+/* Ids that the input told are told again, also where they say no more than where their rows stand. */
+static void ids_that_were_told_are_kept(void) {
+  static const char *const texts[] = {"job_id,submit_s,duration_s,gpus\n1,5,1,1\n2,0,1,1\n3,7,1,1\n",
+                                      "submit_s,duration_s,gpus\n5,1,1\n0,1,1\n7,1,1\n"};
+  for (size_t i = 0; i < 2; i++) {
+    struct hr_trace *trace = trace_of(texts[i], NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    CU_ASSERT_EQUAL(trace->ids_told, i == 0);
+    CU_ASSERT_PTR_NULL(trace->id_number);
+    struct hr_trace *again = written_and_read(trace, "told.hrt", NULL);
+    CU_ASSERT(same_trace(trace, again));
+    CU_ASSERT_EQUAL(hr_trace_write(again, file_path("told.csv"), NULL, NULL, NULL), HR_OK);
+    CU_ASSERT(file_is("told.csv", texts[i]));
+    hr_trace_destroy(again);
+    hr_trace_destroy(trace);
+  }
+}
+
 static void dates_stay_dates(void) {
   static const char *const zoned = "submit_s,duration_s,gpus\n2024-02-29T23:59:59.000001Z,1,1\n"
                                    "1969-12-31T00:00:00Z,1,1\n",
@@ -144,6 +162,7 @@ static void swf_loses_nothing_that_it_can_tell(void) {
     CU_ASSERT_STRING_EQUAL(swf->format, "swf");
     struct hr_trace *csv = written_and_read(swf, "plain.csv", &written);
     CU_ASSERT_PTR_NOT_NULL_FATAL(csv);
+    trace->ids_told = true; /* a line of SWF has a number in any case */
     CU_ASSERT(same_trace(trace, csv));
     hr_trace_destroy(csv);
     hr_trace_destroy(swf);
@@ -293,8 +312,9 @@ static void what_cannot_be_told_is_refused(void) {
 static void the_name_tells_the_format(void) {
   static const struct {
     const char *path, *format;
-  } cases[] = {{"a.csv", "csv"}, {"a.swf", "swf"}, {"x.swf.zst", "swf"}, {"a.swf.csv", "csv"},  {".swf", "csv"},
-               {"-", "csv"},     {"a.gz", "csv"},  {"swf", "csv"},       {"a.swf.gz.gz", "csv"}};
+  } cases[] = {{"a.csv", "csv"},    {"a.swf", "swf"},  {"x.swf.zst", "swf"}, {"a.swf.csv", "csv"}, {".swf", "csv"},
+               {"-", "csv"},        {"a.gz", "csv"},   {"swf", "csv"},       {"a.SWF", "swf"},     {"a.Csv.GZ", "csv"},
+               {"a.HRT", "packed"}, {"b.xz/a", "csv"}, {"/dev/full", "csv"}, {"a.swf.ZST", "swf"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     CU_ASSERT_STRING_EQUAL(hr_trace_writer_find(NULL, cases[i].path, NULL)->name, cases[i].format);
   CU_ASSERT_STRING_EQUAL(hr_trace_writer_find("swf", "a.csv", NULL)->name, "swf");
@@ -306,8 +326,39 @@ static void the_name_tells_the_format(void) {
       strstr(error.text, "a.hrt.gz: format 'packed' is not compressed; leave '.gz' out of the name"));
 }
 
+/* A name must not promise what the file is not. */
+static void names_of_other_formats_are_refused(void) {
+  static const char *const names[] = {"a.csv.xz", "a.xlsx",  "a.parquet",   "a.json", "a.hrt.bak",
+                                      "a.CSV.XZ", "a.csv.2", "a.swf.gz.gz", "a.gzip", "d/a.tsv"};
+  struct hr_error error = {0};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    CU_ASSERT_PTR_NULL(hr_trace_writer_find(NULL, names[i], &error));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, names[i]));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "endings: .csv .swf .hrt, .gz or .zst behind .csv and .swf"));
+  }
+  CU_ASSERT_STRING_EQUAL(hr_trace_writer_find("csv", "a.txt", NULL)->name, "csv");
+  CU_ASSERT_PTR_NULL(hr_trace_writer_find("csv", "a.csv.xz", &error));
+  CU_ASSERT_STRING_EQUAL(error.text, "a.csv.xz: traces are compressed as '.gz' or '.zst', not as '.xz'");
+  CU_ASSERT_PTR_NULL(hr_trace_writer_find("SWF", "a", &error));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "did you mean 'swf'?"));
+}
+
+/* Whatever the case of its ending, a file is in the format and the compression that it tells. */
+static void endings_may_be_in_upper_case(void) {
+  struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,1,1\n", NULL);
+  struct hr_trace_written written;
+  CU_ASSERT_EQUAL_FATAL(hr_trace_write(trace, file_path("upper.CSV.GZ"), NULL, &written, NULL), HR_OK);
+  CU_ASSERT_STRING_EQUAL(written.format, "csv");
+  FILE *file = fopen(file_path("upper.CSV.GZ"), "rb");
+  CU_ASSERT_EQUAL(fgetc(file), 0x1f);
+  CU_ASSERT_EQUAL(fgetc(file), 0x8b);
+  fclose(file);
+  hr_trace_destroy(trace);
+}
+
 TEST_MAIN("writing traces", TEST(csv_and_packed_traces_that_are_read_again_are_the_same),
-          TEST(rows_are_what_a_person_would_write), TEST(dates_stay_dates), TEST(every_imported_format_becomes_csv),
-          TEST(real_traces_become_csv), TEST(swf_loses_nothing_that_it_can_tell), TEST(swf_counts_what_it_loses),
-          TEST(swf_rounds_to_whole_seconds), TEST(dates_count_from_the_first_submit_in_swf),
-          TEST(what_cannot_be_told_is_refused), TEST(the_name_tells_the_format))
+          TEST(rows_are_what_a_person_would_write), TEST(ids_that_were_told_are_kept), TEST(dates_stay_dates),
+          TEST(every_imported_format_becomes_csv), TEST(real_traces_become_csv),
+          TEST(swf_loses_nothing_that_it_can_tell), TEST(swf_counts_what_it_loses), TEST(swf_rounds_to_whole_seconds),
+          TEST(dates_count_from_the_first_submit_in_swf), TEST(what_cannot_be_told_is_refused),
+          TEST(the_name_tells_the_format), TEST(names_of_other_formats_are_refused), TEST(endings_may_be_in_upper_case))
