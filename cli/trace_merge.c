@@ -178,6 +178,8 @@ static enum hr_status settle(struct merge *merge, const struct words *paths, str
   if (status == HR_OK && args->keep_ids && args->tenant_prefix)
     status =
         hr_fail(error, HR_BAD_INPUT, "--keep-ids leaves labels out, and --tenant-prefix wants them; leave one out");
+  if (status == HR_OK && args->keep_ids && args->labels)
+    status = hr_fail(error, HR_BAD_INPUT, "--keep-ids leaves labels out, and --labels names some; leave one out");
   if (status == HR_OK && !args->keep_ids) status = make_labels(merge, paths, error);
   if (status == HR_OK) status = make_tenants(merge, error);
   merge->spec.labels = (const char *const *)merge->labels;

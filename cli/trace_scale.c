@@ -4,13 +4,13 @@
 #include "cli/cli.h"
 #include "cli/transform.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 struct scale_args {
   struct transform_args base;
-  const char *by, *jitter;
-  double load; /* 0: not given */
-  uint64_t seed;
+  const char *by, *jitter, *seed; /* NULL: not given */
+  double load;                    /* 0: not given */
 };
 
 #define AT(field) offsetof(struct scale_args, field)
@@ -33,14 +33,12 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = AT(jitter),
      .value = "TIME",
-     .help = "how far from their jobs copies come, either way: 1h unless given"},
+     .help = "how far from their jobs copies come, either way: 1h unless given; of duplicate alone"},
     {.name = "seed",
-     .kind = OPTION_WHOLE,
+     .kind = OPTION_TEXT,
      .offset = AT(seed),
      .value = "N",
-     .help = "of the draw, 1 unless given; the same seed gives the same jobs",
-     .min = 0,
-     .max = 0x1p64},
+     .help = "of the draw, 1 unless given; the same seed gives the same jobs. Not of compress, which draws nothing"},
     TRANSFORM_OPTIONS,
     {0}};
 
@@ -50,10 +48,6 @@ static const char details[] = "Thinning and duplication keep the course of days 
                               "Examples:\n"
                               "  headroom trace scale jobs.csv --load 0.5 -o half.csv\n"
                               "  headroom trace scale jobs.csv --load 1.5 --by compress -o denser.csv\n";
-
-static void set_defaults(void *args) {
-  *(struct scale_args *)args = (struct scale_args){.jitter = "1h", .seed = 1};
-}
 
 static enum hr_status find_method(const char *name, enum hr_scaling *by, struct hr_error *error) {
   static const char *const known[] = {
@@ -68,24 +62,44 @@ static enum hr_status find_method(const char *name, enum hr_scaling *by, struct 
   return unknown_word("method", name, known, error);
 }
 
+/* What the method would not look at. */
+static enum hr_status check_meaning(const struct scale_args *args, enum hr_scaling by, struct hr_error *error) {
+  if (args->jitter && by != HR_SCALING_DUPLICATE)
+    return hr_fail(error, HR_BAD_INPUT, "--jitter %.60s: is how far copies come from their jobs, and '%s' makes none",
+                   args->jitter, hr_scaling_name(by));
+  if (args->seed && by == HR_SCALING_COMPRESS)
+    return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: '%s' draws nothing; leave the seed out", args->seed,
+                   hr_scaling_name(by));
+  return HR_OK;
+}
+
+static enum hr_status parse_seed(const char *text, uint64_t *seed, struct hr_error *error) {
+  *seed = 1;
+  if (!text || parse_whole(text, seed)) return HR_OK;
+  return hr_fail(error, HR_BAD_INPUT, "--seed %.60s: a whole number from 0 to %" PRIu64 " is wanted", text, UINT64_MAX);
+}
+
 static enum hr_status settle(const struct scale_args *args, struct hr_scale_spec *spec, struct hr_error *error) {
-  *spec = (struct hr_scale_spec){
-      .by = args->load < 1 ? HR_SCALING_THIN : HR_SCALING_DUPLICATE, .load = args->load, .seed = args->seed};
+  *spec = (struct hr_scale_spec){.by = args->load < 1 ? HR_SCALING_THIN : HR_SCALING_DUPLICATE, .load = args->load};
   if (!(args->load > 0))
     return hr_fail(
         error, HR_BAD_INPUT,
         "trace scale: --load X is missing: the load for that of the trace\nTry 'headroom help trace scale'.");
   enum hr_status status = args->by ? find_method(args->by, &spec->by, error) : HR_OK;
-  return status == HR_OK ? hr_span_parse("jitter", args->jitter, false, &spec->jitter_us, error) : status;
+  if (status == HR_OK) status = check_meaning(args, spec->by, error);
+  if (status == HR_OK) status = parse_seed(args->seed, &spec->seed, error);
+  if (status != HR_OK) return status;
+  return hr_span_parse("jitter", args->jitter ? args->jitter : "1h", false, &spec->jitter_us, error);
 }
 
 static enum hr_status run(const void *args, const struct words *operands, struct hr_error *error) {
   const struct scale_args *scale = args;
-  struct transform transform = {.args = &scale->base, .paths = operands, .action = "scale", .seed = scale->seed};
+  struct transform transform = {.args = &scale->base, .paths = operands, .action = "scale"};
   struct hr_scale_spec spec;
   enum hr_status status = settle(scale, &spec, error);
   if (status == HR_OK) status = transform_open(&transform, error);
   transform.method = hr_scaling_name(spec.by);
+  transform.seed = spec.seed;
   transform.seeded = spec.by != HR_SCALING_COMPRESS;
   if (status == HR_OK) status = hr_transform_scale(transform.traces[0], &spec, &transform.made, error);
   if (status == HR_OK) status = transform_tell(&transform, error);
@@ -101,5 +115,4 @@ const struct verb verb_trace_scale = {.name = "trace scale",
                                       .details = details,
                                       .options = options,
                                       .args_bytes = sizeof(struct scale_args),
-                                      .set_defaults = set_defaults,
                                       .run = run};

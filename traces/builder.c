@@ -281,7 +281,7 @@ static bool is_line_of_reports(struct hr_text name) {
   return false;
 }
 
-const char *hr__job_record_fault(const struct hr_job_record *record) {
+const char *hr_job_record_fault(const struct hr_job_record *record) {
   if (is_line_of_reports(record->tenant)) return "the tenant has a name that reports use for what is no tenant's";
   if (record->gpus > HR_MAX_GPUS) return "the job asks for more than 4000000 GPUs";
   if (record->tasks == 0 || record->gpus % record->tasks)
@@ -302,7 +302,7 @@ const char *hr__job_record_fault(const struct hr_job_record *record) {
 
 enum hr_status hr_trace_builder_add(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                     struct hr_error *error) {
-  const char *fault = hr__job_record_fault(record);
+  const char *fault = hr_job_record_fault(record);
   if (fault) return hr_fail(error, HR_BAD_INPUT, "%s:%llu: %s", builder->source, (unsigned long long)line, fault);
   return hr__builder_append(builder, record, line, error);
 }

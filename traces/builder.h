@@ -106,8 +106,6 @@ struct hr_trace_builder {
 
 /* Before the first row: the trace is to be streamed. */
 void hr__builder_stream(struct hr_trace_builder *builder);
-/* What keeps the record from being a job, as a sentence; NULL when nothing does. */
-const char *hr__job_record_fault(const struct hr_job_record *record);
 /* hr_trace_builder_add without that check. */
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                   struct hr_error *error);

@@ -54,7 +54,7 @@ enum hr_status hr__reader_note(const struct hr__reader *reader, const char *text
 }
 
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line) {
-  const char *fault = hr__job_record_fault(job);
+  const char *fault = hr_job_record_fault(job);
   if (fault) return hr__reader_bad_row(reader, &(struct hr__row_fault){.line = line, .fault = fault});
   reader->n_fractions += job->gpu_milli < 1000 && job->gpus > 0;
   return hr__builder_append(reader->builder, job, line, reader->error);

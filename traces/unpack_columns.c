@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The checks of hr__job_record_fault, column by column: millions of jobs in milliseconds. What a column may hold is one
+ * The checks of hr_job_record_fault, column by column: millions of jobs in milliseconds. What a column may hold is one
  * range of numbers that may wrap round ("HR_NONE or below 7" is the range of eight that begins at HR_NONE), so that a
  * value is checked by one subtraction and one comparison, many at a time.
  */

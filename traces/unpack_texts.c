@@ -55,7 +55,7 @@ enum hr_status hr__unpack_names(struct hr__unpacking *unpacking) {
     const char *tenant = owned->trace.tenants.text[i];
     hr_job_record_init(&record);
     record.tenant = (struct hr_text){tenant, strlen(tenant)};
-    const char *fault = hr__job_record_fault(&record);
+    const char *fault = hr_job_record_fault(&record);
     if (fault) return hr__unpack_refuse(unpacking, fault);
   }
   return HR_OK;

@@ -89,7 +89,7 @@ static enum hr_status add_jobs(struct anonymise *anonymise, struct hr__rebuild *
     record.tenant = hashed_name(&anonymise->tenants, trace->tenant, job);
     record.model = hashed_name(&anonymise->models, trace->model, job);
     hr_job_record_forget(&record, anonymise->spec->forget);
-    status = hr__rebuild_add(rebuild, &record, error);
+    status = hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error);
   }
   return status;
 }

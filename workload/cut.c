@@ -113,7 +113,7 @@ static enum hr_status add_jobs(const struct cut *cut, struct hr__rebuild *rebuil
     char id[HR_JOB_ID_BUFFER];
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
     if (trace->submit_us[job] < cut->spec->from_us) keep_rest(&record, cut->spec->from_us + trace->origin_us);
-    status = hr__rebuild_add(rebuild, &record, error);
+    status = hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error);
   }
   return status;
 }

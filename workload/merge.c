@@ -192,10 +192,12 @@ static enum hr_status add_jobs(struct merge *merge, struct hr__rebuild *rebuild,
     struct hr_job_record record;
     char id[HR_JOB_ID_BUFFER];
     size_t number = trace_of(merge, merge->list[i].row);
-    hr_trace_job_record(merge->traces[number], (hr_job){merge->list[i].row - merge->first[number]}, &record, id);
+    const struct hr_trace *trace = merge->traces[number];
+    const hr_job job = {merge->list[i].row - merge->first[number]};
+    hr_trace_job_record(trace, job, &record, id);
     hr__record_move(&record, later_us(merge, number));
     bool fine = rename_all(merge, number, &record);
-    status = fine ? hr__rebuild_add(rebuild, &record, error) : hr__no_memory_for(merge->traces[number], error);
+    status = fine ? hr__rebuild_add(rebuild, trace, job, &record, error) : hr__no_memory_for(trace, error);
   }
   return status;
 }

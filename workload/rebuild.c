@@ -34,8 +34,13 @@ enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const stru
   return fine ? HR_OK : hr__no_memory_for(trace, error);
 }
 
-enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_job_record *record,
-                               struct hr_error *error) {
+enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,
+                               const struct hr_job_record *record, struct hr_error *error) {
+  const char *fault = hr_job_record_fault(record);
+  char id[HR_JOB_ID_BUFFER];
+  if (fault)
+    return hr_fail(error, HR_BAD_INPUT, "%s: job %.60s: %s, once it is moved or changed as was asked", trace->source,
+                   hr_trace_job_id(trace, job, id), fault);
   rebuild->n_jobs++;
   return hr_trace_builder_add(rebuild->builder, record, rebuild->n_jobs, error);
 }
@@ -64,7 +69,7 @@ enum hr_status hr__rebuild_moved(const struct hr_trace *trace, const struct hr__
     char id[HR_JOB_ID_BUFFER];
     hr_trace_job_record(trace, (hr_job){list[i].row}, &record, id);
     hr__record_move(&record, (int64_t)list[i].key - trace->submit_us[list[i].row]);
-    status = hr__rebuild_add(&rebuild, &record, error);
+    status = hr__rebuild_add(&rebuild, trace, (hr_job){list[i].row}, &record, error);
   }
   return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
 }

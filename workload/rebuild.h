@@ -23,7 +23,9 @@ enum hr_status hr__rebuild_begin_unnamed(struct hr__rebuild *rebuild, const stru
 /* The notes of a further trace. */
 enum hr_status hr__rebuild_take_notes(struct hr__rebuild *rebuild, const struct hr_trace *trace,
                                       struct hr_error *error);
-enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_job_record *record, struct hr_error *error);
+/* `record` is made of this job of `trace`, which an error names. */
+enum hr_status hr__rebuild_add(struct hr__rebuild *rebuild, const struct hr_trace *trace, hr_job job,
+                               const struct hr_job_record *record, struct hr_error *error);
 /* Hands the trace over if `status`, of what was done so far, is HR_OK; ends the rebuilding in any case. */
 enum hr_status hr__rebuild_end(struct hr__rebuild *rebuild, enum hr_status status, bool dated, struct hr_trace **made,
                                struct hr_error *error);

@@ -125,7 +125,7 @@ static enum hr_status add_jobs(const struct scale *scale, struct hr__rebuild *re
     hr_trace_job_record(trace, (hr_job){job}, &record, id);
     hr__record_move(&record, (int64_t)scale->list[i].key - trace->submit_us[job]);
     bool named = layer == 0 || name_copy(&record, marks, layer, &buffer, &size);
-    status = named ? hr__rebuild_add(rebuild, &record, error) : hr__no_memory_for(trace, error);
+    status = named ? hr__rebuild_add(rebuild, trace, (hr_job){job}, &record, error) : hr__no_memory_for(trace, error);
   }
   free(buffer);
   return status;

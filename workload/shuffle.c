@@ -68,7 +68,7 @@ static enum hr_status place_users(const struct hr_trace *trace, const uint32_t *
     hr_trace_job_record(trace, (hr_job){jobs[i]}, &other, unused);
     record.user = other.user;
     record.tenant = other.tenant;
-    status = hr__rebuild_add(&rebuild, &record, error);
+    status = hr__rebuild_add(&rebuild, trace, (hr_job){i}, &record, error);
   }
   return hr__rebuild_end(&rebuild, status, trace->dated, made, error);
 }

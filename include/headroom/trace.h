@@ -173,6 +173,8 @@ struct hr_job_record {
   uint8_t class_, outcome, flags, within;
 };
 HR_API void hr_job_record_init(struct hr_job_record *record);
+/* What keeps the record from being a job, as a sentence; NULL when nothing does. */
+HR_API const char *hr_job_record_fault(const struct hr_job_record *record);
 /* A job of a trace as such a record, times on the input's own clock. Texts belong to the trace, but for an id that is a
    number: `id_buffer`, of HR_JOB_ID_BUFFER bytes, holds it. */
 HR_API void hr_trace_job_record(const struct hr_trace *trace, hr_job job, struct hr_job_record *record,

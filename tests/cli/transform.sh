@@ -184,6 +184,17 @@ case_packed_names_are_of_packed_files() {
   [ ! -e t.hrt.gz ] || fail "t.hrt.gz was written"
 }
 
+# The job that goes beyond what there may be is told, and the file that it is in.
+case_times_beyond_all_bounds() {
+  printf 'job_id,submit_s,duration_s,gpus\nnear,90000000000,1,1\n' >near.csv
+  printf 'job_id,submit_s,duration_s,gpus\na,0,1,1\nb,99999999999,1,1\n' >far.csv
+  try 2 trace merge near.csv far.csv --align start -o out.csv
+  says stderr 'far.csv: job b: the submit time is out of range'
+  try 2 trace anonymise far.csv --key k --shift 10d -o out.csv
+  says stderr 'far.csv: job b: the submit time is out of range'
+  [ ! -e out.csv ] || fail "out.csv was written"
+}
+
 case_mistakes() {
   small_trace
   echo kept >out.csv
@@ -205,6 +216,11 @@ case_mistakes() {
   refused "unknown method 'thn'; did you mean 'thin'?" scale t.csv --load 0.5 --by thn -o out.csv
   refused "a load of 2 is not from 0.001 to 1, which 'thin' can give" scale t.csv --load 2 --by thin -o out.csv
   refused "--jitter x: a length of time is wanted" scale t.csv --load 2 --jitter x -o out.csv
+  refused "--jitter 5m: is how far copies come from their jobs, and 'thin' makes none" scale t.csv --load 0.5 --jitter 5m -o out.csv
+  refused "--jitter 1: is how far copies come from their jobs, and 'compress' makes none" scale t.csv --load 2 --by compress --jitter 1 -o out.csv
+  refused "--seed 3: 'compress' draws nothing" scale t.csv --load 2 --by compress --seed 3 -o out.csv
+  refused "--seed -1: a whole number from 0 to 18446744073709551615 is wanted" scale t.csv --load 2 --seed -1 -o out.csv
+  refused "--keep-ids leaves labels out, and --labels names some" merge t.csv --keep-ids --labels x -o out.csv
   refused "unknown shuffle 'row'; did you mean 'rows'?" shuffle t.csv --what row -o out.csv
   refused "unknown alignment 'begin'" merge t.csv --align begin -o out.csv
   refused "t.csv: would be called 't', as t.csv is" merge t.csv t.csv -o out.csv
