@@ -5,6 +5,7 @@
 #include "traces/formats.h"
 
 #include <string.h>
+#include <strings.h>
 
 struct unit {
   const char *suffix;
@@ -13,7 +14,7 @@ struct unit {
 
 static bool ends_with(const char *text, const char *suffix) {
   size_t length = strlen(text), suffix_length = strlen(suffix);
-  return length > suffix_length && strcmp(text + length - suffix_length, suffix) == 0;
+  return length > suffix_length && strcasecmp(text + length - suffix_length, suffix) == 0;
 }
 
 /* A column that a map names may tell its unit at the end of its name; seconds if it does not. */

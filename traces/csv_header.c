@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 struct sentence {
   char text[700];
@@ -54,11 +55,46 @@ static size_t length_without_unit(const char *name) {
   return (size_t)(open - name);
 }
 
-static uint32_t find_column(const struct hr__csv_header *header, const struct hr__csv_column *wanted) {
+static bool is_but_for_case(const char *name, const char *wanted, size_t length) {
+  return strlen(name) == length && strncasecmp(name, wanted, length) == 0;
+}
+
+/* The first name from `from` on that is the wanted one but for upper and lower case. */
+static uint32_t find_but_for_case(const struct hr__csv_header *header, const struct hr__csv_column *wanted,
+                                  uint32_t from) {
+  size_t length = strlen(wanted->name), shorter = wanted->field ? length_without_unit(wanted->name) : length;
+  for (uint32_t i = from; i < header->names.count; i++)
+    if (is_but_for_case(header->names.text[i], wanted->name, length) ||
+        is_but_for_case(header->names.text[i], wanted->name, shorter))
+      return i;
+  return HR_NONE;
+}
+
+static uint32_t find_exactly(const struct hr__csv_header *header, const struct hr__csv_column *wanted) {
   uint32_t number = hr__names_find(&header->names, wanted->name, strlen(wanted->name));
   if (number == HR_NONE && wanted->field)
     number = hr__names_find(&header->names, wanted->name, length_without_unit(wanted->name));
+  return number;
+}
+
+static uint32_t find_column(const struct hr__csv_header *header, const struct hr__csv_column *wanted) {
+  uint32_t number = find_exactly(header, wanted);
+  if (number == HR_NONE) number = find_but_for_case(header, wanted, 0);
   return number == HR_NONE ? HR_NONE : header->column_of[number];
+}
+
+/* Two names that are the wanted one but for their case: nobody knows which is meant. */
+static enum hr_status refuse_clash(const struct hr__csv_header *header, const struct hr__reader *reader,
+                                   const struct hr__csv_column *wanted, uint64_t line) {
+  uint32_t first = find_exactly(header, wanted) == HR_NONE ? find_but_for_case(header, wanted, 0) : HR_NONE;
+  uint32_t second = first == HR_NONE ? HR_NONE : find_but_for_case(header, wanted, first + 1);
+  char a[HR__QUOTE_BYTES], b[HR__QUOTE_BYTES];
+  if (second == HR_NONE) return HR_OK;
+  return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: columns '%s' and '%s' may both be '%s'%s%s%s", reader->path,
+                 (unsigned long long)line, quoted_name(header->names.text[first], a),
+                 quoted_name(header->names.text[second], b), wanted->name,
+                 wanted->field ? "; say which with --map " : "", wanted->field ? wanted->field : "",
+                 wanted->field ? "=COLUMN" : "");
 }
 
 /* ---- What is missing -------------------------------------------------------------------------------- */
@@ -168,6 +204,8 @@ enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct hr__rea
   size_t n_missing = 0;
   for (size_t i = 0; i < schema->n_columns; i++) {
     uint32_t column = find_column(header, &schema->columns[i]);
+    enum hr_status status = refuse_clash(header, reader, &schema->columns[i], line);
+    if (status != HR_OK) return status;
     n_missing += is_missing(header, &schema->columns[i]);
     if (column == HR_NONE) continue;
     header->next_use[i] = header->first_use[column];

@@ -280,6 +280,24 @@ static void nothing_left_is_an_error_even_then(void) {
                     "jobs.csv: no job is left: all 2 rows are bad", "line 2: column 'gpus'"));
 }
 
+static void names_of_columns_may_be_in_upper_case(void) {
+  struct hr_trace *trace = trace_of("SUBMIT_S,Duration_s,GPUs,User,user\n1,2,3,no,ann\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->work_us[0], 2 * HR_SECOND_US);
+  CU_ASSERT_EQUAL(trace->gpus[0], 3);
+  CU_ASSERT_STRING_EQUAL(trace->users.text[0], "ann"); /* the exact name comes first */
+  CU_ASSERT(has_note(&trace->notes, "column 'User' is not known"));
+  hr_trace_destroy(trace);
+  trace = mapped("Arrival_MS,RUN,gpus\n5,2,3\n6,2,3\n", "submit=arrival_ms,duration=run(H)");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(trace->submit_us[1], 1000);
+  CU_ASSERT_EQUAL(trace->work_us[0], 7200 * HR_SECOND_US);
+  hr_trace_destroy(trace);
+  CU_ASSERT(refused("submit_s,duration_s,GPUS,Gpus\n1,2,3,4\n", NULL,
+                    "jobs.csv:1: ", "columns 'GPUS' and 'Gpus' may both be 'gpus'; say which with --map gpus=COLUMN"));
+  CU_ASSERT(refused("submit_s,duration_s,GPUS_\n1,2,3\n", NULL, "jobs.csv:1: ", "did you mean 'GPUS_'?"));
+}
+
 static void misspelt_columns_are_noted(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus,priorty\n1,2,3,4\n", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
@@ -335,8 +353,8 @@ static void a_bad_row_of_many_is_named_by_its_line(void) {
 }
 
 TEST_MAIN("csv", TEST(a_file_of_many_blocks_is_read_whole), TEST(a_bad_row_of_many_is_named_by_its_line),
-          TEST(one_long_column_feeds_several_fields), TEST(a_mapped_column_tells_its_unit),
-          TEST(columns_come_in_any_order), TEST(every_field_has_its_column),
+          TEST(names_of_columns_may_be_in_upper_case), TEST(one_long_column_feeds_several_fields),
+          TEST(a_mapped_column_tells_its_unit), TEST(columns_come_in_any_order), TEST(every_field_has_its_column),
           TEST(rows_are_sorted_by_submit_and_file_order), TEST(dates_make_a_dated_trace), TEST(a_map_renames_columns),
           TEST(a_map_may_name_some_fields_and_one_column_twice), TEST(mapped_columns_may_tell_their_unit),
           TEST(maps_that_are_wrong_are_refused), TEST(lines_are_counted_as_an_editor_does),
