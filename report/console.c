@@ -64,11 +64,33 @@ char *hr__fitted(struct hr__console *console, const char *text, size_t width, bo
   return copy;
 }
 
+/* Whether the text begins with what a number before it counts: units of time, per cent, bytes. */
+static bool begins_with_unit(const char *text) {
+  static const char *const units[] = {"us", "ms", "s", "min", "h", "d", "w", "%", "GiB", "MiB"};
+  size_t bytes = strcspn(text, " ,;:.)");
+  if (text[bytes] == '.' && text[bytes + 1] && text[bytes + 1] != ' ') return false;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (strlen(units[i]) == bytes && memcmp(text, units[i], bytes) == 0) return true;
+  return false;
+}
+
+static bool ends_with_digit(const char *text, size_t bytes) {
+  return bytes > 0 && text[bytes - 1] >= '0' && text[bytes - 1] <= '9';
+}
+
+/* The bytes up to where a line may be broken: a number and its unit stay together. */
+static size_t unbroken_bytes(const char *text) {
+  size_t bytes = strcspn(text, " ");
+  while (text[bytes] == ' ' && ends_with_digit(text, bytes) && begins_with_unit(text + bytes + 1))
+    bytes += 1 + strcspn(text + bytes + 1, " ");
+  return bytes;
+}
+
 /* Words one after the other, broken between words where a line would pass the width. */
 static void print_wrapped(struct hr__console *console, const char *text) {
   size_t room = HR__LINE_WIDTH - HR__LABEL_WIDTH, column = 0;
   while (*text) {
-    size_t bytes = strcspn(text, " "), width = hr__width_of(text, bytes);
+    size_t bytes = unbroken_bytes(text), width = hr__width_of(text, bytes);
     if (column > 0 && column + 1 + width > room) {
       fprintf(console->out, "\n%*s", HR__LABEL_WIDTH, "");
       column = 0;

@@ -18,6 +18,7 @@ static int64_t value_of(uint32_t bucket) {
 }
 
 void hr__sketch_add(struct hr__sketch *sketch, int64_t us) {
+  if (us < sketch->min || !sketch->count) sketch->min = us;
   sketch->count++;
   sketch->sum += (uint64_t)us;
   if (us > sketch->max) sketch->max = us;
@@ -25,6 +26,7 @@ void hr__sketch_add(struct hr__sketch *sketch, int64_t us) {
 }
 
 void hr__sketch_merge(struct hr__sketch *sketch, const struct hr__sketch *other) {
+  if (other->count && (other->min < sketch->min || !sketch->count)) sketch->min = other->min;
   sketch->count += other->count;
   sketch->sum += other->sum;
   if (other->max > sketch->max) sketch->max = other->max;
@@ -36,6 +38,7 @@ static double value_at(const struct hr__sketch *sketch, uint64_t rank) {
   uint32_t bucket = 0;
   for (uint64_t below = sketch->in[0]; below <= rank; below += sketch->in[bucket]) bucket++;
   int64_t value = value_of(bucket);
+  if (value < sketch->min) value = sketch->min;
   return (double)(value < sketch->max ? value : sketch->max);
 }
 

@@ -5,9 +5,10 @@
 /*
  * The distribution of any number of durations in a fixed amount of memory. A duration is counted in a bucket that is at
  * most 1/128 of its beginning wide: 128 of them to a power of two, below 128 us one to a microsecond. The middle of a
- * bucket is thus off by 1/256 of the duration at most, and so is a quantile; counts, mean and maximum are exact.
- * Sketches add up: merged in any order they are the sketch of everything. The buckets are those of Tene's HdrHistogram,
- * whole numbers alone; the use of a relative error is as in Masson, Rim and Lee, "DDSketch", VLDB 2019.
+ * bucket is thus off by 1/256 of the duration at most, and so is a quantile; counts, mean, minimum and maximum are
+ * exact, and no quantile lies beyond these. Sketches add up: merged in any order they are the sketch of everything. The
+ * buckets are those of Tene's HdrHistogram, whole numbers alone; the use of a relative error is as in Masson, Rim and
+ * Lee, "DDSketch", VLDB 2019.
  */
 
 #include "headroom/report.h"
@@ -21,7 +22,7 @@ enum {
 
 struct hr__sketch {
   uint64_t count;
-  int64_t max;
+  int64_t min, max; /* 0 while nothing is counted */
   hr__wide sum;
   uint64_t in[HR__SKETCH_BUCKETS];
 };

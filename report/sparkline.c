@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* `sum` of `most`, rounded to a height; what is above zero is seen. */
-static uint8_t height_of(hr__wide sum, hr__wide most) {
-  enum { STEPS = HR__SPARK_HEIGHTS - 1 };
+enum { STEPS = HR__SPARK_HEIGHTS - 1 };
+
+/* `sum` of `most`, rounded to one of so many heights above 0; what is above zero is seen. */
+static uint8_t height_of(hr__wide sum, hr__wide most, uint8_t steps) {
   if (sum == 0 || most == 0) return 0;
-  if (sum >= most) return STEPS;
-  uint8_t height = (uint8_t)((2 * STEPS * sum + most) / (2 * most));
+  if (sum >= most) return steps;
+  uint8_t height = (uint8_t)((2 * steps * sum + most) / (2 * most));
   return height ? height : 1;
 }
 
@@ -27,6 +28,7 @@ static uint32_t count_cells(const struct hr__buckets *closed) {
 
 void hr__sparkline_of_means(struct hr__sparkline *line, const struct hr__buckets *closed, uint64_t top) {
   line->n = count_cells(closed);
+  line->blank_zeros = false;
   for (uint32_t i = 0; i < line->n; i++) {
     uint32_t from, to;
     hr__wide sum = 0;
@@ -36,25 +38,32 @@ void hr__sparkline_of_means(struct hr__sparkline *line, const struct hr__buckets
       sum += closed->bucket[k].sum;
       passed_us += hr__buckets_span_us(closed, k);
     }
-    line->height[i] = height_of(sum, (hr__wide)top * (uint64_t)passed_us);
+    line->height[i] = height_of(sum, (hr__wide)top * (uint64_t)passed_us, STEPS);
   }
 }
 
 void hr__sparkline_of_peaks(struct hr__sparkline *line, const struct hr__buckets *closed, uint64_t top) {
   line->n = count_cells(closed);
+  line->blank_zeros = false;
   for (uint32_t i = 0; i < line->n; i++) {
     uint32_t from, to;
     uint64_t most = 0;
     cell_buckets(line->n, closed->n, i, &from, &to);
     for (uint32_t k = from; k < to; k++)
       if (closed->bucket[k].most > most) most = closed->bucket[k].most;
-    line->height[i] = height_of(most, top);
+    line->height[i] = height_of(most, top, STEPS);
   }
 }
 
 void hr__sparkline_of_counts(struct hr__sparkline *line, const uint64_t *counts, uint32_t count, uint64_t top) {
   line->n = count < HR__SPARK_CELLS ? count : HR__SPARK_CELLS;
-  for (uint32_t i = 0; i < line->n; i++) line->height[i] = height_of(counts[i], top);
+  line->blank_zeros = true;
+  for (uint32_t i = 0; i < line->n; i++) line->height[i] = height_of(counts[i], top, HR__SPARK_HEIGHTS);
+}
+
+static const char *shape_of(const struct hr__sparkline *line, uint8_t height, const char *const *shapes) {
+  if (!line->blank_zeros) return shapes[height];
+  return height == 0 ? " " : shapes[height - 1];
 }
 
 void hr__put_sparkline(struct hr__console *console, const struct hr__sparkline *line, uint64_t top) {
@@ -64,7 +73,7 @@ void hr__put_sparkline(struct hr__console *console, const struct hr__sparkline *
   char text[HR__NUMBER_BYTES];
   size_t room = HR__LINE_WIDTH - HR__LABEL_WIDTH - line->n - 1;
   hr__put_label(console, "");
-  for (uint32_t i = 0; i < line->n; i++) fputs(shapes[line->height[i]], console->out);
+  for (uint32_t i = 0; i < line->n; i++) fputs(shape_of(line, line->height[i], shapes), console->out);
   hr__count_text(top, text);
   if (strlen(text) <= room) fprintf(console->out, "%s %s%s", hr__dim(console), text, hr__plain(console));
   fputc('\n', console->out);

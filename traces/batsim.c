@@ -222,13 +222,16 @@ static enum hr_status add_job(struct batsim *batsim, const struct batsim_job *jo
 static enum hr_status note_all(const struct batsim *batsim) {
   const struct hr__reader *reader = batsim->get.reader;
   enum hr_status status = hr__reader_note_count(
-      reader, batsim->n_stopped, "jobs reach their walltime: they run until then and fail, as Batsim has it");
+      reader, batsim->n_stopped,
+      (struct hr__count_words){"job reaches its walltime: it runs until then and fails",
+                               "jobs reach their walltime: they run until then and fail", ", as Batsim has it"});
   if (status != HR_OK || !batsim->n_tasks) return status;
-  status = hr_notes_add(reader->notes,
-                        "%llu jobs are parallel tasks: they take their operations at %llu million a second%s "
-                        "(--format batsim:mflops=N), whatever they send",
-                        (unsigned long long)batsim->n_tasks, (unsigned long long)batsim->mflops,
-                        reader->params ? "" : ", which is assumed");
+  status =
+      hr_notes_add(reader->notes, "%llu %s at %llu million a second%s (--format batsim:mflops=N), whatever is sent",
+                   (unsigned long long)batsim->n_tasks,
+                   hr__counted(batsim->n_tasks, "job is a parallel task: it takes its operations",
+                               "jobs are parallel tasks: they take their operations"),
+                   (unsigned long long)batsim->mflops, reader->params ? "" : ", which is assumed");
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 

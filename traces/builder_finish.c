@@ -8,6 +8,7 @@
 #include "traces/owned.h"
 #include "traces/quote.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -298,9 +299,10 @@ static void take_rest(struct hr__owned_trace *owned, struct hr_trace_builder *bu
 static enum hr_status no_jobs(const struct hr_trace_builder *builder, struct hr_error *error) {
   if (!builder->n_skipped) return hr_fail(error, HR_BAD_INPUT, "%s: there is no job in it", builder->source);
   const struct hr_skipped_rows *skipped = &builder->skipped[0];
-  return hr_fail(error, HR_BAD_INPUT, "%s: no job is left: all %llu rows are bad, the first on line %llu: %s",
-                 builder->source, (unsigned long long)builder->n_skipped, (unsigned long long)skipped->first_line,
-                 skipped->reason);
+  char rows[60] = "its only row is";
+  if (builder->n_skipped > 1) snprintf(rows, sizeof rows, "all %llu rows are", (unsigned long long)builder->n_skipped);
+  return hr_fail(error, HR_BAD_INPUT, "%s: no job is left: %s bad, %son line %llu: %s", builder->source, rows,
+                 builder->n_skipped == 1 ? "" : "the first ", (unsigned long long)skipped->first_line, skipped->reason);
 }
 
 enum hr_status hr_trace_builder_finish(struct hr_trace_builder *builder, bool dated, bool lenient,

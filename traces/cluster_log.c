@@ -107,11 +107,15 @@ static enum hr_status read_log(struct hr__reader *reader, const struct hr__csv_c
                                         .self = &log};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
   if (status == HR_OK)
-    status = hr__reader_note_count(reader, log.n_uneven,
-                                   "jobs have GPUs that do not divide evenly over their nodes: each is one task");
+    status = hr__reader_note_count(
+        reader, log.n_uneven,
+        (struct hr__count_words){"job has", "jobs have",
+                                 " GPUs that do not divide evenly over their nodes: each is one task"});
   if (status != HR_OK) return status;
-  return hr__reader_note_count(reader, log.n_other_duration,
-                               "jobs have a 'duration' that is not end_time - start_time, which is replayed");
+  return hr__reader_note_count(
+      reader, log.n_other_duration,
+      (struct hr__count_words){"job has", "jobs have",
+                               " a 'duration' that is not end_time - start_time, which is replayed"});
 }
 
 enum hr_status hr__read_helios(struct hr__reader *reader) {

@@ -112,11 +112,11 @@ static enum hr_status read_rows(struct hr__reader *reader, const char *format) {
 }
 
 static enum hr_status note_fractions(struct hr__reader *reader) {
-  if (!reader->n_fractions || reader->untimed) return HR_OK;
-  enum hr_status status = hr_notes_add(
-      reader->notes, "%llu jobs ask for a fraction of a GPU: a pool that shares its GPUs gives it, others a whole one",
-      (unsigned long long)reader->n_fractions);
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+  if (reader->untimed) return HR_OK;
+  return hr__reader_note_count(
+      reader, reader->n_fractions,
+      (struct hr__count_words){"job asks", "jobs ask",
+                               " for a fraction of a GPU: a pool that shares its GPUs gives it, others a whole one"});
 }
 
 static enum hr_status build(struct hr__reader *reader, const char *format, bool streamed, struct hr_trace **trace) {

@@ -189,11 +189,12 @@ static enum hr_status add_job(struct joined *joined, const struct hr__kube_objec
 static enum hr_status note_shared(const struct joined *joined) {
   const struct hr__reader *reader = joined->kube->get.reader;
   if (!joined->n_shared) return HR_OK;
-  enum hr_status status = hr_notes_add(reader->notes,
-                                       "%llu jobs ask for nvidia.com/gpu.shared, which is taken as 1/%llu of a GPU%s "
-                                       "(--format kubernetes:replicas=N)",
-                                       (unsigned long long)joined->n_shared, (unsigned long long)joined->kube->replicas,
-                                       reader->params ? "" : ": assumed");
+  enum hr_status status =
+      hr_notes_add(reader->notes,
+                   "%llu %s for nvidia.com/gpu.shared, which is taken as 1/%llu of a GPU%s "
+                   "(--format kubernetes:replicas=N)",
+                   (unsigned long long)joined->n_shared, hr__counted(joined->n_shared, "job asks", "jobs ask"),
+                   (unsigned long long)joined->kube->replicas, reader->params ? "" : ": assumed");
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
@@ -201,20 +202,24 @@ static enum hr_status note_all(const struct joined *joined) {
   const struct hr__reader *reader = joined->kube->get.reader;
   const struct {
     uint64_t count;
-    const char *rest;
+    struct hr__count_words words;
   } notes[] = {
       {joined->kube->n_other,
-       "objects are of kinds that are not read; Job, Workload, Pod, Event and priority classes are"},
-      {joined->n_evicted, "jobs were evicted or requeued: each is replayed once, as its last run"},
-      {joined->n_past, "jobs ran before they were evicted, for a time that is not replayed"},
+       {"object is of a kind that is", "objects are of kinds that are",
+        " not read; Job, Workload, Pod, Event and priority classes are"}},
+      {joined->n_evicted, {"job was", "jobs were", " evicted or requeued: each is replayed once, as its last run"}},
+      {joined->n_past,
+       {"job ran before it was evicted", "jobs ran before they were evicted", ", for a time that is not replayed"}},
       {joined->n_mixed,
-       "workloads have sets of pods that ask for different things: sets without GPUs are left out where "
-       "others have some, and the others become one task"},
-      {joined->n_early, "jobs started before they were created: when they started is taken as unknown"},
+       {"workload has", "workloads have",
+        " sets of pods that ask for different things: sets without GPUs are left out where others have some, and the "
+        "others become one task"}},
+      {joined->n_early,
+       {"job started before it was", "jobs started before they were", " created: when that was is taken as unknown"}},
   };
   enum hr_status status = note_shared(joined);
   for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
-    status = hr__reader_note_count(reader, notes[i].count, notes[i].rest);
+    status = hr__reader_note_count(reader, notes[i].count, notes[i].words);
   return status;
 }
 

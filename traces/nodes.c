@@ -137,10 +137,9 @@ static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *clu
     if (status != HR_OK) return status;
   }
   enum hr_status status = keep_order(kinds, cluster);
-  if (status != HR_OK || !kinds->n_without_gpu) return status;
-  status =
-      hr_notes_add(reader->notes, "%llu nodes without GPUs are left out", (unsigned long long)kinds->n_without_gpu);
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+  if (status != HR_OK) return status;
+  return hr__reader_note_count(reader, kinds->n_without_gpu,
+                               (struct hr__count_words){"node without GPUs is", "nodes without GPUs are", " left out"});
 }
 
 static bool begins_with(struct hr_text text, const char *word) {

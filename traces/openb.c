@@ -86,9 +86,10 @@ enum hr_status hr__read_openb(struct hr__reader *reader) {
       .on_row = on_pod,
       .self = &openb};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
-  if (status != HR_OK || !openb.n_never_scheduled || reader->untimed) return status;
-  status = hr_notes_add(reader->notes,
-                        "%llu pods were never scheduled: they run for the time from their creation to their deletion",
-                        (unsigned long long)openb.n_never_scheduled);
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+  if (status != HR_OK || reader->untimed) return status;
+  return hr__reader_note_count(
+      reader, openb.n_never_scheduled,
+      (struct hr__count_words){
+          "pod was never scheduled: it runs for the time from its creation to its deletion",
+          "pods were never scheduled: they run for the time from their creation to their deletion"});
 }

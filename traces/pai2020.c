@@ -155,18 +155,27 @@ static enum hr_status read_rows(struct pai *pai) {
 
 static enum hr_status note_what_is_assumed(const struct pai *pai) {
   const struct hr__reader *reader = pai->reader;
-  const char *alone = "tasks are jobs of their own, submitted when they were launched: users and submissions are in "
-                      "pai_job_table, which --format pai2020:jobs=FILE reads, too";
-  const char *joined = "tasks are jobs of their own, each submitted when its job was";
+  static const struct hr__count_words alone = {"task is a job of its own", "tasks are jobs of their own",
+                                               ", submitted when launched: users and submissions are in pai_job_table, "
+                                               "which --format pai2020:jobs=FILE reads, "
+                                               "too"},
+                                      joined = {"task is a job of its own", "tasks are jobs of their own",
+                                                ", each submitted when its job was"};
   enum hr_status status = hr__reader_note_count(reader, pai->n_tasks, pai->have_jobs ? joined : alone);
   if (status == HR_OK)
     status = hr__reader_note_count(
-        reader, pai->n_unknown, "tasks of jobs whose submission pai_job_table does not tell: submitted when launched");
+        reader, pai->n_unknown,
+        (struct hr__count_words){"task of a job", "tasks of jobs",
+                                 " whose submission pai_job_table does not tell: submitted when launched"});
   if (status == HR_OK)
     status = hr__reader_note_count(reader, pai->n_late,
-                                   "tasks were launched before their jobs were submitted: submitted when launched");
+                                   (struct hr__count_words){"task was launched before its job was",
+                                                            "tasks were launched before their jobs were",
+                                                            " submitted: submitted when launched"});
   if (status != HR_OK) return status;
-  return hr__reader_note_count(reader, pai->n_rounded, "tasks ask for a GPU and a part: the part is rounded up");
+  return hr__reader_note_count(
+      reader, pai->n_rounded,
+      (struct hr__count_words){"task asks", "tasks ask", " for a GPU and a part: the part is rounded up"});
 }
 
 /* The tables that the parameters name. */

@@ -124,16 +124,21 @@ static enum hr_status on_job(void *self, const struct hr__json_item *item) {
 static enum hr_status note_all(const struct philly_log *log) {
   const struct hr__reader *reader = log->get.reader;
   enum hr_status status = hr__reader_note_count(
-      reader, log->n_retried, "jobs were tried more than once: each runs once, as long as its attempts did together");
-  if (status == HR_OK) status = hr__reader_note_count(reader, log->n_failed_attempts, "attempts at jobs failed");
+      reader, log->n_retried,
+      (struct hr__count_words){"job was", "jobs were",
+                               " tried more than once: each runs once, as long as its attempts did together"});
+  if (status == HR_OK)
+    status = hr__reader_note_count(reader, log->n_failed_attempts,
+                                   (struct hr__count_words){"attempt at a job", "attempts at jobs", " failed"});
   if (status == HR_OK)
     status = hr__reader_note_count(reader, log->n_untimed_attempts,
-                                   "attempts have no start or no end: the time that they ran is not known");
+                                   (struct hr__count_words){"attempt has", "attempts have",
+                                                            " no start or no end: for how long that was is not known"});
   if (status != HR_OK) return status;
   return hr__reader_note_count(
       reader, log->n_early,
-      "jobs have an attempt that started before they were submitted: when they started is taken "
-      "as unknown");
+      (struct hr__count_words){"job has", "jobs have",
+                               " an attempt that started before the submission: when it started is taken as unknown"});
 }
 
 enum hr_status hr__read_philly_log(struct hr__reader *reader) {

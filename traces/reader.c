@@ -42,9 +42,10 @@ enum hr_status hr__reader_leave_out(const struct hr__reader *reader, const char 
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 
-enum hr_status hr__reader_note_count(const struct hr__reader *reader, uint64_t count, const char *rest) {
+enum hr_status hr__reader_note_count(const struct hr__reader *reader, uint64_t count, struct hr__count_words words) {
   if (!count) return HR_OK;
-  enum hr_status status = hr_notes_add(reader->notes, "%llu %s", (unsigned long long)count, rest);
+  enum hr_status status = hr_notes_add(reader->notes, "%llu %s%s", (unsigned long long)count,
+                                       hr__counted(count, words.one, words.many), words.rest ? words.rest : "");
   return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
 }
 

@@ -4,6 +4,7 @@
 
 /* What the readers of all formats share: where rows come from, where jobs go, what happens to a bad row. */
 
+#include "sim/plural.h"
 #include "traces/builder.h"
 #include "traces/input.h"
 
@@ -37,8 +38,12 @@ enum hr_status hr__reader_bad_row(struct hr__reader *reader, const struct hr__ro
 /* Leaves out what is no fault and yet no job to replay, such as one that was still running: counted by the reason, a
    constant sentence. */
 enum hr_status hr__reader_leave_out(const struct hr__reader *reader, const char *reason, uint64_t line);
+/* What is said of one and of many: "job was", "jobs were", " tried more than once". */
+struct hr__count_words {
+  const char *one, *many, *rest;
+};
 /* A note that begins with the count; none when it is 0. */
-enum hr_status hr__reader_note_count(const struct hr__reader *reader, uint64_t count, const char *rest);
+enum hr_status hr__reader_note_count(const struct hr__reader *reader, uint64_t count, struct hr__count_words words);
 enum hr_status hr__reader_note(const struct hr__reader *reader, const char *text);
 /* Adds the job if it makes sense, else it is a bad row. */
 enum hr_status hr__reader_add(struct hr__reader *reader, const struct hr_job_record *job, uint64_t line);

@@ -89,26 +89,33 @@ static enum hr_status add_jobs(const struct hr__sacct *sacct) {
 static enum hr_status note_all(const struct hr__sacct *sacct) {
   const struct {
     uint64_t count;
-    const char *rest;
+    struct hr__count_words words;
   } notes[] = {
-      {sacct->n_steps, "rows are steps of jobs, which are part of their jobs"},
+      {sacct->n_steps,
+       {"row is a step of a job, which is part of that job", "rows are steps of jobs, which are part of their jobs",
+        ""}},
       {sacct->n_attempts,
-       "rows are further attempts at jobs that were requeued: each job is replayed once, submitted as "
-       "the first and run as the last"},
-      {sacct->n_restarts, "restarts of jobs are told by column 'Restarts'; what ran before them is not replayed"},
-      {sacct->n_components, "rows are components of heterogeneous jobs, which started together; each is replayed for "
-                            "itself"},
-      {sacct->n_held, "rows became eligible after they were submitted (dependencies, holds, begin times): their jobs "
-                      "are submitted when they became eligible"},
-      {sacct->n_partition_limits, "rows have their partition's limit, which the file does not tell"},
-      {sacct->n_uneven, "rows have GPUs that do not divide evenly over their nodes: each is one task"},
-      {sacct->n_mixed, "rows have GPUs of several types, any of which will do in a replay"},
-      {sacct->n_per_node, "rows tell their GPUs by GRES alone, which is taken as of each of their nodes"},
-      {sacct->n_priorities, "rows have a priority above 2147483647, which is not read"},
+       {"row is a further attempt at a job that was", "rows are further attempts at jobs that were",
+        " requeued: each job is replayed once, submitted as the first and run as the last"}},
+      {sacct->n_restarts,
+       {"restart of a job is", "restarts of jobs are", " told by column 'Restarts'; what ran before is not replayed"}},
+      {sacct->n_components,
+       {"row is a component of a heterogeneous job, whose components",
+        "rows are components of heterogeneous jobs, which", " started together; each is replayed for itself"}},
+      {sacct->n_held,
+       {"row became eligible after it was submitted", "rows became eligible after they were submitted",
+        " (dependencies, holds, begin times): the submission is taken to be then"}},
+      {sacct->n_partition_limits,
+       {"row has its partition's limit", "rows have their partition's limit", ", which the file does not tell"}},
+      {sacct->n_uneven, {"row has", "rows have", " GPUs that do not divide evenly over their nodes: each is one task"}},
+      {sacct->n_mixed, {"row has", "rows have", " GPUs of several types, any of which will do in a replay"}},
+      {sacct->n_per_node,
+       {"row tells its", "rows tell their", " GPUs by GRES alone, which is taken as of each of their nodes"}},
+      {sacct->n_priorities, {"row has", "rows have", " a priority above 2147483647, which is not read"}},
   };
   enum hr_status status = HR_OK;
   for (size_t i = 0; status == HR_OK && i < sizeof notes / sizeof *notes; i++)
-    status = hr__reader_note_count(sacct->reader, notes[i].count, notes[i].rest);
+    status = hr__reader_note_count(sacct->reader, notes[i].count, notes[i].words);
   return status;
 }
 

@@ -78,8 +78,12 @@ enum hr_status hr__read_spot2026(struct hr__reader *reader) {
                                         .self = &spot};
   enum hr_status status = hr__csv_read_rows(reader, &schema);
   if (status == HR_OK)
-    status = hr__reader_note_count(reader, spot.n_gangs,
-                                   "jobs have several workers: gpu_request and cpu_request are taken as each worker's");
+    status = hr__reader_note_count(
+        reader, spot.n_gangs,
+        (struct hr__count_words){"job has", "jobs have",
+                                 " several workers: gpu_request and cpu_request are taken as each worker's"});
   if (status != HR_OK) return status;
-  return hr__reader_note_count(reader, spot.n_rounded, "jobs ask for a GPU and a part: the part is rounded up");
+  return hr__reader_note_count(
+      reader, spot.n_rounded,
+      (struct hr__count_words){"job asks", "jobs ask", " for a GPU and a part: the part is rounded up"});
 }

@@ -40,7 +40,9 @@ static const char *const field_names[N_FIELDS] = {
 struct swf {
   struct hr__reader *reader;
   uint64_t n_over_limit;
-  int64_t start_s; /* of the header's UnixStartTime */
+  uint64_t n_other_request; /* jobs that got other processors than they asked for */
+  int64_t requested;        /* processors, of the job that was read last */
+  int64_t start_s;          /* of the header's UnixStartTime */
   bool has_start, is_utc, has_jobs;
   struct hr_text field[N_FIELDS];
 };
@@ -105,7 +107,7 @@ static struct hr_text known_text(struct hr_text text) {
 }
 
 /* NULL, or what is wrong with the field `*bad`. */
-static const char *read_job(const struct swf *swf, struct hr_job_record *job, int *bad) {
+static const char *read_job(struct swf *swf, struct hr_job_record *job, int *bad) {
   static const struct hr__number_rule seconds = {(uint64_t)HR_SECOND_US, (uint64_t)HR_MAX_INPUT_US, false};
   static const struct hr__number_rule count = {1, HR_MAX_GPUS, true};
   static const struct hr__number_rule any = {1, INT64_MAX, true};
@@ -129,6 +131,7 @@ static const char *read_job(const struct swf *swf, struct hr_job_record *job, in
   *bad = ALLOCATED;
   const char *fault = set_gpus(value[ALLOCATED], value[REQUESTED], &job->gpus);
   if (fault) return fault;
+  swf->requested = value[REQUESTED];
   job->id = swf->field[JOB];
   job->submit_us = value[SUBMIT];
   job->work_us = value[RUN];
@@ -190,8 +193,21 @@ static enum hr_status add_line(struct swf *swf, struct hr_text line) {
   }
   swf->has_jobs = true;
   set_dates(swf, &job);
+  swf->n_other_request += swf->requested > 0 && swf->requested != job.gpus;
   swf->n_over_limit += job.limit_us >= 0 && job.work_us > job.limit_us;
   return hr__reader_add(swf->reader, &job, row.line);
+}
+
+static enum hr_status note_all(const struct swf *swf) {
+  enum hr_status status = hr__reader_note_count(
+      swf->reader, swf->n_over_limit,
+      (struct hr__count_words){"job ran longer than the time it asked for; it is replayed as it ran",
+                               "jobs ran longer than the time they asked for; they are replayed as they ran"});
+  if (status != HR_OK) return status;
+  return hr__reader_note_count(
+      swf->reader, swf->n_other_request,
+      (struct hr__count_words){"job has", "jobs have",
+                               " other processors than were asked for (field 8), which is not kept"});
 }
 
 enum hr_status hr__read_swf(struct hr__reader *reader) {
@@ -202,9 +218,5 @@ enum hr_status hr__read_swf(struct hr__reader *reader) {
     status = add_line(&swf, line);
     if (status != HR_OK) return status;
   }
-  if (status != HR_OK || !swf.n_over_limit) return status;
-  status =
-      hr_notes_add(reader->notes, "%llu jobs ran longer than the time they asked for; they are replayed as they ran",
-                   (unsigned long long)swf.n_over_limit);
-  return status == HR_OK ? HR_OK : hr__reader_no_memory(reader);
+  return status == HR_OK ? note_all(&swf) : status;
 }

@@ -205,7 +205,7 @@ const char *hr__value_read(struct hr__value_reader *reader, enum hr__kind kind, 
     return read_word(class_words, text, member,
                      "not one of training, fine-tune, batch-inference, inference, interactive, data-prep, unknown");
   case HR__STATUS:
-    return read_word(status_words, text, member, "not one of completed, failed, cancelled, running, unknown");
+    return read_word(status_words, text, member, "not one of completed, failed, cancelled, running, pending, unknown");
   case HR__DEDICATED:
     return read_flag(text, true, HR_JOB_DEDICATED, member);
   case HR__INTERRUPTIBLE:

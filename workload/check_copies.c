@@ -60,30 +60,34 @@ static double share_by_chance(const struct hr__checker *checker, const struct hr
   return asked ? (double)twins / asked : 0;
 }
 
+/* What else of a copy is the same and worth telling. */
+static const char *told_with_run_time(const struct hr_trace *trace) {
+  return trace->user ? ", GPUs and user" : " and GPUs";
+}
+
 static void tell_rows(struct hr__checker *checker, const struct copies *copies) {
   enum { LEAST = 5 };
   double share = copies->of ? (double)copies->rows / copies->of : 0;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   if (!copies->rows) return;
-  hr__find(
-      checker, HR_FINDING_DUPLICATE_ROWS,
-      share >= 0.1 && copies->rows >= LEAST ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
-      &(struct hr__where){.count = copies->rows, .of = copies->of, .job = copies->first_row},
-      "%s job%s (%s of those of 10 min and more) %s submit, run time, GPUs and user of another under an id of %s own",
-      hr__count_text(copies->rows, text), hr__plural(copies->rows), hr__share_text(share, of),
-      copies->rows == 1 ? "has" : "have", copies->rows == 1 ? "its" : "their");
+  hr__find(checker, HR_FINDING_DUPLICATE_ROWS,
+           share >= 0.1 && copies->rows >= LEAST ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
+           &(struct hr__where){.count = copies->rows, .of = copies->of, .job = copies->first_row},
+           "%s %s (%s of those of 10 min and more) %s submit, run time%s of another under an id of %s own",
+           hr__count_text(copies->rows, text), hr__counted(copies->rows, "job", "jobs"), hr__share_text(share, of),
+           hr__counted(copies->rows, "has", "have"), told_with_run_time(checker->trace),
+           hr__counted(copies->rows, "its", "their"));
 }
 
 static void tell_jobs(struct hr__checker *checker, const struct copies *copies, double chance) {
   double share = (double)copies->jobs / copies->of;
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], other[HR__SHARE_BYTES];
   if (copies->of - copies->jobs < LEAST_DISTINCT || share < 0.1 || share < 2 * chance) return;
-  hr__find(
-      checker, HR_FINDING_COPIED_JOBS, HR_SEVERITY_WARNING,
-      &(struct hr__where){.count = copies->jobs, .of = copies->of, .job = copies->first_job},
-      "%s jobs (%s of those of 10 min and more) have run time, GPUs and user of an earlier one; by chance it would be "
-      "some %s",
-      hr__count_text(copies->jobs, text), hr__share_text(share, of), hr__share_text(chance, other));
+  hr__find(checker, HR_FINDING_COPIED_JOBS, HR_SEVERITY_WARNING,
+           &(struct hr__where){.count = copies->jobs, .of = copies->of, .job = copies->first_job},
+           "%s jobs (%s of those of 10 min and more) have run time%s of an earlier one; by chance it would be some %s",
+           hr__count_text(copies->jobs, text), hr__share_text(share, of), told_with_run_time(checker->trace),
+           hr__share_text(chance, other));
 }
 
 void hr__check_copies(struct hr__checker *checker) {

@@ -170,8 +170,9 @@ static void tell(struct hr__checker *checker, const struct hr_offered_load *load
                               : load->backlog_h >= LONG_BACKLOG_H ? HR_SEVERITY_WARNING
                                                                   : HR_SEVERITY_NOTE;
   if (load->over)
-    snprintf(days, sizeof days, "; %u of %u days ask for more than there is, day %u for %.0f %%", load->over,
-             load->days, load->worst_day + 1, 100 * load->worst);
+    snprintf(days, sizeof days, "; %u of %u day%s for more than there is, day %u for %.0f %%", load->over, load->days,
+             hr__counted(load->over, load->days == 1 ? " asks" : "s asks", "s ask"), load->worst_day + 1,
+             100 * load->worst);
   hr__find(
       checker, overloaded ? HR_FINDING_OVERLOAD : HR_FINDING_OVERLOADED_DAYS, is_short ? HR_SEVERITY_NOTE : severity,
       &(struct hr__where){.count = load->over, .of = load->days, .job = HR_NONE, .subject = load->gpu_types},

@@ -131,10 +131,10 @@ static void check_over(struct hr__checker *checker, const struct course *course,
   char peak[HR__NUMBER_BYTES], gpus[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   hr__find(
       checker, HR_FINDING_RECORDED_OVER_CAPACITY, HR_SEVERITY_WARNING, &(struct hr__where){.job = HR_NONE},
-      "as recorded, up to %s GPUs are at work at once where the cluster has %s; they are more than it has for %s of "
-      "the time",
-      hr__count_text((uint64_t)most / 1000, peak), hr__count_text((uint64_t)capacity_milli / 1000, gpus),
-      hr__share_text((double)over_us / (double)all_us, of));
+      "as recorded, up to %s GPU%s at work at once where the cluster has %s; that is more than it has for %s of the "
+      "time",
+      hr__count_text((uint64_t)most / 1000, peak), hr__counted((uint64_t)most / 1000, " is", "s are"),
+      hr__count_text((uint64_t)capacity_milli / 1000, gpus), hr__share_text((double)over_us / (double)all_us, of));
 }
 
 static void check_idle(struct hr__checker *checker, const struct course *course, int64_t capacity_milli) {

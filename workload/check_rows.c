@@ -18,9 +18,9 @@ static void tell_skipped(struct hr__checker *checker, const struct hr_skipped_ro
   char count[HR__NUMBER_BYTES], of[HR__NUMBER_BYTES], share[HR__SHARE_BYTES];
   hr__find(checker, code, rows->no_fault ? HR_SEVERITY_NOTE : HR_SEVERITY_ERROR,
            &(struct hr__where){.count = rows->count, .of = all, .line = rows->first_line, .job = HR_NONE},
-           "%s of %s rows (%s), the first in line %" PRIu64 ": %s", hr__count_text(rows->count, count),
-           hr__count_text(all, of), hr__share_text((double)rows->count / (double)all, share), rows->first_line,
-           rows->reason);
+           "%s of %s row%s (%s), %sin line %" PRIu64 ": %s", hr__count_text(rows->count, count),
+           hr__count_text(all, of), hr__plural(all), hr__share_text((double)rows->count / (double)all, share),
+           hr__counted(rows->count, "", "the first "), rows->first_line, rows->reason);
 }
 
 /* Submits in the file's order. */

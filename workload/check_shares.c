@@ -28,8 +28,9 @@ static void check_heavy(struct hr__checker *checker, double all_h) {
   char of[HR__SHARE_BYTES], gpus[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
   hr__find(checker, HR_FINDING_HEAVY_JOB, share >= 0.5 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
            &(struct hr__where){.count = 1, .of = checker->n, .job = heaviest},
-           "one job holds %s of all GPU hours: %s GPUs for %s", hr__share_text(share, of),
-           hr__count_text(trace->gpus[heaviest], gpus), hr__duration_text(hr__seconds(trace->work_us[heaviest]), time));
+           "one job holds %s of all GPU hours: %s GPU%s for %s", hr__share_text(share, of),
+           hr__count_text(trace->gpus[heaviest], gpus), hr__plural(trace->gpus[heaviest]),
+           hr__duration_text(hr__seconds(trace->work_us[heaviest]), time));
 }
 
 /* ---- One user, one tenant ----------------------------------------------------------------------------- */

@@ -30,8 +30,9 @@ static void put_head(struct page *page) {
                 hr__plural(trace->n_jobs), trace->format,
                 hr__duration_text(hr__seconds(trace->submit_us[trace->n_jobs - 1]), span));
   if (scenario)
-    hr__put_field(console, "cluster", "%s: %s GPUs", scenario->name,
-                  hr__count_text(hr_cluster_spec_gpus(&scenario->cluster), jobs));
+    hr__put_field(console, "cluster", "%s: %s GPU%s", scenario->name,
+                  hr__count_text(hr_cluster_spec_gpus(&scenario->cluster), jobs),
+                  hr__plural(hr_cluster_spec_gpus(&scenario->cluster)));
   size_t n[HR_N_SEVERITIES];
   for (unsigned i = 0; i < HR_N_SEVERITIES; i++) {
     n[i] = hr_trace_check_count(check, (enum hr_severity)i);

@@ -2,6 +2,7 @@
 /* The statistics of a trace as JSON: docs/trace-stats.schema.json. */
 
 #include "report/json_tree.h"
+#include "report/text.h"
 #include "workload/stats.h"
 
 #include <math.h>
@@ -55,7 +56,10 @@ static void put_fits(struct hr__json *json, cJSON *parent, const char *key, cons
 
 static void put_curve(struct hr__json *json, cJSON *parent, const double *curve_s) {
   cJSON *array = hr__json_array(json, parent, "run_quantiles_s");
-  for (int i = 0; i < HR__CURVE_POINTS; i++) hr__json_append(json, array, cJSON_CreateNumber(curve_s[i]));
+  for (int i = 0; i < HR__CURVE_POINTS; i++) {
+    char number[HR__NUMBER_BYTES];
+    hr__json_append(json, array, cJSON_CreateRaw(hr__decimal_text(curve_s[i], number)));
+  }
 }
 
 /* ---- Groups ----------------------------------------------------------------------------------------- */

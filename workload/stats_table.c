@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 16, MOST_ROWS = 10 };
+/* Columns stand two spaces apart, and further where figures are short. */
+enum { NAME_WIDTH = 15, MOST_ROWS = 10 };
 
 struct page {
   struct hr__console console;
@@ -24,6 +25,13 @@ typedef const char *writer(double value, char *buffer);
 
 static const char *count_text(double value, char *buffer) {
   return hr__fixed_text(value, value < 1000 && value != floor(value) ? 1 : 0, buffer);
+}
+
+/* In at most ten columns: "23 h 59 m", "12 d 3 h". */
+static const char *time_text(double seconds, char *buffer) {
+  char *minutes = strstr(hr__duration_text(seconds, buffer), " min");
+  if (minutes) memmove(minutes + 2, minutes + 4, strlen(minutes + 4) + 1);
+  return buffer;
 }
 
 static const char *percent_text(double share, char *buffer) {
@@ -39,7 +47,7 @@ static void put_spread(struct page *page, const char *label, const struct hr__sp
   const double figures[] = {spread->mean, spread->p50, spread->p90, spread->p95, spread->p99, spread->max};
   fprintf(page->console.out, "%-8s", label);
   for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-    fprintf(page->console.out, "%12s", show(figures[i], text));
+    fprintf(page->console.out, "  %10s", show(figures[i], text));
   fputc('\n', page->console.out);
 }
 
@@ -48,12 +56,14 @@ static void put_spreads(struct page *page) {
   struct hr__console *console = &page->console;
   fprintf(console->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", hr__bold(console), "mean", "p50", "p90", "p95", "p99",
           "max", hr__plain(console));
-  put_spread(page, "run time", &stats->run_s, hr__duration_text);
+  put_spread(page, "run time", &stats->run_s, time_text);
   put_spread(page, "GPUs", &stats->gpus, count_text);
-  put_spread(page, "gap", &stats->arrivals.gap_s, hr__duration_text);
-  put_spread(page, "wait", &stats->wait_s, hr__duration_text);
+  put_spread(page, "gap", &stats->arrivals.gap_s, time_text);
+  put_spread(page, "wait", &stats->wait_s, time_text);
   put_spread(page, "limit", &stats->limit_ratio, hr__factor_text);
-  fprintf(console->out, "%sgap: from one submit to the next.%s%s%s\n", hr__dim(console),
+  if (stats->arrivals.gap_s.count == 0 && stats->limit_ratio.count == 0 && stats->wait_s.count == 0) return;
+  fprintf(console->out, "%s%s%s%s%s\n", hr__dim(console),
+          stats->arrivals.gap_s.count ? "gap: from one submit to the next." : "",
           stats->wait_s.count ? " wait: as recorded." : "", stats->limit_ratio.count ? " limit: limit / run time." : "",
           hr__plain(console));
 }
@@ -67,10 +77,10 @@ static void put_row(struct page *page, const struct hr__stats_row *row) {
   char *name = hr__fitted(console, row->name[0] ? row->name : "(none)", NAME_WIDTH, false);
   if (!name) return;
   double share = stats->gpu_hours > 0 ? row->gpu_hours / stats->gpu_hours : 0;
-  fprintf(console->out, "%s%*s%10s %8s %10s %8s%12s%12s\n", name, NAME_WIDTH - (int)hr__width_of(name, strlen(name)),
-          "", hr__count_text(row->jobs, text[0]), percent_text((double)row->jobs / stats->trace->n_jobs, text[1]),
-          hr__fixed_text(row->gpu_hours, 0, text[2]), percent_text(share, text[3]),
-          hr__duration_text(row->run_s.p50, text[4]), hr__duration_text(row->run_s.p95, text[5]));
+  fprintf(console->out, "%s%*s  %9s  %7s  %10s  %7s  %10s  %10s\n", name,
+          NAME_WIDTH - (int)hr__width_of(name, strlen(name)), "", hr__count_text(row->jobs, text[0]),
+          percent_text((double)row->jobs / stats->trace->n_jobs, text[1]), hr__fixed_text(row->gpu_hours, 0, text[2]),
+          percent_text(share, text[3]), time_text(row->run_s.p50, text[4]), time_text(row->run_s.p95, text[5]));
   free(name);
 }
 
@@ -79,8 +89,8 @@ static void put_rows(struct page *page, const char *title, enum hr__stats_by by)
   const struct hr__stats_rows *rows = &page->stats->by[by];
   char more[HR__NUMBER_BYTES];
   if (rows->count == 0) return;
-  fprintf(console->out, "\n%s%-*s%10s %8s %10s %8s%12s%12s%s\n", hr__bold(console), NAME_WIDTH, title, "jobs", "share",
-          "GPU hours", "share", "median run", "p95 run", hr__plain(console));
+  fprintf(console->out, "\n%s%-*s  %9s  %7s  %10s  %7s  %10s  %10s%s\n", hr__bold(console), NAME_WIDTH, title, "jobs",
+          "share", "GPU hours", "share", "median run", "p95 run", hr__plain(console));
   for (size_t i = 0; i < rows->count && i < MOST_ROWS; i++) put_row(page, &rows->at[i]);
   if (rows->count > MOST_ROWS)
     fprintf(console->out, "%sand %s more, which --json holds%s\n", hr__dim(console),
@@ -128,8 +138,8 @@ static void put_arrivals(struct page *page) {
                                   : "jobs by day, of seven from the clock's zero");
   if (arrivals->hours)
     hr__put_field(console, "arrivals", "%s jobs an hour on average, %s in the busiest; %s came together with another",
-                  hr__fixed_text(arrivals->per_hour, 1, text[0]), hr__fixed_text(arrivals->busiest, 0, text[1]),
-                  hr__count_text(arrivals->together, text[2]));
+                  hr__fixed_text(arrivals->per_hour, arrivals->per_hour < 1 ? 3 : 1, text[0]),
+                  hr__fixed_text(arrivals->busiest, 0, text[1]), hr__count_text(arrivals->together, text[2]));
   put_bursts(page);
 }
 
@@ -155,7 +165,7 @@ static void put_shares(struct page *page) {
   put_concentration(page, "tenants", "GPU hours", "tenants", HR__GPU_TIME_OF_TENANTS);
   put_concentration(page, "jobs", "GPU hours", "jobs", HR__GPU_TIME_OF_JOBS);
   if (isfinite(stats->size_and_run_time))
-    hr__put_field(&page->console, "correlation", "of GPUs and run time %s (Spearman's)",
+    hr__put_field(&page->console, "related", "GPUs and run time: correlation of ranks %s (Spearman's)",
                   hr__fixed_text(stats->size_and_run_time, 2, text));
   if (isfinite(stats->user_in_run_time))
     hr__put_field(&page->console, "", "users explain %s of the variance of log(run time)",
@@ -197,7 +207,7 @@ static void put_fits(struct page *page, const char *title, const struct hr__fit 
     fprintf(console->out, "%-18s%10s  %-34s %9s%s\n", hr__family_name((enum hr__family)i),
             hr__count_text(fits[i].count, count),
             parameters_of((enum hr__family)i, &fits[i], parameters, sizeof parameters),
-            hr__fixed_text(fits[i].ks, 3, distance), i == best ? " best" : "");
+            hr__fixed_text(fits[i].ks, 3, distance), i == best ? "  best" : "");
   }
 }
 

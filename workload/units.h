@@ -2,9 +2,10 @@
 #ifndef HR_WORKLOAD_UNITS_H
 #define HR_WORKLOAD_UNITS_H
 
-/* Time in the units that people count it in. */
+/* Time in the units that people count it in, and how many of it. */
 
 #include "headroom/base.h"
+#include "sim/plural.h"
 
 #define HR__MINUTE_US (60 * HR_SECOND_US)
 #define HR__HOUR_US (3600 * HR_SECOND_US)
@@ -12,11 +13,6 @@
 
 static inline double hr__seconds(int64_t us) {
   return (double)us / (double)HR_SECOND_US;
-}
-
-/* "s" unless there is one. */
-static inline const char *hr__plural(uint64_t count) {
-  return count == 1 ? "" : "s";
 }
 
 #endif

@@ -29,7 +29,7 @@ case_alarms() {
   [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
   says stderr 'bad.csv: 3 errors and 0 warnings'
   says stdout 'error: bad-rows'
-  says stdout '1 of 4 rows (25 %), the first in line 2'
+  says stdout '1 of 4 rows (25 %), in line 2'
   says stdout 'error: duplicate-ids'
   says stdout 'error: never-fits'
   says stdout 'first      job 3, submitted 1.00 s after the first'

@@ -69,12 +69,11 @@ static void cells_are_of_equal_width(void) {
   hr__buckets_finish(&buckets);
 }
 
-static void expect_line(bool unicode, uint64_t top, const char *wanted) {
-  static const struct hr__sparkline line = {.n = 3, .height = {0, 4, 7}};
+static void expect_written(const struct hr__sparkline *line, bool unicode, uint64_t top, const char *wanted) {
   FILE *out = fopen(files_path("line.txt"), "w");
   CU_ASSERT_PTR_NOT_NULL_FATAL(out);
   struct hr__console console = {.out = out, .unicode = unicode};
-  hr__put_sparkline(&console, &line, top);
+  hr__put_sparkline(&console, line, top);
   fclose(out);
   char *text = files_read(files_path("line.txt"));
   CU_ASSERT_STRING_EQUAL(text, wanted);
@@ -82,8 +81,20 @@ static void expect_line(bool unicode, uint64_t top, const char *wanted) {
 }
 
 static void lines(void) {
-  expect_line(true, 64, "             ▁▅█ 64\n");
-  expect_line(false, 1064, "             _=# 1,064\n");
+  static const struct hr__sparkline line = {.n = 3, .height = {0, 4, 7}};
+  expect_written(&line, true, 64, "             ▁▅█ 64\n");
+  expect_written(&line, false, 1064, "             _=# 1,064\n");
+}
+
+/* Few are told from none: a count of 0 is blank, and any other has a height of its own. */
+static void counts_of_zero_are_blank(void) {
+  static const uint64_t counts[] = {0, 1, 499, 0, 500, 1000};
+  static const uint8_t wanted[] = {0, 1, 4, 0, 4, 8};
+  struct hr__sparkline line;
+  hr__sparkline_of_counts(&line, counts, 6, 1000);
+  CU_ASSERT_EQUAL(memcmp(line.height, wanted, 6), 0);
+  expect_written(&line, true, 1000, "              ▁▄ ▄█ 1,000\n");
+  expect_written(&line, false, 1000, "              _- -# 1,000\n");
 }
 
 static void a_full_line_has_80_columns(void) {
@@ -101,4 +112,4 @@ static void a_full_line_has_80_columns(void) {
 }
 
 TEST_MAIN("report: sparklines", TEST(heights), TEST(no_peak_is_hidden), TEST(cells_are_of_equal_width), TEST(lines),
-          TEST(a_full_line_has_80_columns))
+          TEST(counts_of_zero_are_blank), TEST(a_full_line_has_80_columns))

@@ -130,7 +130,7 @@ static void every_field_has_its_column(void) {
       NULL);
   a_job_has_all_fields(trace);
   a_job_knows_nothing_else(trace);
-  CU_ASSERT(has_note(&trace->notes, "1 jobs ask for a fraction of a GPU"));
+  CU_ASSERT(has_note(&trace->notes, "1 job asks for a fraction of a GPU"));
   hr_trace_destroy(trace);
 }
 
@@ -278,6 +278,8 @@ static void lenient_reading_counts_bad_rows_by_reason(void) {
 static void nothing_left_is_an_error_even_then(void) {
   CU_ASSERT(refused("submit_s,duration_s,gpus\n1,2,x\n1,2,y\n", &(struct hr_trace_options){.lenient = true},
                     "jobs.csv: no job is left: all 2 rows are bad", "line 2: column 'gpus'"));
+  CU_ASSERT(refused("submit_s,duration_s,gpus\n0,1,x\n", &(struct hr_trace_options){.lenient = true},
+                    "jobs.csv: no job is left: its only row is bad, on line 2: column 'gpus'", ""));
 }
 
 static void names_of_columns_may_be_in_upper_case(void) {

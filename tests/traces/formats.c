@@ -92,8 +92,8 @@ static void openb_pods_become_jobs(void) {
   CU_ASSERT_EQUAL(trace->cpu_milli[0], 12000);
   CU_ASSERT_EQUAL(trace->mem_mib[1], 30517);
   CU_ASSERT(has_note(&trace->notes,
-                     "1 jobs ask for a fraction of a GPU: a pool that shares its GPUs gives it, others a whole one"));
-  CU_ASSERT(has_note(&trace->notes, "1 pods were never scheduled"));
+                     "1 job asks for a fraction of a GPU: a pool that shares its GPUs gives it, others a whole one"));
+  CU_ASSERT(has_note(&trace->notes, "1 pod was never scheduled"));
   hr_trace_destroy(trace);
 }
 

@@ -48,8 +48,8 @@ static void philly_attempts_without_times(void) {
       NULL);
   CU_ASSERT(jobs_are(trace, "philly-log", jobs, 2));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT(has_note(&trace->notes, "1 attempts have no start or no end"));
-  CU_ASSERT(has_note(&trace->notes, "1 jobs have an attempt that started before they were submitted"));
+  CU_ASSERT(has_note(&trace->notes, "1 attempt has no start or no end"));
+  CU_ASSERT(has_note(&trace->notes, "1 job has an attempt that started before the submission"));
   CU_ASSERT_EQUAL(left_out(trace, "no attempt of the job has both a start and an end", 5), 1);
   hr_trace_destroy(trace);
 }
@@ -91,7 +91,7 @@ static void batsim_workloads(void) {
   struct hr_trace *trace = trace_of(BATSIM_SAMPLE, NULL);
   CU_ASSERT(jobs_are(trace, "batsim", jobs, 4));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT(has_note(&trace->notes, "1 jobs reach their walltime"));
+  CU_ASSERT(has_note(&trace->notes, "1 job reaches its walltime"));
   CU_ASSERT(has_note(&trace->notes,
                      "2 jobs are parallel tasks: they take their operations at 1000 million a second, which "
                      "is assumed"));

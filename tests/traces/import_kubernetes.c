@@ -20,11 +20,11 @@ static void a_list_of_all_kinds(void) {
   CU_ASSERT(jobs_are(trace, "kubernetes", jobs, 3));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT(trace->dated);
-  CU_ASSERT(has_note(&trace->notes, "1 objects are of kinds that are not read"));
+  CU_ASSERT(has_note(&trace->notes, "1 object is of a kind that is not read"));
   CU_ASSERT(has_note(&trace->notes, "3 jobs were evicted or requeued"));
-  CU_ASSERT(has_note(&trace->notes, "1 jobs ran before they were evicted"));
-  CU_ASSERT(has_note(&trace->notes, "1 workloads have sets of pods that ask for different things"));
-  CU_ASSERT(has_note(&trace->notes, "1 jobs ask for nvidia.com/gpu.shared, which is taken as 1/4 of a GPU: assumed"));
+  CU_ASSERT(has_note(&trace->notes, "1 job ran before it was evicted"));
+  CU_ASSERT(has_note(&trace->notes, "1 workload has sets of pods that ask for different things"));
+  CU_ASSERT(has_note(&trace->notes, "1 job asks for nvidia.com/gpu.shared, which is taken as 1/4 of a GPU: assumed"));
   CU_ASSERT_EQUAL(trace->n_skipped, 0);
   hr_trace_destroy(trace);
 }

@@ -21,8 +21,8 @@ static void a_listing(void) {
   CU_ASSERT(jobs_are(trace, "sacct", jobs, 3));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT(trace->dated && has_note(&trace->notes, "no time zone"));
-  CU_ASSERT(has_note(&trace->notes, "1 rows are steps of jobs"));
-  CU_ASSERT(has_note(&trace->notes, "1 rows became eligible after"));
+  CU_ASSERT(has_note(&trace->notes, "1 row is a step of a job"));
+  CU_ASSERT(has_note(&trace->notes, "1 row became eligible after"));
   CU_ASSERT_EQUAL(left_out(trace, "the job was ended before it was started", 6), 1);
   CU_ASSERT_EQUAL(left_out(trace, "the job had not started", 7), 1);
   CU_ASSERT_EQUAL(left_out(trace, "the job was still running", 8), 1);
@@ -41,7 +41,7 @@ static void columns_in_any_order(void) {
   CU_ASSERT(jobs_are(trace, "sacct", jobs, 1));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT(!trace->dated);
-  CU_ASSERT(has_note(&trace->notes, "1 rows tell their GPUs by GRES alone"));
+  CU_ASSERT(has_note(&trace->notes, "1 row tells its GPUs by GRES alone"));
   CU_ASSERT(has_note(&trace->notes, "3 restarts of jobs"));
   CU_ASSERT_EQUAL(trace->notes.count, 2);
   hr_trace_destroy(trace);

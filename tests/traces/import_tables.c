@@ -20,7 +20,7 @@ static void helios_logs(void) {
   CU_ASSERT_EQUAL(left_out(trace, "the job was never started", 5), 1);
   CU_ASSERT_EQUAL(left_out(trace, "the job had not ended", 6), 1);
   CU_ASSERT(has_note(&trace->notes, "no time zone"));
-  CU_ASSERT(has_note(&trace->notes, "1 jobs have GPUs that do not divide evenly"));
+  CU_ASSERT(has_note(&trace->notes, "1 job has GPUs that do not divide evenly"));
   hr_trace_destroy(trace);
 }
 
@@ -44,7 +44,7 @@ static void bad_helios_rows(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT_EQUAL(trace->n_jobs, 2);
   CU_ASSERT_EQUAL(left_out(trace, "column 'state': no state of a job", 2), 1);
-  CU_ASSERT(has_note(&trace->notes, "1 jobs have a 'duration' that is not end_time - start_time"));
+  CU_ASSERT(has_note(&trace->notes, "1 job has a 'duration' that is not end_time - start_time"));
   hr_trace_destroy(trace);
 }
 
@@ -66,7 +66,7 @@ static void acme_logs(void) {
   trace = trace_of(KALOS_SAMPLE, NULL);
   CU_ASSERT(jobs_are(trace, "acme", kalos, 1));
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT(has_note(&trace->notes, "1 jobs have a 'duration' that is not"));
+  CU_ASSERT(has_note(&trace->notes, "1 job has a 'duration' that is not"));
   hr_trace_destroy(trace);
 }
 
@@ -89,7 +89,7 @@ static void pai_tasks(void) {
     CU_ASSERT_EQUAL(left_out(trace, "the task had not ended", 5 + (uint64_t)with_header), 1);
     CU_ASSERT_EQUAL(left_out(trace, "the task was never launched", 6 + (uint64_t)with_header), 1);
     CU_ASSERT(has_note(&trace->notes, "4 tasks are jobs of their own"));
-    CU_ASSERT(has_note(&trace->notes, "1 tasks ask for a GPU and a part"));
+    CU_ASSERT(has_note(&trace->notes, "1 task asks for a GPU and a part"));
     hr_trace_destroy(trace);
   }
 }
@@ -117,14 +117,14 @@ static void pai_submissions(void) {
     CU_ASSERT(jobs_are(trace, "pai2020", jobs, 4));
     CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
     CU_ASSERT(has_note(&trace->notes, "4 tasks are jobs of their own, each submitted when its job was"));
-    CU_ASSERT(has_note(&trace->notes, "1 tasks of jobs whose submission pai_job_table does not tell"));
+    CU_ASSERT(has_note(&trace->notes, "1 task of a job whose submission pai_job_table does not tell"));
     CU_ASSERT(!has_note(&trace->notes, "pai_job_table, which"));
     hr_trace_destroy(trace);
   }
   const char *late = pai_format("j1,i1,ann,Terminated,1001.0,1600.0\n", NULL);
   struct hr_trace *trace = trace_of(PAI_SAMPLE, &(struct hr_trace_options){.format = late});
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT(has_note(&trace->notes, "1 tasks were launched before their jobs were submitted"));
+  CU_ASSERT(has_note(&trace->notes, "1 task was launched before its job was submitted"));
   hr_trace_destroy(trace);
 }
 

@@ -31,7 +31,7 @@ static void kinds_become_pools(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(cluster.node_order);
   for (uint32_t node = 0; node < 5; node++) CU_ASSERT_EQUAL(cluster.node_order[node], places[node]);
   CU_ASSERT_EQUAL(notes.count, 1);
-  CU_ASSERT(has_note(&notes, "1 nodes without GPUs are left out"));
+  CU_ASSERT(has_note(&notes, "1 node without GPUs is left out"));
   hr_notes_finish(&notes);
   hr_cluster_spec_finish(&cluster);
 }

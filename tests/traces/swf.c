@@ -36,7 +36,8 @@ static void fields_find_their_places(void) {
   CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[0]], "3");
   CU_ASSERT_STRING_EQUAL(trace->tenants.text[trace->tenant[2]], "0");
   CU_ASSERT_EQUAL(trace->user[1], HR_NONE);
-  CU_ASSERT(has_note(&trace->notes, "1 jobs ran longer than the time they asked for"));
+  CU_ASSERT(has_note(&trace->notes, "1 job ran longer than the time it asked for"));
+  CU_ASSERT(has_note(&trace->notes, "1 job has other processors than were asked for (field 8), which is not kept"));
   hr_trace_destroy(trace);
 }
 

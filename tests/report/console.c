@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sentences in lines: no number stands at the end of one and what it counts at the begin of the next. */
+
+#include "report/console.h"
+
+#include "files.h"
+#include "harness.h"
+
+#include <string.h>
+
+/* "x" so often, and the words behind it. */
+static char *wrapped(size_t before, const char *words) {
+  char text[200];
+  memset(text, 'x', before);
+  snprintf(text + before, sizeof text - before, " %s", words);
+  FILE *out = fopen(files_path("lines.txt"), "w");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+  struct hr__console console = {.out = out};
+  hr__put_field(&console, "found", "%s", text);
+  fclose(out);
+  return files_read(files_path("lines.txt"));
+}
+
+static void numbers_keep_their_units(void) {
+  static const char *const words[] = {"48 h",   "3.5 d, then", "10 min; more", "25 %)",     "-3 %.",
+                                      "1.25 s", "(12 GiB)",    "500 us on",    "2 w 12 min"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t before = 40; before < 70; before++) {
+      char *text = wrapped(before, words[i]);
+      CU_ASSERT_PTR_NULL(strstr(text, "\n             h"));
+      CU_ASSERT_PTR_NULL(strstr(text, "\n             d"));
+      CU_ASSERT_PTR_NULL(strstr(text, "\n             min"));
+      CU_ASSERT_PTR_NULL(strstr(text, "\n             %"));
+      CU_ASSERT_PTR_NULL(strstr(text, "\n             s"));
+      CU_ASSERT_PTR_NULL(strstr(text, "\n             GiB"));
+      CU_ASSERT_PTR_NULL(strstr(text, "\n             us"));
+      for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) CU_ASSERT(strlen(line) <= 80);
+      free(text);
+    }
+}
+
+static void other_words_are_parted(void) {
+  char *text = wrapped(60, "jobs of 48 hosts");
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "jobs\n             of 48 hosts\n"));
+  free(text);
+  text = wrapped(63, "48 hosts");
+  CU_ASSERT_PTR_NOT_NULL(strstr(text, "x 48\n             hosts\n"));
+  free(text);
+}
+
+TEST_MAIN("report: console", TEST(numbers_keep_their_units), TEST(other_words_are_parted))
