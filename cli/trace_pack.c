@@ -3,7 +3,6 @@
 
 #include "cli/cli.h"
 #include "cli/input.h"
-#include "cli/signals.h"
 
 struct pack_args {
   struct input_args input;
@@ -51,7 +50,6 @@ static enum hr_status pack(const void *untyped, const struct words *operands, st
   struct hr_trace *trace = NULL;
   struct hr_packed packed;
   enum hr_status status = check_output(operands->at[0], args, error);
-  signals_tell_closed_pipes();
   if (status == HR_OK) status = input_read_trace_alone(operands->at[0], &args->input, &trace, error);
   if (status == HR_OK) status = hr_trace_pack(trace, args->output, &packed, error);
   if (status == HR_OK && args->json) status = hr_packed_write_json(&packed, args->json, error);

@@ -37,19 +37,27 @@ static void forget(struct hr__output_file *file) {
   *file = (struct hr__output_file){0};
 }
 
-static enum hr_status open_beside(struct hr__output_file *file, const char *path, struct hr_error *error) {
+/* The descriptor of a new file without a name or, where there are no such, beside `path`; -1 with errno set. */
+static int make(struct hr__output_file *file) {
   static const char suffix[] = ".XXXXXX";
+  file->begun = hr__unfinished_discards();
+  int descriptor = hr__unfinished_make_nameless(file->path);
+  file->nameless = descriptor >= 0;
+  if (file->nameless) return descriptor;
+  file->temporary = malloc(strlen(file->path) + sizeof suffix);
+  if (!file->temporary) errno = ENOMEM;
+  if (!file->temporary) return -1;
+  strcpy(file->temporary, file->path);
+  strcat(file->temporary, suffix);
+  return hr__unfinished_make(file->temporary, &file->place);
+}
+
+static enum hr_status open_new(struct hr__output_file *file, const char *path, struct hr_error *error) {
   struct stat info;
   if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return cannot_write(path, EISDIR, error);
   file->path = strdup(path);
-  file->temporary = malloc(strlen(path) + sizeof suffix);
-  if (!file->path || !file->temporary) {
-    forget(file);
-    return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
-  }
-  strcpy(file->temporary, path);
-  strcat(file->temporary, suffix);
-  int descriptor = hr__unfinished_make(file->temporary, &file->place);
+  if (!file->path) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
+  int descriptor = make(file);
   int number = errno;
   if (descriptor >= 0) {
     (void)fchmod(descriptor, mode_for(path));
@@ -57,12 +65,12 @@ static enum hr_status open_beside(struct hr__output_file *file, const char *path
     number = errno;
     if (!file->stream) {
       close(descriptor);
-      unlink(file->temporary);
+      if (file->temporary) unlink(file->temporary);
     }
   }
   if (file->stream) return HR_OK;
   forget(file);
-  return cannot_write(path, number, error);
+  return number == ENOMEM ? hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path) : cannot_write(path, number, error);
 }
 
 enum hr_status hr__output_open(struct hr__output_file *file, const char *path, struct hr_error *error) {
@@ -71,7 +79,7 @@ enum hr_status hr__output_open(struct hr__output_file *file, const char *path, s
     file->stream = stdout;
     return HR_OK;
   }
-  if (!is_special(path)) return open_beside(file, path, error);
+  if (!is_special(path)) return open_new(file, path, error);
   file->path = strdup(path);
   if (!file->path) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
   file->stream = fopen(path, "w");
@@ -85,11 +93,30 @@ void hr__output_write(struct hr__output_file *file, const char *bytes, size_t co
   if (fwrite(bytes, 1, count, file->stream) < count && !file->failure) file->failure = errno;
 }
 
+/* Gives a file that has no name its own, or, where another has that, one beside it, to be renamed. */
+static bool name_file(struct hr__output_file *file) {
+  int descriptor = fileno(file->stream);
+  if (!file->nameless) return true;
+  if (file->begun != hr__unfinished_discards()) {
+    errno = ECANCELED;
+    return false;
+  }
+  if (hr__unfinished_link(descriptor, file->path)) return true;
+  if (errno != EEXIST) return false;
+  file->temporary = hr__unfinished_name(descriptor, file->path, &file->place);
+  return file->temporary != NULL;
+}
+
+/* Whether all is written, and safe on disk. */
+static bool is_whole(const struct hr__output_file *file) {
+  if (fflush(file->stream) != 0 || ferror(file->stream)) return false;
+  return (!file->temporary && !file->nameless) || fsync(fileno(file->stream)) == 0;
+}
+
 enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *error) {
   const char *name = file->path ? file->path : "standard output";
   errno = 0;
-  bool failed = fflush(file->stream) != 0 || ferror(file->stream);
-  if (!failed && file->temporary) failed = fsync(fileno(file->stream)) != 0;
+  bool failed = !is_whole(file) || !name_file(file);
   int number = file->failure ? file->failure : errno;
   const char *why = number ? strerror(number) : "a write failed; is the disk full?";
   if (file->stream != stdout && fclose(file->stream) != 0 && !failed) {
@@ -103,7 +130,7 @@ enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *
   enum hr_status status = HR_OK;
   if (failed) {
     if (file->temporary) unlink(file->temporary);
-    status = hr_fail(error, HR_IO_ERROR, "%s: cannot be written: %s", name, why);
+    status = hr_fail(error, number == ENOMEM ? HR_NO_MEMORY : HR_IO_ERROR, "%s: cannot be written: %s", name, why);
   }
   forget(file);
   return status;

@@ -7,6 +7,11 @@ set -m # what is started in the background hears SIGINT
 program=
 trap '[ -z "$program" ] || kill -s KILL "$program" 2>/dev/null; rm -rf "$work"' EXIT
 
+# Whether the program has begun a file in the folder out: under a name, or without one.
+has_begun() {
+  [ "$(ls -A out)" != "$1" ] || find "/proc/$program/fd" -lname "$PWD/out/*" 2>/dev/null | grep -q .
+}
+
 # ends_at "SIGNAL..." CODE ARGUMENT...: the program is sent the signals once it has begun a file in the folder out, and
 # ends with that exit code, without a word.
 ends_at() {
@@ -16,8 +21,8 @@ ends_at() {
   before=$(ls -A out)
   "$headroom" "$@" >stdout 2>stderr </dev/null &
   program=$!
-  while [ "$(ls -A out)" = "$before" ] && kill -0 $program 2>/dev/null; do sleep 0.01; done
-  [ "$(ls -A out)" != "$before" ] || fail "it wrote nothing"
+  while ! has_begun "$before" && kill -0 $program 2>/dev/null; do sleep 0.01; done
+  has_begun "$before" || fail "it wrote nothing"
   for signal in $signals; do kill -s "$signal" $program; done
   wait $program || code=$?
   program=
@@ -45,6 +50,26 @@ case_run() {
 case_generate() {
   ends_at INT 130 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
   ends_at TERM 143 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
+}
+
+# Nothing of a file that is not whole has a name, where the system has such files, so that nothing can be left.
+case_killed() {
+  local files
+  mkdir probe
+  "$headroom" trace generate --count 100000000 --nodes 10000 -o probe/jobs.csv &
+  program=$!
+  while ! find "/proc/$program/fd" -lname "$PWD/probe/*" | grep -q .; do sleep 0.01; done
+  files=$(ls -A probe)
+  kill -s KILL $program
+  wait $program || true
+  program=
+  [ -z "$files" ] || exit 77
+  ends_at KILL 137 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
+  "$headroom" trace generate --count 100000 --nodes 100 -o long.csv
+  echo old >out/old.csv
+  ends_at KILL 137 trace scale long.csv --load 8 -o out/old.csv
+  [ "$(cat out/old.csv)" = old ] || fail "the old file is another"
+  ends_at KILL 137 trace scale long.csv --load 8 -o out/jobs.csv.gz
 }
 
 # What was there before stays as it was.

@@ -3,6 +3,7 @@
 
 #include "sim/output_file.h"
 #include "harness.h"
+#include "sim/unfinished.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -62,7 +63,43 @@ static void a_new_version_keeps_the_mode(void) {
   CU_ASSERT_EQUAL(info.st_mode & 0777, 0640);
 }
 
+/* Nothing of a file is seen, under any name, before it is whole; so kill -9 leaves nothing. */
+static void no_name_is_taken_before(void) {
+  struct hr__output_file fresh, newer;
+  int before = count_files();
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&fresh, in_folder("new.csv"), NULL), HR_OK);
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&newer, in_folder("a.csv"), NULL), HR_OK);
+  if (fresh.nameless) CU_ASSERT_EQUAL(count_files(), before);
+  fputs("newer\n", newer.stream);
+  CU_ASSERT_EQUAL(hr__output_commit(&fresh, NULL), HR_OK);
+  CU_ASSERT_EQUAL(hr__output_commit(&newer, NULL), HR_OK);
+  CU_ASSERT_EQUAL(count_files(), before + 1);
+  unlink(in_folder("new.csv"));
+}
+
+/* What was made in between stays until the new file is whole. */
+static void a_name_that_is_taken_meanwhile_is_taken_over(void) {
+  struct hr__output_file files[2];
+  for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], in_folder("both.csv"), NULL), HR_OK);
+  for (int i = 0; i < 2; i++) fprintf(files[i].stream, "%d", i);
+  for (int i = 0; i < 2; i++) CU_ASSERT_EQUAL(hr__output_commit(&files[i], NULL), HR_OK);
+  FILE *last = fopen(in_folder("both.csv"), "r");
+  CU_ASSERT_EQUAL(fgetc(last), '1');
+  fclose(last);
+  unlink(in_folder("both.csv"));
+  CU_ASSERT_EQUAL(count_files(), 1);
+}
+
+static void what_has_no_name_can_be_discarded(void) {
+  struct hr__output_file file;
+  CU_ASSERT_EQUAL_FATAL(hr__output_open(&file, in_folder("b.csv"), NULL), HR_OK);
+  hr_discard_unfinished();
+  CU_ASSERT_EQUAL(hr__output_commit(&file, NULL), HR_IO_ERROR);
+  CU_ASSERT_EQUAL(count_files(), 1);
+}
+
 static void what_is_unfinished_can_be_discarded(void) {
+  hr__unfinished_name_all(true);
   struct hr__output_file files[3];
   static const char *const names[] = {"b.csv", "c.csv", "d.csv"};
   for (int i = 0; i < 3; i++) CU_ASSERT_EQUAL_FATAL(hr__output_open(&files[i], in_folder(names[i]), NULL), HR_OK);
@@ -80,6 +117,8 @@ static void what_is_unfinished_can_be_discarded(void) {
   CU_ASSERT_EQUAL(count_files(), 2);
   for (int i = 0; i < 2; i++) free(temporaries[i]); /* whoever discards may look at them until the process ends */
   unlink(in_folder("b.csv"));
+  a_new_version_keeps_the_mode();
+  hr__unfinished_name_all(false);
 }
 
 static void more_files_than_are_listed_can_be_written(void) {
@@ -123,6 +162,7 @@ static void a_full_disk_is_an_error(void) {
 }
 
 TEST_MAIN("sim output file", TEST(a_file_appears_when_committed), TEST(an_abandoned_file_leaves_the_old_one),
-          TEST(a_new_version_keeps_the_mode), TEST(what_is_unfinished_can_be_discarded),
-          TEST(more_files_than_are_listed_can_be_written), TEST(places_that_cannot_be_written_are_named),
-          TEST(a_full_disk_is_an_error))
+          TEST(a_new_version_keeps_the_mode), TEST(no_name_is_taken_before),
+          TEST(a_name_that_is_taken_meanwhile_is_taken_over), TEST(what_has_no_name_can_be_discarded),
+          TEST(what_is_unfinished_can_be_discarded), TEST(more_files_than_are_listed_can_be_written),
+          TEST(places_that_cannot_be_written_are_named), TEST(a_full_disk_is_an_error))
