@@ -41,7 +41,7 @@ struct input_args {
    .kind = OPTION_TEXT,                                                                                                \
    .offset = INPUT_OPTION(args, trace),                                                                                \
    .value = "FILE",                                                                                                    \
-   .help = "the trace to replay, plain, gzip or zstd, instead of the scenario's"},                                     \
+   .help = "the trace to replay, plain, gzip or zstd, instead of the scenario's; '-': standard input"},                \
       TRACE_OPTIONS(args),                                                                                             \
       {.name = "policy",                                                                                               \
        .kind = OPTION_TEXT,                                                                                            \

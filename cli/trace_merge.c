@@ -69,8 +69,9 @@ static enum hr_status no_memory(struct hr_error *error) {
 
 /* ---- Labels ----------------------------------------------------------------------------------------- */
 
-/* "jobs" of "folder/jobs.csv.gz". */
+/* "jobs" of "folder/jobs.csv.gz", "stdin" of "-". */
 static char *label_of_path(const char *path) {
+  if (strcmp(path, "-") == 0) return strdup("stdin");
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   size_t length = strcspn(name, ".");
   return length ? strndup(name, length) : strdup(name);

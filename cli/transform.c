@@ -19,10 +19,17 @@ static enum hr_status check_outputs(const struct transform *transform, struct hr
   return outputs_check(outputs, n_outputs, &transform->also_read, 1, error);
 }
 
+static enum hr_status check_inputs(const struct words *paths, struct hr_error *error) {
+  size_t n = 0;
+  for (size_t i = 0; i < paths->count; i++) n += strcmp(paths->at[i], "-") == 0;
+  return n < 2 ? HR_OK : hr_fail(error, HR_BAD_INPUT, "-: standard input is one trace; it is named %zu times", n);
+}
+
 enum hr_status transform_open(struct transform *transform, struct hr_error *error) {
   const struct transform_args *args = transform->args;
   enum hr_status status = HR_OK;
   if (!hr_trace_writer_find(args->to, output_of(transform), error)) status = HR_BAD_INPUT;
+  if (status == HR_OK) status = check_inputs(transform->paths, error);
   if (status == HR_OK) status = check_outputs(transform, error);
   if (status != HR_OK) return status;
   transform->traces = calloc(transform->paths->count, sizeof *transform->traces);

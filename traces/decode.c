@@ -20,6 +20,8 @@ enum { RAW_BYTES = 1 << 16, GZIP_WINDOW = 15 + 16 };
 
 enum compression { PLAIN, GZIP, ZSTD };
 
+const char hr__standard_input[] = "standard input";
+
 struct hr__decoder {
   const char *path;
   int descriptor;
@@ -104,7 +106,8 @@ static enum hr_status recognise(struct hr__decoder *decoder, struct hr_error *er
 }
 
 static enum hr_status open_file(struct hr__decoder *decoder, struct hr_error *error) {
-  decoder->descriptor = open(decoder->path, O_RDONLY | O_CLOEXEC);
+  bool is_stdin = decoder->path == hr__standard_input;
+  decoder->descriptor = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(decoder->path, O_RDONLY | O_CLOEXEC);
   if (decoder->descriptor < 0) return cannot_read(decoder->path, errno, error);
   struct stat info;
   if (fstat(decoder->descriptor, &info) != 0) return cannot_read(decoder->path, errno, error);

@@ -6,6 +6,9 @@
 
 #include "headroom/base.h"
 
+/* Instead of a path: standard input is read, and called so in messages. */
+extern const char hr__standard_input[];
+
 struct hr__decoder;
 enum hr_status hr__decoder_open(const char *path, struct hr__decoder **decoder, struct hr_error *error);
 /* Fills `buffer` as far as the file goes; `*length` below `capacity` is the end. A truncated or damaged

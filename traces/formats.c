@@ -2,6 +2,7 @@
 /* From a path to a trace: which format, which reader, and what was assumed. */
 
 #include "traces/formats.h"
+#include "traces/decode.h"
 #include "traces/packed.h"
 
 #include <string.h>
@@ -148,7 +149,11 @@ enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *op
   const char *format;
   enum hr_status status = asked_format(options, &format, error);
   if (status != HR_OK) return status;
-  if (hr__is_packed(path)) return hr__unpack(path, options->streamed, trace, error); /* format and map are about text */
+  bool is_stdin = strcmp(path, "-") == 0;
+  const char *place = is_stdin ? "/dev/stdin" : path; /* which may be a plain file, too */
+  if (hr__is_packed(place))
+    return hr__unpack(place, options->streamed, trace, error); /* format and map are about text */
+  if (is_stdin) path = hr__standard_input;
   struct hr__reader reader = {
       .path = path, .map = options->map, .lenient = options->lenient, .error = error, .untimed = options->untimed};
   const char *colon = options->format ? strchr(options->format, ':') : NULL;

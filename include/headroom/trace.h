@@ -242,9 +242,9 @@ struct hr_trace_options {
   bool streamed;
 };
 
-/* Reads a trace, plain, gzip or zstd (recognised by content). `options` may be NULL. A packed trace is not read but
-   mapped: its columns stay in the file, which must not be written to as long as the trace is there (replacing it does
-   no harm), and are checked as rows of other formats are. */
+/* Reads a trace, plain, gzip or zstd (recognised by content); `path` "-" is standard input. `options` may be NULL. A
+   packed trace is not read but mapped: its columns stay in the file, which must not be written to as long as the trace
+   is there (replacing it does no harm), and are checked as rows of other formats are. */
 HR_API enum hr_status hr_trace_read(const char *path, const struct hr_trace_options *options, struct hr_trace **trace,
                                     struct hr_error *error);
 

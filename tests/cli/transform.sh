@@ -177,6 +177,54 @@ case_names_of_outputs() {
   [ "$(echo out*)" = 'out out.SWF out.txt' ] || fail "written: $(echo out*)"
 }
 
+# A trace may come through a pipe, whatever its format and compression, into every verb that reads one.
+case_standard_input() {
+  small_trace
+  small_scenario
+  through() {
+    local from=$1
+    shift
+    "$headroom" "$@" <"$from" >stdout 2>stderr || fail "$* <$from"
+  }
+  "$headroom" trace convert t.csv -o t.swf -q
+  "$headroom" trace pack t.csv -o t.hrt -q
+  gzip -k t.csv
+  zstd -q t.csv -o t.csv.zst
+  for file in t.csv t.csv.gz t.csv.zst; do
+    cat $file | "$headroom" trace convert - >stdout || fail "$file through a pipe"
+    cmp -s stdout t.csv || fail "$file through a pipe is another trace"
+    through $file trace convert -
+    cmp -s stdout t.csv || fail "$file is another trace"
+  done
+  through t.hrt trace convert -
+  cmp -s stdout t.csv || fail "a packed file is another trace"
+  through t.swf trace stats -
+  says stdout '3 jobs (swf)'
+  for verb in 'trace stats -' 'trace check -' 'trace pack - -o x.hrt' 'trace cut - --jobs 1' 'trace scale - --load 2' \
+    'trace shuffle -' 'trace anonymise - --key k' 'run s.json --trace -' 'validate s.json --trace -'; do
+    # shellcheck disable=SC2086 # words
+    "$headroom" $verb <t.csv >stdout 2>stderr || [ $? -eq 1 ] || fail "$verb"
+  done
+  "$headroom" trace merge t.csv - <t.csv >stdout || fail "merge"
+  says stdout stdin/a
+  code=0
+  "$headroom" trace merge - - --labels a,b <t.csv 2>stderr || code=$?
+  [ $code -eq 2 ] || fail "standard input twice: $code"
+  says stderr '-: standard input is one trace; it is named 2 times'
+  code=0
+  printf 'submit_s,duration_s,gpus\n0,1,x\n' | "$headroom" trace stats - 2>stderr || code=$?
+  [ $code -eq 2 ] || fail "a bad row: $code"
+  says stderr "standard input:2: column 'gpus': 'x' is not"
+  code=0
+  cat t.hrt | "$headroom" trace stats - 2>stderr || code=$?
+  [ $code -eq 2 ] || fail "a packed trace through a pipe: $code"
+  says stderr 'standard input: is a packed trace'
+  code=0
+  "$headroom" trace stats - <&- 2>stderr || code=$?
+  [ $code -eq 2 ] || fail "no standard input: $code"
+  says stderr 'standard input: cannot be read'
+}
+
 case_packed_names_are_of_packed_files() {
   printf 'submit_s,duration_s,gpus\n0,1,1\n' >t.csv
   try 2 trace pack t.csv -o t.hrt.gz
