@@ -39,6 +39,8 @@ static const struct option options[] = {
 static const char details[] = "policies      scheduling policies, names for settings of theirs, -v: parameters\n"
                               "placements    rules of 'headroom fill': on which node and GPUs a task goes\n"
                               "formats       trace formats that can be read\n"
+                              "fields        what a column map, and 'trace anonymise --drop', may name\n"
+                              "findings      kinds of what 'trace check' finds, and what they mean\n"
                               "scenarios     scenario files that ship with Headroom\n"
                               "gpus          GPU types: memory, speed, power\n"
                               "mig-profiles  how MIG splits them: slices, memory, starts; -v: drawings, layouts\n"
@@ -129,6 +131,27 @@ static enum hr_status list_formats(const struct list_args *args, struct hr_error
   return HR_OK;
 }
 
+static enum hr_status list_fields(const struct list_args *args, struct hr_error *error) {
+  (void)args;
+  (void)error;
+  for (const struct hr_trace_field *at = hr_trace_fields(); at->name; at++) {
+    print_name(at->name);
+    printf("column %s%s\n", at->column, at->must_exist ? ", which must be there" : "");
+  }
+  return HR_OK;
+}
+
+static enum hr_status list_findings(const struct list_args *args, struct hr_error *error) {
+  (void)args;
+  (void)error;
+  for (int code = 0; code < HR_N_FINDINGS; code++) {
+    const char *meaning = hr_finding_meaning((enum hr_finding_code)code);
+    print_name(hr_finding_name((enum hr_finding_code)code));
+    print_wrapped(stdout, meaning ? meaning : "(to know)", NAME_COLUMN, NAME_COLUMN);
+  }
+  return HR_OK;
+}
+
 /* ---- Scenarios -------------------------------------------------------------------------------------- */
 
 /* The first sentence, up to a colon or full stop. */
@@ -169,6 +192,8 @@ static const struct list {
 } lists[] = {{"policies", list_policies, 0},
              {"placements", list_placements, 0},
              {"formats", list_formats, 0},
+             {"fields", list_fields, 0},
+             {"findings", list_findings, 0},
              {"scenarios", list_scenarios, 0},
              {"gpus", list_gpus, BY_GPU},
              {"mig-profiles", list_mig_profiles, BY_GPU},

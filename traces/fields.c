@@ -17,6 +17,15 @@ const struct hr__csv_column hr__fields[HR__N_FIELDS] = {
 
 _Static_assert(HR__N_FIELDS <= 64, "a schema holds at most HR__MOST_SCHEMA_COLUMNS columns");
 
+const struct hr_trace_field *hr_trace_fields(void) {
+  static const struct hr_trace_field fields[HR__N_FIELDS + 1] = {
+#define PUBLIC_FIELD(key, column, kind, must_exist, ...) {key, column, must_exist},
+      HR__FIELD_TABLE(PUBLIC_FIELD)
+#undef PUBLIC_FIELD
+          {NULL, NULL, false}};
+  return fields;
+}
+
 static enum hr_status unknown_field(const char *where, const char *field, struct hr_error *error) {
   static const char *const keys[] = {
 #define KEY(key, ...) key,

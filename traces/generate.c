@@ -59,6 +59,17 @@ static enum hr_status check_size(const struct hr_generator *g, struct hr_error *
   return HR_OK;
 }
 
+static enum hr_status check_limits(const struct hr_generator *g, struct hr_error *error) {
+  if (!within(g->limit_min, 0, 1e6)) return refuse(error, "limit-min", g->limit_min, "from 0 to 1e6");
+  if (!within(g->limit_max, 0, 1e6)) return refuse(error, "limit-max", g->limit_max, "from 0 to 1e6");
+  if (g->limit_max >= g->limit_min) return HR_OK;
+  return hr_fail(
+      error, HR_BAD_INPUT,
+      "generator: limit-max: %g is below limit-min, %g: limits are the run time times a number from limit-min "
+      "to limit-max",
+      g->limit_max, g->limit_min);
+}
+
 static enum hr_status check_shape(const struct hr_generator *g, struct hr_error *error) {
   if (!within(g->load, 1e-9, 1e9)) return refuse(error, "load", g->load, "above 0");
   if (!within(g->median_s, 1e-3, 1e9)) return refuse(error, "median-s", g->median_s, "from 0.001 to 1e9 seconds");
@@ -66,10 +77,7 @@ static enum hr_status check_shape(const struct hr_generator *g, struct hr_error 
   if (g->max_s != 0 && !within(g->max_s, 1e-3, 1e9))
     return refuse(error, "max-s", g->max_s, "0 (no bound) or from 0.001 to 1e9 seconds");
   if (!within(g->diurnal, 0, 1)) return refuse(error, "diurnal", g->diurnal, "from 0 to 1");
-  if (!within(g->limit_min, 0, 1e6)) return refuse(error, "limit-min", g->limit_min, "from 0 to 1e6");
-  if (!within(g->limit_max, g->limit_min, 1e6))
-    return refuse(error, "limit-max", g->limit_max, "from limit-min to 1e6");
-  return HR_OK;
+  return check_limits(g, error);
 }
 
 static enum hr_status check_gpu_counts(const struct hr_generator *g, struct hr_error *error) {

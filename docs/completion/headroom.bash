@@ -58,6 +58,8 @@ _headroom_words() {
   convert--to) compgen -W "csv swf packed" -- "$2" ;;
   scale--by) compgen -W "thin duplicate compress" -- "$2" ;;
   shuffle--what) compgen -W "arrivals rows users" -- "$2" ;;
+  check--allow) _headroom_list "$(_headroom_names "${COMP_WORDS[0]}" findings)" "$2" ;;
+  anonymise--drop) _headroom_list "$(_headroom_names "${COMP_WORDS[0]}" fields | grep -vx 'submit\|duration\|gpus')" "$2" ;;
   merge--align) compgen -W "clock start" -- "$2" ;;
   esac
 }
@@ -76,7 +78,7 @@ _headroom() {
     --provider) found=$(compgen -W "$(_headroom_column "$program" instances)" -- "$word") ;;
     --openmetrics-by) found=$(compgen -W "node gpu pool" -- "$word") ;;
     --like) found=$(compgen -W "philly helios pai acme-seren acme-kalos" -- "$word"; compgen -f -- "$word") ;;
-    --to | --by | --what | --align) found=$(_headroom_words "$action$previous" "$word") ;;
+    --to | --by | --what | --align | --allow | --drop) found=$(_headroom_words "$action$previous" "$word") ;;
     --format) found=$(compgen -W "$(_headroom_names "$program" formats)" -- "$word") ;;
     --trace | --cluster | --jobs | --timeline | --costs | --json | --perfetto | --openmetrics | --csv | --md | --junit | --db | --report | --baseline | --output | -o | --key-file | --model-out) found=$(compgen -f -- "$word") ;;
     *)

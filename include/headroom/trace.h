@@ -214,6 +214,13 @@ struct hr_column_map {
   size_t count;
 };
 
+/* What a column map may name, ended by a NULL name. */
+struct hr_trace_field {
+  const char *name, *column; /* in a map; in Headroom's own CSV */
+  bool must_exist;           /* a job without it cannot be replayed */
+};
+HR_API const struct hr_trace_field *hr_trace_fields(void);
+
 /* Adds `field` = `column`; an unknown field is an error that names the nearest one. */
 HR_API enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, const char *column,
                                         struct hr_error *error);

@@ -135,6 +135,22 @@ case_list_formats() {
     batsim packed; do matches stdout "^$format +[^ ]"; done
 }
 
+# All that trace check may find, and all that a map may name.
+case_list_findings_and_fields() {
+  try 0 list findings
+  for code in bad-rows clamped-run-times recorded-over-capacity no-recorded-starts; do
+    matches stdout "^$code( |\$)"
+  done
+  [ "$(wc -L <stdout)" -le 80 ] || fail "wider than 80 columns"
+  sed -n 's/^\([a-z][^ ]*\).*/\1/p' stdout | paste -sd, >codes
+  printf 'submit_s,duration_s,gpus\n0,1,1\n' >t.csv
+  try 0 trace check t.csv --allow "$(cat codes)"
+  says stdout '0 errors, 0 warnings, 0 notes'
+  try 0 list fields
+  matches stdout '^submit +column submit_s, which must be there$'
+  matches stdout '^start +column start_s$'
+}
+
 case_list_scenarios() {
   HEADROOM_DATA=$project try 0 list scenarios
   for name in demo helios openb philly swf; do matches stdout "^$name +[^ ]"; done
@@ -835,6 +851,9 @@ case_completion() {
   [ "$(complete_words "$headroom" help tr)" = trace ] || fail "help"
   [ "$(complete_words "$headroom" trace ch)" = check ] || fail "actions"
   [ "$(complete_words "$headroom" trace check --al)" = --allow ] || fail "options of an action"
+  [ "$(complete_words "$headroom" trace check t.csv --allow gap,bur)" = gap,burst ] || fail "kinds of findings"
+  [ "$(complete_words "$headroom" trace anonymise t.csv --drop user,mod)" = user,model ] || fail "fields"
+  [ -z "$(complete_words "$headroom" trace anonymise t.csv --drop subm)" ] || fail "a field that cannot be dropped"
   touch here.csv
   [ "$(complete_words "$headroom" trace check her)" = here.csv ] || fail "the file of an action"
   for verb in $verbs; do
