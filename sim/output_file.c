@@ -43,7 +43,7 @@ static int make(struct hr__output_file *file) {
   file->begun = hr__unfinished_discards();
   int descriptor = hr__unfinished_make_nameless(file->path);
   file->nameless = descriptor >= 0;
-  if (file->nameless) return descriptor;
+  if (file->nameless || errno == ENOMEM) return descriptor;
   file->temporary = malloc(strlen(file->path) + sizeof suffix);
   if (!file->temporary) errno = ENOMEM;
   if (!file->temporary) return -1;
@@ -130,7 +130,8 @@ enum hr_status hr__output_commit(struct hr__output_file *file, struct hr_error *
   enum hr_status status = HR_OK;
   if (failed) {
     if (file->temporary) unlink(file->temporary);
-    status = hr_fail(error, number == ENOMEM ? HR_NO_MEMORY : HR_IO_ERROR, "%s: cannot be written: %s", name, why);
+    status = number == ENOMEM ? hr_fail(error, HR_NO_MEMORY, "%s: out of memory", name)
+                              : hr_fail(error, HR_IO_ERROR, "%s: cannot be written: %s", name, why);
   }
   forget(file);
   return status;

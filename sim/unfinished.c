@@ -47,6 +47,7 @@ int hr__unfinished_make(char *path, uint32_t *place) {
 #ifdef O_TMPFILE
 static int open_in_folder_of(const char *path) {
   char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+  if (!folder) errno = ENOMEM;
   if (!folder) return -1;
   if (slash) slash[slash == folder] = '\0'; /* of "/file", "/" stays */
   int descriptor = open(slash ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -68,6 +69,7 @@ void hr__unfinished_name_all(bool all) {
 int hr__unfinished_make_nameless(const char *path) {
 #ifdef O_TMPFILE
   char at[LINK_BYTES];
+  errno = EOPNOTSUPP;
   if (atomic_load(&all_named)) return -1;
   int descriptor = open_in_folder_of(path);
   if (descriptor < 0 || access(link_of(descriptor, at), F_OK) == 0) return descriptor;
@@ -75,6 +77,7 @@ int hr__unfinished_make_nameless(const char *path) {
 #else
   (void)path;
 #endif
+  errno = EOPNOTSUPP;
   return -1;
 }
 

@@ -14,7 +14,7 @@ int hr__unfinished_make(char *path, uint32_t *place);
    NULL with errno set where there is none. Only where hr__unfinished_make_nameless made the descriptor. */
 char *hr__unfinished_name(int descriptor, const char *path, uint32_t *place);
 /* A new file without a name in the folder of `path`: it goes with the process, whatever ends that. -1 where the
-   system has no such files. */
+   system has no such files; errno is ENOMEM if it may well have. */
 int hr__unfinished_make_nameless(const char *path);
 /* Gives such a file a name that is not taken. Whether that was possible; errno is set if not. */
 bool hr__unfinished_link(int descriptor, const char *path);

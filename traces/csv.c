@@ -47,6 +47,21 @@ static void apply_map(struct hr__csv_column *columns, const struct hr_column_map
     }
 }
 
+/* A comma, or what stands more often in the header: a semicolon, as spreadsheets write it where commas are decimal, or
+   a tab. What is quoted is not looked at. */
+static char separator_of(struct hr_text header) {
+  static const char separators[] = {',', ';', '\t'};
+  size_t count[sizeof separators] = {0}, most = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < header.length; i++) {
+    quoted ^= header.at[i] == '"';
+    for (size_t k = 0; k < sizeof separators && !quoted; k++) count[k] += header.at[i] == separators[k];
+  }
+  for (size_t k = 1; k < sizeof separators; k++)
+    if (count[k] > count[most]) most = k;
+  return separators[most];
+}
+
 static enum hr_status on_job(void *self, const void *row, uint64_t line) {
   return hr__reader_add(self, row, line);
 }
@@ -59,6 +74,7 @@ enum hr_status hr__read_csv(struct hr__reader *reader) {
   hr_job_record_init(&blank);
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = HR__N_FIELDS,
+                                        .separator = separator_of(hr__first_line(hr__input_peek(reader->input))),
                                         .row = &job,
                                         .blank_row = &blank,
                                         .row_bytes = sizeof job,

@@ -240,7 +240,7 @@ enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct h
   return HR_OK;
 }
 
-struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *path, char separator) {
+struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *path, char separator, bool unquoted) {
   struct hr__csv_blocks *blocks = calloc(1, sizeof *blocks);
   if (!blocks) return NULL;
   if (csv_init(&blocks->parser, CSV_STRICT | CSV_STRICT_FINI) != 0) {
@@ -248,7 +248,7 @@ struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *
     return NULL;
   }
   csv_set_delim(&blocks->parser, (unsigned char)separator);
-  if (separator != ',') csv_set_quote(&blocks->parser, '\0'); /* which stands in no text: there are no quotes */
+  if (unquoted) csv_set_quote(&blocks->parser, '\0'); /* which stands in no text: there are no quotes */
   pthread_mutex_init(&blocks->lock, NULL);
   pthread_cond_init(&blocks->made, NULL);
   pthread_cond_init(&blocks->done, NULL);

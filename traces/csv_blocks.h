@@ -27,9 +27,9 @@ struct hr__csv_block {
 
 struct hr__csv_blocks;
 /* The rows from where `input` stands; nobody else may touch it until the blocks are closed. `path` is for messages.
-   Blank lines are skipped, and those that begin with `#` before the first row. `separator`: between fields; only those
-   separated by commas may be quoted. NULL: out of memory. */
-struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *path, char separator);
+   Blank lines are skipped, and those that begin with `#` before the first row. `separator`: between fields, which may
+   be quoted unless they are `unquoted`. NULL: out of memory. */
+struct hr__csv_blocks *hr__csv_blocks_open(struct hr__input *input, const char *path, char separator, bool unquoted);
 /* The next block, valid until the next call; `*block` is NULL at the file's end. What is wrong with the file is told
    after the block of rows before it. */
 enum hr_status hr__csv_blocks_next(struct hr__csv_blocks *blocks, const struct hr__csv_block **block,

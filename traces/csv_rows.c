@@ -80,7 +80,8 @@ static enum hr_status bind_feeds(struct csv_rows *rows) {
 static enum hr_status wrong_field_count(struct csv_rows *rows, const struct hr__csv_row *row) {
   char detail[80];
   const char *model = rows->schema->header ? "a row" : "the header";
-  snprintf(detail, sizeof detail, "%u fields where %s has %u", row->n_fields, model, rows->header.n);
+  snprintf(detail, sizeof detail, "%u field%s where %s has %u", row->n_fields, hr__plural(row->n_fields), model,
+           rows->header.n);
   struct hr__row_fault fault = {.line = row->line, .detail = detail};
   if (row->n_fields > rows->header.n)
     fault.fault = "too many fields";
@@ -164,7 +165,7 @@ static enum hr_status note_clock(struct csv_rows *rows) {
 enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv_schema *schema) {
   struct csv_rows *rows = calloc(1, sizeof *rows);
   struct hr__csv_blocks *blocks =
-      hr__csv_blocks_open(reader->input, reader->path, schema->separator ? schema->separator : ',');
+      hr__csv_blocks_open(reader->input, reader->path, schema->separator ? schema->separator : ',', schema->unquoted);
   enum hr_status status = HR_OK;
   if (rows && blocks) {
     rows->reader = reader;

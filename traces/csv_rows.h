@@ -23,6 +23,7 @@ struct hr__csv_schema {
   const char *const *ignored; /* columns that are known and not used, NULL-terminated */
   const char *const *header;  /* the columns of a table without a header row, NULL-terminated; NULL: it has one */
   char separator;             /* between fields; 0: a comma */
+  bool unquoted;              /* a quote is a character like others */
   const char *missing_hint;   /* said when a column is missing; NULL: how to name it in a column map */
   void *row;                  /* where a row is put, row_bytes long */
   const void *blank_row;      /* a row of which nothing is known */

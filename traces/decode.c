@@ -106,6 +106,7 @@ static enum hr_status recognise(struct hr__decoder *decoder, struct hr_error *er
 }
 
 static enum hr_status open_file(struct hr__decoder *decoder, struct hr_error *error) {
+  if (!*decoder->path) return hr_fail(error, HR_BAD_INPUT, "'': cannot be read: a file name is wanted");
   bool is_stdin = decoder->path == hr__standard_input;
   decoder->descriptor = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(decoder->path, O_RDONLY | O_CLOEXEC);
   if (decoder->descriptor < 0) return cannot_read(decoder->path, errno, error);

@@ -86,6 +86,7 @@ static enum hr_status read_rows(struct gavel *gavel, const char *const *header) 
                                         .ignored = ignored,
                                         .header = header,
                                         .separator = '\t',
+                                        .unquoted = true,
                                         .row = &row,
                                         .blank_row = &blank,
                                         .row_bytes = sizeof row,
@@ -114,7 +115,8 @@ enum hr_status hr__read_gavel(struct hr__reader *reader) {
   const char *const *header = header_of(n_fields);
   if (!header)
     return hr_fail(reader->error, HR_BAD_INPUT,
-                   "%s:1: %zu fields between tabs; a Gavel trace has 6, 7, 9 or 10 of them", reader->path, n_fields);
+                   "%s:1: %zu field%s between tabs; a Gavel trace has 6, 7, 9 or 10 of them", reader->path, n_fields,
+                   hr__plural(n_fields));
   char path[4096], gpu[64];
   snprintf(path, sizeof path, "%.*s", (int)file.length, file.at);
   snprintf(gpu, sizeof gpu, "%.*s", (int)reference.length, reference.at);

@@ -270,6 +270,7 @@ enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct) {
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .ignored = ignored,
                                         .separator = '|',
+                                        .unquoted = true,
                                         .missing_hint = "ask sacct for them with --format",
                                         .row = &row,
                                         .blank_row = &blank,

@@ -177,7 +177,7 @@ static enum hr_status add_line(struct swf *swf, struct hr_text line) {
   if (n == 0 || swf->field[0].at[0] == ';') return HR_OK;
   if (n < N_FIELDS) {
     char detail[60];
-    snprintf(detail, sizeof detail, "%zu numbers where a job has %d", n, N_FIELDS);
+    snprintf(detail, sizeof detail, "%zu number%s where a job has %d", n, hr__plural(n), N_FIELDS);
     row.fault = "too few fields";
     row.detail = detail;
     return hr__reader_bad_row(swf->reader, &row);

@@ -281,6 +281,7 @@ case_mistakes() {
   refused "leave --shift out, or --undated" anonymise t.csv --key k --shift 1d --undated -o out.csv
   refused "times shifted by -86400 s begin before 0 s" anonymise t.csv --key k --shift -1d -o out.csv
   refused "t.csv" convert t.csv -o t.csv
+  refused "'': cannot be read: a file name is wanted" convert '' -o out.csv
   refused "" convert t.csv -o out.csv --json out.csv
 }
 

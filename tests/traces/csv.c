@@ -300,6 +300,28 @@ static void names_of_columns_may_be_in_upper_case(void) {
   CU_ASSERT(refused("submit_s,duration_s,GPUS_\n1,2,3\n", NULL, "jobs.csv:1: ", "did you mean 'GPUS_'?"));
 }
 
+/* Spreadsheets write semicolons where commas are decimal, and tabs where they are asked to. */
+static void other_separators_are_seen_in_the_header(void) {
+  static const char *const texts[] = {
+      "user,submit_s,duration_s,gpus\n\"a,b\",1,2,3\n,2,2,3\n",
+      "user;submit_s;duration_s;gpus\n\"a,b\";1;2;3\n;2;2;3\n",
+      "\"user\";\"submit_s\";\"duration_s\";\"gpus\"\r\n\"a,b\";\"1\";\"2\";3\r\n;2;2;3\r\n",
+      "# a comment, and another\nuser;submit_s;duration_s;gpus;\"x,y,z,,,,\"\na,b;1;2;3;\n;2;2;3;\n",
+      "user\tsubmit_s\tduration_s\tgpus\na,b\t1\t2\t3\n\t2\t2\t3\n"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    struct hr_trace *trace = trace_of(texts[i], NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    CU_ASSERT_EQUAL(trace->n_jobs, 2);
+    CU_ASSERT_EQUAL(trace->gpus[1], 3);
+    CU_ASSERT_EQUAL(trace->users.count, 1);
+    CU_ASSERT_STRING_EQUAL(trace->users.text[0], "a,b");
+    CU_ASSERT_EQUAL(trace->user[1], HR_NONE);
+    hr_trace_destroy(trace);
+  }
+  CU_ASSERT(refused("submit_s;duration_s;gpus\n0;1,5;1\n", NULL, "jobs.csv:2: column 'duration_s': '1,5' is not", ""));
+  CU_ASSERT(refused("", NULL, "jobs.csv: the file is empty", ""));
+}
+
 static void misspelt_columns_are_noted(void) {
   struct hr_trace *trace = trace_of("submit_s,duration_s,gpus,priorty\n1,2,3,4\n", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
@@ -355,8 +377,9 @@ static void a_bad_row_of_many_is_named_by_its_line(void) {
 }
 
 TEST_MAIN("csv", TEST(a_file_of_many_blocks_is_read_whole), TEST(a_bad_row_of_many_is_named_by_its_line),
-          TEST(names_of_columns_may_be_in_upper_case), TEST(one_long_column_feeds_several_fields),
-          TEST(a_mapped_column_tells_its_unit), TEST(columns_come_in_any_order), TEST(every_field_has_its_column),
+          TEST(names_of_columns_may_be_in_upper_case), TEST(other_separators_are_seen_in_the_header),
+          TEST(one_long_column_feeds_several_fields), TEST(a_mapped_column_tells_its_unit),
+          TEST(columns_come_in_any_order), TEST(every_field_has_its_column),
           TEST(rows_are_sorted_by_submit_and_file_order), TEST(dates_make_a_dated_trace), TEST(a_map_renames_columns),
           TEST(a_map_may_name_some_fields_and_one_column_twice), TEST(mapped_columns_may_tell_their_unit),
           TEST(maps_that_are_wrong_are_refused), TEST(lines_are_counted_as_an_editor_does),
