@@ -120,8 +120,8 @@ void input_print_trace_notes(FILE *out, const struct hr_trace *trace) {
   for (size_t i = 0; i < trace->notes.count; i++) fprintf(out, "note: %s\n", trace->notes.text[i]);
   for (uint32_t i = 0; i < trace->n_skipped_reasons; i++) {
     const struct hr_skipped_rows *skipped = &trace->skipped[i];
-    fprintf(out, "note: %s: %" PRIu64 " row%s left out, the first in line %" PRIu64 ": %s\n", trace->source,
-            skipped->count, skipped->count == 1 ? "" : "s", skipped->first_line, skipped->reason);
+    fprintf(out, "note: %s: %" PRIu64 " row%s in line %" PRIu64 ": %s\n", trace->source, skipped->count,
+            skipped->count == 1 ? " left out," : "s left out, the first", skipped->first_line, skipped->reason);
   }
 }
 

@@ -108,6 +108,25 @@ case_full_disk_and_closed_pipe() {
 }
 
 # One pass or sort of each column: a hundred thousand jobs take no time to speak of beside being read.
+# Who is not told is not spoken of; one row is one.
+case_words_fit_what_is_told() {
+  { echo submit_s,duration_s,gpus; for i in $(seq 30); do printf '5,4000,3\n%d,%d,2\n' $((i * 131)) $((i * 97 + 600)); done; } >t.csv
+  try 1 trace check t.csv
+  tr -s '\n ' '  ' <stdout >line
+  says line 'have submit, run time and GPUs of another under an id of their own'
+  sed 's/$/,ann/; 1s/ann/user/' t.csv >u.csv
+  try 1 trace check u.csv
+  tr -s '\n ' '  ' <stdout >line
+  says line 'have submit, run time, GPUs and user of another under an id of their own'
+  printf 'submit_s,duration_s,gpus,status\n0,5,1,pending\n0,5,x,done\n' >v.csv
+  try 0 trace stats v.csv --lenient
+  says stderr 'note: v.csv: 1 row left out, in line 3: '
+  try 2 trace stats v.csv
+  printf 'submit_s,duration_s,gpus,status\n0,5,1,done\n' >w.csv
+  try 2 trace stats w.csv
+  says stderr "'done' is not one of completed, failed, cancelled, running, pending, unknown"
+}
+
 case_pipe_in() {
   "$headroom" trace generate --count 100000 --nodes 50 | "$headroom" trace check /dev/stdin >stdout 2>stderr ||
     [ $? -eq 1 ] || fail "a pipe"
