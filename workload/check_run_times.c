@@ -68,8 +68,8 @@ static void check_clamp(struct hr__checker *checker) {
   char text[HR__NUMBER_BYTES], bound[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], last[HR__NUMBER_BYTES];
   hr__find(checker, HR_FINDING_CLAMPED_RUN_TIMES, share >= 0.01 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,
            &(struct hr__where){.count = count, .of = n, .job = hr__first_job(work + begin, count)},
-           "%s jobs (%s) ran for exactly %s, and %s ran longer; in the fifth below it a run time is shared by %.3g "
-           "jobs on average",
+           "%s jobs (%s) ran for exactly %s, and %s ran longer; in the fifth below it the mean number of jobs of a run "
+           "time is %.3g",
            hr__count_text(count, text), hr__share_text(share, of),
            hr__duration_text(hr__seconds(work[begin].key), bound), beyond ? hr__count_text(beyond, last) : "none",
            crowd);

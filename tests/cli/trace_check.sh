@@ -110,7 +110,7 @@ case_full_disk_and_closed_pipe() {
 # One pass or sort of each column: a hundred thousand jobs take no time to speak of beside being read.
 # Who is not told is not spoken of; one row is one.
 case_words_fit_what_is_told() {
-  { echo submit_s,duration_s,gpus; for i in $(seq 30); do printf '5,4000,3\n%d,%d,2\n' $((i * 131)) $((i * 97 + 600)); done; } >t.csv
+  { echo submit_s,duration_s,gpus; for i in $(seq 30); do printf '5,1200,2\n%d,%d,2\n' $((i * 131)) $((i * 97 + 600)); done; } >t.csv
   try 1 trace check t.csv
   tr -s '\n ' '  ' <stdout >line
   says line 'have submit, run time and GPUs of another under an id of their own'

@@ -205,7 +205,7 @@ case_standard_input() {
     # shellcheck disable=SC2086 # words
     "$headroom" $verb <t.csv >stdout 2>stderr || [ $? -eq 1 ] || fail "$verb"
   done
-  "$headroom" trace merge t.csv - <t.csv >stdout || fail "merge"
+  "$headroom" trace merge t.csv - <t.csv.gz >stdout || fail "merge"
   says stdout stdin/a
   code=0
   "$headroom" trace merge - - --labels a,b <t.csv 2>stderr || code=$?
@@ -216,6 +216,7 @@ case_standard_input() {
   [ $code -eq 2 ] || fail "a bad row: $code"
   says stderr "standard input:2: column 'gpus': 'x' is not"
   code=0
+  # shellcheck disable=SC2002 # a pipe is what is looked at
   cat t.hrt | "$headroom" trace stats - 2>stderr || code=$?
   [ $code -eq 2 ] || fail "a packed trace through a pipe: $code"
   says stderr 'standard input: is a packed trace'
