@@ -86,9 +86,12 @@ bool hr__unfinished_link(int descriptor, const char *path) {
   return linkat(AT_FDCWD, link_of(descriptor, at), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
 }
 
+/* In the folder of `path`, and short whatever that is called. */
 static bool link_beside(int descriptor, const char *path, char *name, size_t size) {
+  const char *slash = strrchr(path, '/');
+  int folder_bytes = slash ? (int)(slash - path) + 1 : 0;
   for (unsigned i = 0; i < MOST_NAMES; i++) {
-    snprintf(name, size, "%s.%ld-%u", path, (long)getpid(), i);
+    snprintf(name, size, "%.*s.headroom-%ld-%u", folder_bytes, path, (long)getpid(), i);
     if (hr__unfinished_link(descriptor, name)) return true;
     if (errno != EEXIST) return false;
   }
