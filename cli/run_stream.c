@@ -8,12 +8,17 @@
 
 /* ---- What can be streamed --------------------------------------------------------------------------- */
 
-/* Of `queue`: parts that remember nothing by job. */
+/* Of `queue`: what remembers more with each job that comes. */
 static const struct part {
   const char *key;
-  const char *values[8]; /* ended by NULL */
-} parts[] = {{"order", {"fifo", "sjf", "smallest", "largest", "priority", "edf", "f1", NULL}},
-             {"backfill", {"strict", "skip", NULL}}};
+  const char *values[4]; /* ended by NULL */
+  const char *why;
+} parts[] = {
+    {"order", {"wfp3", NULL}, "keeps a lane for each run time that it has seen"},
+    {"market",
+     {"deadline-greedy", "uniform-progress", "omniscient", NULL},
+     "keeps what each job had been given, or looks ahead"},
+};
 
 static bool is_among(const char *word, const char *const *words) {
   while (*words && strcmp(*words, word) != 0) words++;
@@ -26,12 +31,9 @@ static enum hr_status check_part(const struct hr_policy_choice *policy, const st
     if (strcmp(policy->ops->params[i].key, part->key) != 0) continue;
     char buffer[32];
     const char *value = hr_policy_choice_text(policy, i, buffer);
-    if (is_among(value, part->values)) continue;
-    return hr_fail(
-        error, HR_BAD_INPUT,
-        "--stream: %s '%s' remembers every job; orders fifo, sjf, smallest, largest, priority, edf and f1 with "
-        "backfill strict or skip do not",
-        part->key, value);
+    if (!is_among(value, part->values)) continue;
+    return hr_fail(error, HR_BAD_INPUT, "--stream: %s '%s' %s; choose another, or leave --stream out", part->key, value,
+                   part->why);
   }
   return HR_OK;
 }
@@ -39,7 +41,7 @@ static enum hr_status check_part(const struct hr_policy_choice *policy, const st
 enum hr_status check_stream(const struct hr_scenario *scenario, struct hr_error *error) {
   const struct hr_policy_choice *policy = &scenario->policy;
   if (strcmp(policy->ops->name, "queue") != 0)
-    return hr_fail(error, HR_BAD_INPUT, "--stream: policy '%s' remembers every job; 'queue' need not",
+    return hr_fail(error, HR_BAD_INPUT, "--stream: policy '%s' may remember every job; 'queue' does not",
                    policy->ops->name);
   if (hr_scenario_has_prices(scenario))
     return hr_fail(error, HR_BAD_INPUT,
@@ -78,9 +80,19 @@ static enum hr_status simulate(const struct input *input, const struct stream_ar
   return status;
 }
 
+static enum hr_status note(const struct input *input, const struct hr_streamed *streamed,
+                           const struct hr_result *result, struct hr_notes *notes, struct hr_error *error) {
+  const struct hr_scenario *scenario = input->scenario;
+  enum hr_status status = hr_run_notes(input->trace, &scenario->costs, scenario->quotas, result, notes, error);
+  if (status == HR_OK) status = hr_pair_notes(input->trace, &scenario->cluster, notes, error);
+  if (status != HR_OK || hr_streamed_notes(streamed, notes) == HR_OK) return status;
+  return hr_fail(error, HR_NO_MEMORY, "out of memory");
+}
+
 static enum hr_status tell(const struct input *input, const struct stream_args *args,
-                           const struct hr_streamed_figures *figures, double sim_s, struct hr_error *error) {
-  const struct hr_notes *notes[] = {&input->scenario->notes, &input->trace->notes};
+                           const struct hr_streamed_figures *figures, const struct hr_notes *of_run, double sim_s,
+                           struct hr_error *error) {
+  const struct hr_notes *notes[] = {&input->scenario->notes, &input->trace->notes, of_run};
   const struct hr_run_label label = {.scenario = input->scenario->name,
                                      .trace = input->trace->source,
                                      .format = input->trace->format,
@@ -95,6 +107,7 @@ static enum hr_status tell(const struct input *input, const struct stream_args *
   enum hr_status status = args->json ? hr_streamed_write_json(args->json, figures, &label, &perf, error) : HR_OK;
   if (status != HR_OK || args->quiet) return status;
   input_print_notes(stderr, input);
+  for (size_t i = 0; i < of_run->count; i++) fprintf(stderr, "note: %s\n", of_run->text[i]);
   if (is_stdout(args->json)) return HR_OK;
   status = hr_streamed_print(stdout, figures, &label, &perf, terminal_style());
   return status == HR_OK ? HR_OK
@@ -103,14 +116,17 @@ static enum hr_status tell(const struct input *input, const struct stream_args *
 
 enum hr_status run_stream(const struct input *input, const struct stream_args *args, struct hr_error *error) {
   struct hr_result *result = NULL;
+  struct hr_notes notes = {0};
   struct hr_streamed *streamed = hr_streamed_create(input->trace);
   if (!streamed) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   double begin_s = clock_s();
   enum hr_status status = simulate(input, args, streamed, &result, error);
   if (status == HR_OK) {
-    const struct hr_streamed_figures figures = hr_streamed_close(streamed, result);
-    status = tell(input, args, &figures, clock_s() - begin_s, error);
+    const struct hr_streamed_figures figures = hr_streamed_close(streamed, &input->scenario->cluster, result);
+    status = note(input, streamed, result, &notes, error);
+    if (status == HR_OK) status = tell(input, args, &figures, &notes, clock_s() - begin_s, error);
   }
+  hr_notes_finish(&notes);
   hr_result_destroy(result);
   hr_streamed_destroy(streamed);
   return status;

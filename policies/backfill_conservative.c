@@ -305,11 +305,13 @@ static bool may_keep(const struct hr__queue *queue) {
   return in_first_place && !queue->stops && !queue->preemptor;
 }
 
-static uint32_t count_classes(const struct hr_trace *trace) {
+static uint32_t count_classes(const struct hr_policy_env *env) {
+  const struct hr_trace *trace = env->jobs;
   int64_t longest_us = 1;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     int64_t limit_us = hr_trace_limit_us(trace, (hr_job){i});
     if (limit_us > longest_us) longest_us = limit_us;
+    hr_arena_passed_job(env->arena, (hr_job){i});
   }
   return length_class(longest_us) + 1;
 }
@@ -325,7 +327,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   if (hr__future_init(&planner->future) != HR_OK) return HR_NO_MEMORY;
   queue->backfill_state = planner;
   planner->to_come.arena = env->arena;
-  planner->n_classes = count_classes(env->jobs);
+  planner->n_classes = count_classes(env);
   bool remembers = keys_stay(queue);
   planner->keeps = remembers && may_keep(queue);
   hr__batches_init(&planner->batches, env->arena, &queue->waiting, remembers);

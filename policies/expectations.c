@@ -49,8 +49,8 @@ bool hr__expectations_create(struct hr__queue *queue) {
   uint32_t n_jobs = queue->trace->n_jobs;
   queue->releases = hr_releases_create(queue->arena, queue->cluster, queue->rule, n_jobs);
   if (!queue->releases) return false;
-  if (queue->stops && !(queue->expected_us = hr_arena_alloc(queue->arena, n_jobs * sizeof *queue->expected_us)))
-    return false;
+  if (queue->stops) queue->expected_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *queue->expected_us);
+  if (queue->stops && !queue->expected_us) return false;
   hr__queue_listen(queue, &listener);
   return true;
 }

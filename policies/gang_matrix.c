@@ -11,7 +11,7 @@ enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy
   *matrix = (struct hr__matrix){.arena = env->arena, .jobs = env->jobs, .cluster = env->cluster, .n_rows = n_rows};
   matrix->placer = hr_placer_create(env->arena, env->cluster, rule);
   matrix->rows = hr_arena_alloc(env->arena, n_rows * sizeof *matrix->rows);
-  matrix->gang_of = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof(*matrix->gang_of));
+  matrix->gang_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof(*matrix->gang_of));
   matrix->outside.store = hr_tree_store_create(env->arena);
   if (!matrix->placer || !matrix->rows || !matrix->gang_of || !matrix->outside.store) return HR_NO_MEMORY;
   enum hr_status status = HR_OK;

@@ -105,15 +105,16 @@ static const struct hr__listener listener = {.job_waits = hr__market_job_waits,
 bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *limits) {
   struct hr__market_plan *market = hr_arena_alloc(queue->arena, sizeof *market);
   if (!market) return false;
-  size_t n_jobs = queue->trace->n_jobs, n_pools = hr_cluster_pools(queue->cluster);
+  size_t n_pools = hr_cluster_pools(queue->cluster);
+  uint32_t n_jobs = queue->trace->n_jobs;
   *market = (struct hr__market_plan){.limits = *limits, .n_pools = (uint32_t)n_pools};
   market->gpus_per_node = hr_arena_alloc(queue->arena, n_pools * sizeof *market->gpus_per_node);
-  market->demand_of = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->demand_of);
-  market->patience_us = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->patience_us);
+  market->demand_of = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->demand_of);
+  market->patience_us = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->patience_us);
   market->calm_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->calm_us);
   market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
   market->levels = hr_arena_alloc(queue->arena, n_pools * sizeof(*market->levels));
-  market->guest_at = hr_arena_alloc(queue->arena, n_jobs * sizeof *market->guest_at);
+  market->guest_at = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->guest_at);
   bool all = market->guest_at && market->gpus_per_node && market->demand_of && market->patience_us && market->calm_us &&
              market->idle_us && market->levels;
   if (!all) return false;

@@ -48,7 +48,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   hr__shares_init(&fairness->shares, (enum hr__share_rule)hr__queue_param(env, "fair_share")->integer,
                   hr__queue_param_us(env, "half_life_s"), env->quotas);
   fairness->period_us = hr__queue_param_us(env, "calc_period_s");
-  fairness->account_of = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof *fairness->account_of);
+  fairness->account_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *fairness->account_of);
   return fairness->account_of ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -123,10 +123,13 @@ static int64_t key_of_account(void *self, const struct hr__lane *lane, struct hr
 
 /* ---- Multifactor ------------------------------------------------------------------------------------ */
 
-static double highest_priority(const struct hr_trace *trace) {
+static double highest_priority(const struct hr_policy_env *env) {
+  const struct hr_trace *trace = env->jobs;
   int32_t highest = 0;
-  for (uint32_t i = 0; trace->priority && i < trace->n_jobs; i++)
+  for (uint32_t i = 0; trace->priority && i < trace->n_jobs; i++) {
     if (trace->priority[i] > highest) highest = trace->priority[i];
+    hr_arena_passed_job(env->arena, (hr_job){i});
+  }
   return highest;
 }
 
@@ -141,12 +144,12 @@ static enum hr_status create_multifactor(struct hr__queue *queue, const struct h
   fairness->weight_qos = hr__queue_param(env, "weight_qos")->real;
   fairness->max_age_us = (double)hr__queue_param_us(env, "max_age_s");
   fairness->favours_small = hr__queue_param(env, "favor_small")->integer != 0;
-  fairness->highest_priority = highest_priority(env->jobs);
+  fairness->highest_priority = highest_priority(env);
   for (uint32_t i = 0; i < hr_cluster_pools(env->cluster); i++) {
     const struct hr_pool_spec *spec = hr_cluster_pool_spec(env->cluster, (hr_pool){i});
     fairness->total_gpus += (double)spec->nodes * spec->gpus_per_node;
   }
-  fairness->kind_of = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof *fairness->kind_of);
+  fairness->kind_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *fairness->kind_of);
   return fairness->kind_of ? HR_OK : HR_NO_MEMORY;
 }
 

@@ -37,7 +37,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   las->promotions.store = queue->waiting.store;
   if (!hr__service_init(&las->service, queue, las->threshold_us, N_THRESHOLDS)) return HR_NO_MEMORY;
   if (las->promote <= 0) return HR_OK;
-  las->promotion_us = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof *las->promotion_us);
+  las->promotion_us = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *las->promotion_us);
   return las->promotion_us ? HR_OK : HR_NO_MEMORY;
 }
 

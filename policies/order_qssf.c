@@ -51,7 +51,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   qssf->decay = hr__queue_param(env, "qssf_decay")->real;
   qssf->similarity = hr__queue_param(env, "qssf_similarity")->real;
   qssf->users = hr_arena_alloc(env->arena, ((size_t)env->jobs->users.count + 1) * sizeof *qssf->users);
-  qssf->key = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof *qssf->key);
+  qssf->key = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *qssf->key);
   return qssf->users && qssf->key ? HR_OK : HR_NO_MEMORY;
 }
 

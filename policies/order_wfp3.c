@@ -22,7 +22,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   struct wfp3 *wfp3 = hr_arena_alloc(env->arena, sizeof *wfp3);
   if (!wfp3) return HR_NO_MEMORY;
   queue->order_state = wfp3;
-  wfp3->kind_of = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof *wfp3->kind_of);
+  wfp3->kind_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *wfp3->kind_of);
   return wfp3->kind_of ? HR_OK : HR_NO_MEMORY;
 }
 

@@ -200,7 +200,7 @@ static const struct hr__listener listener = {
 struct hr__outlook *hr__outlook_create(struct hr__queue *queue, const struct hr_policy_env *env,
                                        const struct hr_packing_rule *rule) {
   struct hr__outlook *outlook = hr_arena_alloc(env->arena, sizeof *outlook);
-  size_t n_jobs = (size_t)env->jobs->n_jobs + 1;
+  uint32_t n_jobs = env->jobs->n_jobs;
   if (!outlook) return NULL;
   *outlook = (struct hr__outlook){.arena = env->arena,
                                   .sharer = queue->sharer,
@@ -209,8 +209,8 @@ struct hr__outlook *hr__outlook_create(struct hr__queue *queue, const struct hr_
                                   .later = hr__yard_create(queue->sharer, env, rule),
                                   .left = {.last_first = true},
                                   .until_us = INT64_MIN,
-                                  .end_us = hr_arena_alloc(env->arena, n_jobs * sizeof *outlook->end_us),
-                                  .side = hr_arena_alloc(env->arena, n_jobs)};
+                                  .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *outlook->end_us),
+                                  .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *outlook->side)};
   if (!outlook->later || !outlook->end_us || !outlook->side) return NULL;
   hr__queue_listen(queue, &listener);
   return outlook;

@@ -77,6 +77,7 @@ static enum hr_status unlist(struct hr__queue *queue, hr_job job, hr_pool pool) 
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   struct hr__preemptor *preemptor = queue->preemptor;
+  preemptor->key_of[job.id] = NOT_LISTED;
   if (hr__gpus(queue, job) == 0 || !may_be_stopped(queue, job)) return HR_OK;
   int64_t key = preemptor->terms.rule->running_key(queue, view, job), min_run_us = preemptor->terms.min_run_us;
   if (min_run_us == 0) return list(queue, job, placement->pool, key);
@@ -112,20 +113,22 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
                            const struct hr__preemption_terms *terms) {
   struct hr__preemptor *preemptor = hr_arena_alloc(env->arena, sizeof *preemptor);
   if (!preemptor) return false;
-  size_t n_jobs = env->jobs->n_jobs, n_pools = hr_cluster_pools(env->cluster);
+  size_t n_pools = hr_cluster_pools(env->cluster);
+  uint32_t n_jobs = env->jobs->n_jobs;
   *preemptor = (struct hr__preemptor){.terms = *terms, .classes = env->classes, .promised = {HR_NONE}};
-  if (terms->grace_us > 0 && !(preemptor->leaves = hr_arena_alloc(env->arena, n_jobs + 1))) return false;
+  bool gives_grace = terms->grace_us > 0;
+  if (gives_grace) preemptor->leaves = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaves);
   preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);
-  preemptor->key_of = hr_arena_alloc(env->arena, (n_jobs + 1) * sizeof *preemptor->key_of);
+  preemptor->key_of = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->key_of);
   uint32_t most_nodes = 0;
   for (uint32_t i = 0; i < n_pools; i++) {
     uint32_t nodes = hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
     if (nodes > most_nodes) most_nodes = nodes;
   }
   preemptor->gain = hr_arena_alloc(env->arena, ((size_t)most_nodes + 1) * sizeof *preemptor->gain);
-  if (!preemptor->running || !preemptor->key_of || !preemptor->gain) return false;
+  if (!preemptor->running || !preemptor->key_of || !preemptor->gain || (gives_grace && !preemptor->leaves))
+    return false;
   for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
-  for (size_t i = 0; i < n_jobs; i++) preemptor->key_of[i] = NOT_LISTED;
   queue->preemptor = preemptor;
   hr__queue_listen(queue, &listener);
   return true;

@@ -57,7 +57,7 @@ struct hr__preemptor {
   struct hr__preemption_terms terms;
   const struct hr_class_spec *classes;
   struct hr_job_tree *running; /* by pool: jobs that may be stopped, by their key; value: GPUs */
-  int64_t *key_of;             /* by job: its key there; NOT_LISTED for one that is not */
+  int64_t *key_of;             /* by job: its key there, while it runs; NOT_LISTED for one that is not */
   struct hr__dues spared;      /* jobs that have not run for long enough yet */
   uint32_t n_passes;
   bool

@@ -54,7 +54,7 @@ struct hr_releases *hr_releases_create(struct hr_arena *arena, const struct hr_c
   releases->groups = hr_arena_alloc(arena, releases->n_groups * sizeof *releases->groups);
   releases->bins = hr_arena_alloc(arena, n_bins * sizeof *releases->bins);
   releases->contenders = hr_arena_alloc(arena, (most_bins + 1) * sizeof *releases->contenders);
-  releases->noted_at = hr_arena_alloc(arena, n_jobs * sizeof *releases->noted_at);
+  releases->noted_at = hr_arena_alloc_by_job(arena, n_jobs, sizeof *releases->noted_at);
   if (!releases->groups || !releases->bins || !releases->contenders || !releases->noted_at) return NULL;
   for (uint32_t i = 0; i < releases->n_groups; i++) init_group(releases, store, (hr_pool){i});
   return releases;

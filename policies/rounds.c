@@ -66,7 +66,7 @@ static enum hr_status create(const struct hr_policy_env *env, void **self, struc
                                 .by_priority = env->params[PARAM_WEIGHT].integer == 1};
   rounds->manages = rounds->objective == HR__COST_SLO && hr_cluster_changes(env->cluster) &&
                     rules[env->params[PARAM_PLACEMENT].integer] != HR_PLACE_POOL;
-  rounds->member_of = hr_arena_alloc(env->arena, ((size_t)env->jobs->n_jobs + 1) * sizeof(*rounds->member_of));
+  rounds->member_of = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof(*rounds->member_of));
   rounds->spare_gpus = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->spare_gpus);
   rounds->awaited_gpus = hr_arena_alloc(env->arena, rounds->n_pools * sizeof *rounds->awaited_gpus);
   if (!rounds->member_of || !rounds->spare_gpus || !rounds->awaited_gpus) return HR_NO_MEMORY;

@@ -19,7 +19,7 @@ bool hr__service_init(struct hr__service *service, struct hr__queue *queue, cons
                       uint32_t n_thresholds) {
   *service = (struct hr__service){
       .threshold_us = threshold_us, .n_thresholds = n_thresholds, .crossings.store = queue->waiting.store};
-  service->jobs = hr_arena_alloc(queue->arena, ((size_t)queue->trace->n_jobs + 1) * sizeof *service->jobs);
+  service->jobs = hr_arena_alloc_by_job(queue->arena, queue->trace->n_jobs, sizeof *service->jobs);
   return service->jobs != NULL;
 }
 

@@ -29,8 +29,8 @@ enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *ar
   waiting->store = hr_tree_store_create(arena);
   if (!waiting->store || !init_warden(waiting, warden)) return HR_NO_MEMORY;
   if (!hr__has_lanes(waiting)) return HR_OK;
-  waiting->lane_of = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *waiting->lane_of);
-  waiting->key_of = hr_arena_alloc(arena, ((size_t)n_jobs + 1) * sizeof *waiting->key_of);
+  waiting->lane_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->lane_of);
+  waiting->key_of = hr_arena_alloc_by_job(arena, n_jobs, sizeof *waiting->key_of);
   return waiting->lane_of && waiting->key_of ? HR_OK : HR_NO_MEMORY;
 }
 

@@ -212,11 +212,12 @@ bool hr__within_lapses(const struct hr__queue *queue) {
 struct hr__within *hr__within_create(struct hr__queue *queue, const struct hr_policy_env *env) {
   struct hr__within *within = hr_arena_alloc(env->arena, sizeof *within);
   if (!within) return NULL;
-  within->is_over = hr_arena_alloc(env->arena, (size_t)env->jobs->n_jobs + 1);
+  within->is_over = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *within->is_over);
   if (!within->is_over) return NULL;
   for (uint32_t i = 0; i < env->jobs->n_jobs && !within->lapses; i++) {
     struct hr_within of_job = hr_cluster_within(env->cluster, (hr_job){i});
     within->lapses = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
+    hr_arena_passed_job(env->arena, (hr_job){i});
   }
   hr__queue_listen(queue, &listener);
   return within;

@@ -15,14 +15,18 @@ struct hr_gpu_times hr__gpu_times_of(const struct hr_result *result, uint32_t jo
   return (struct hr_gpu_times){.kept = (hr_amount)milli * ran_us(result, job)};
 }
 
+void hr__add_gpu_times(struct hr_gpu_times *sum, const struct hr_gpu_times *part) {
+  sum->kept += part->kept;
+  sum->lost += part->lost;
+  sum->saving += part->saving;
+  sum->restarting += part->restarting;
+}
+
 struct hr_gpu_times hr__gpu_times_of_all(const struct hr_result *result) {
   struct hr_gpu_times sum = {0};
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     struct hr_gpu_times times = hr__gpu_times_of(result, job);
-    sum.kept += times.kept;
-    sum.lost += times.lost;
-    sum.saving += times.saving;
-    sum.restarting += times.restarting;
+    hr__add_gpu_times(&sum, &times);
   }
   return sum;
 }
@@ -54,16 +58,20 @@ bool hr__can_kill(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
+double hr__back_off_gpu_hours(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
+  hr_amount back_off_milli_us = 0;
+  for (uint32_t i = 0; i < cluster->n_pools; i++) back_off_milli_us += result->pools[i].back_off_milli_us;
+  return hr__gpu_hours(back_off_milli_us);
+}
+
 struct hr_oom_figures hr__oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
   struct hr_oom_figures figures = {.known = result->fate && hr__can_kill(cluster)};
-  hr_amount back_off_milli_us = 0;
   if (!figures.known) return figures;
-  for (uint32_t i = 0; i < cluster->n_pools; i++) back_off_milli_us += result->pools[i].back_off_milli_us;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     figures.kills += result->fate[job].oom_kills;
     figures.jobs += result->fate[job].oom_kills > 0;
   }
-  figures.back_off_gpu_hours = hr__gpu_hours(back_off_milli_us);
+  figures.back_off_gpu_hours = hr__back_off_gpu_hours(cluster, result);
   return figures;
 }
 

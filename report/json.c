@@ -124,7 +124,7 @@ static void put_jobs(struct hr__json *json, cJSON *root, const struct hr_summary
   hr__json_count(json, jobs, "missed_deadlines", summary->missed_deadlines);
 }
 
-static void put_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+void hr__json_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   bool spanned = summary->makespan_s > 0;
   put_jobs(json, root, summary);
   hr__json_distribution(json, root, "wait_s", &summary->wait_s);
@@ -301,19 +301,22 @@ static void put_oom(struct hr__json *json, cJSON *root, const struct hr_oom_figu
   hr__json_number(json, inner, "back_off_gpu_hours", oom->back_off_gpu_hours);
 }
 
+void hr__json_fates(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+  put_goodput(json, root, summary);
+  put_spot(json, root, &summary->spot);
+  if (summary->oom.known) put_oom(json, root, &summary->oom);
+}
+
 /* Sections that only runs have in which something has a price, or jobs may be stopped. */
 static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   if (summary->costs) {
     put_cost(json, root, summary->costs);
     put_budgets(json, root, summary->costs);
   }
-  if (!summary->costs && !summary->stoppable) return;
-  put_goodput(json, root, summary);
-  put_spot(json, root, &summary->spot);
-  if (summary->oom.known) put_oom(json, root, &summary->oom);
+  if (summary->costs || summary->stoppable) hr__json_fates(json, root, summary);
 }
 
-static void put_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+void hr__json_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   char digest[17];
   snprintf(digest, sizeof digest, "%016" PRIx64, summary->digest);
   hr__json_count(json, root, "events", summary->n_events);
@@ -335,7 +338,7 @@ void hr__json_perf(struct hr__json *json, cJSON *root, const struct hr_summary *
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,
                       const struct hr_run_label *label) {
   hr__json_label(json, root, summary, label);
-  put_figures(json, root, summary);
+  hr__json_figures(json, root, summary);
   put_groups(json, root, "by_size", summary->by_size, summary->n_sizes);
   put_groups(json, root, "by_class", summary->by_class, summary->n_classes);
   put_groups(json, root, "by_tenant", summary->by_tenant, summary->n_tenants);
@@ -344,7 +347,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_fragmentation(json, root, summary);
   put_markets(json, root, summary);
   hr__json_alerts(json, root, label->alerts, label->clock_us);
-  put_evidence(json, root, summary);
+  hr__json_evidence(json, root, summary);
   hr__json_remarks(json, root, label);
 }
 

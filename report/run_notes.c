@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a person should know of how a run went. */
 
-#include "headroom/report.h"
+#include "report/run_notes.h"
+
 #include "headroom/why.h"
 
 #include <inttypes.h>
@@ -32,37 +33,61 @@ static enum hr_status note_kills(const struct hr_result *result, struct hr_notes
                       dead, dead == 1 ? "" : "s");
 }
 
-/* Jobs that can never run: how many for this reason, and the first few. */
-static enum hr_status note_rejected(const struct hr_trace *trace, const struct hr_result *result, enum hr_reason reason,
-                                    struct hr_notes *notes) {
-  enum { MOST_IDS = 5 };
-  uint64_t count = 0;
-  char ids[MOST_IDS * 64] = "", buffer[HR_JOB_ID_BUFFER];
-  size_t used = 0;
-  for (uint32_t i = 0; i < result->n_jobs; i++) {
-    if (result->state[i] != HR_JOB_REJECTED || result->reason[i] != reason) continue;
-    if (count < MOST_IDS)
-      used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%.60s", count ? ", " : "",
-                               hr_trace_job_id(trace, (hr_job){i}, buffer));
-    count++;
+/* ---- Rejections ------------------------------------------------------------------------------------- */
+
+/* Those for which a job can never run, as they are told. */
+static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_TYPE,    HR_REASON_GPU_MEMORY,
+                                         HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
+                                         HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
+                                         HR_REASON_NO_GROUP,   HR_REASON_POLICY};
+
+void hr__rejections_add(struct hr__rejections *rejections, const struct hr_trace *trace, hr_job job,
+                        enum hr_reason reason) {
+  struct hr__rejected *rejected = &rejections->of[reason];
+  char buffer[HR_JOB_ID_BUFFER];
+  uint32_t n_ids = rejected->count < HR__MOST_REJECTED_IDS ? (uint32_t)rejected->count : HR__MOST_REJECTED_IDS, at = 0;
+  rejected->count++;
+  while (at < n_ids && rejected->first[at].id < job.id) at++;
+  if (at == HR__MOST_REJECTED_IDS) return;
+  for (uint32_t i = n_ids < HR__MOST_REJECTED_IDS ? n_ids : n_ids - 1; i > at; i--) {
+    rejected->first[i] = rejected->first[i - 1];
+    memcpy(rejected->id[i], rejected->id[i - 1], HR__REJECTED_ID_BYTES);
   }
-  if (count == 0) return HR_OK;
-  return hr_notes_add(notes, "%" PRIu64 " job%s can never run and %s rejected: %s%s (%s: %s)", count,
-                      count == 1 ? "" : "s", count == 1 ? "was" : "were", ids, count > MOST_IDS ? ", ..." : "",
-                      hr_reason_name(reason), hr_rejection_words(reason));
+  rejected->first[at] = job;
+  snprintf(rejected->id[at], HR__REJECTED_ID_BYTES, "%s", hr_trace_job_id(trace, job, buffer));
 }
 
-static enum hr_status note_all_rejected(const struct hr_trace *trace, const struct hr_result *result,
-                                        struct hr_notes *notes) {
-  static const enum hr_reason reasons[] = {HR_REASON_TOO_LARGE,  HR_REASON_NO_GPU_TYPE,    HR_REASON_GPU_MEMORY,
-                                           HR_REASON_NO_REGION,  HR_REASON_NO_CLASS_POOL,  HR_REASON_SPOT_ONLY,
-                                           HR_REASON_OVER_QUOTA, HR_REASON_NODE_TOO_SMALL, HR_REASON_MIG_PROFILE,
-                                           HR_REASON_NO_GROUP,   HR_REASON_POLICY};
+static enum hr_status note_rejected(const struct hr__rejected *rejected, enum hr_reason reason,
+                                    struct hr_notes *notes) {
+  uint64_t count = rejected->count;
+  char ids[HR__MOST_REJECTED_IDS * (HR__REJECTED_ID_BYTES + 2)] = "";
+  size_t used = 0;
+  for (uint32_t i = 0; i < count && i < HR__MOST_REJECTED_IDS; i++)
+    used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%s", i ? ", " : "", rejected->id[i]);
+  if (count == 0) return HR_OK;
+  return hr_notes_add(notes, "%" PRIu64 " job%s can never run and %s rejected: %s%s (%s: %s)", count,
+                      count == 1 ? "" : "s", count == 1 ? "was" : "were", ids,
+                      count > HR__MOST_REJECTED_IDS ? ", ..." : "", hr_reason_name(reason), hr_rejection_words(reason));
+}
+
+enum hr_status hr__rejections_note(const struct hr__rejections *rejections, struct hr_notes *notes) {
   enum hr_status status = HR_OK;
-  for (size_t i = 0; i < sizeof reasons / sizeof *reasons && status == HR_OK && result->n_rejected > 0; i++)
-    status = note_rejected(trace, result, reasons[i], notes);
+  for (size_t i = 0; i < sizeof reasons / sizeof *reasons && status == HR_OK; i++)
+    status = note_rejected(&rejections->of[reasons[i]], reasons[i], notes);
   return status;
 }
+
+/* None where the run was streamed: they were noted while it went. */
+static enum hr_status note_all_rejected(const struct hr_trace *trace, const struct hr_result *result,
+                                        struct hr_notes *notes) {
+  struct hr__rejections rejections = {0};
+  for (uint32_t job = 0; job < result->n_jobs && result->n_rejected > 0; job++)
+    if (result->state[job] == HR_JOB_REJECTED)
+      hr__rejections_add(&rejections, trace, (hr_job){job}, (enum hr_reason)result->reason[job]);
+  return hr__rejections_note(&rejections, notes);
+}
+
+/* ---- All of it -------------------------------------------------------------------------------------- */
 
 static bool has_tenant(const struct hr_trace *trace, const char *name) {
   for (uint32_t i = 0; i < trace->tenants.count; i++)

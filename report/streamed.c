@@ -8,6 +8,7 @@
 #include "headroom/streamed.h"
 
 #include "report/goodput.h"
+#include "report/run_notes.h"
 #include "report/sketch.h"
 
 #include <stdlib.h>
@@ -24,7 +25,10 @@ struct hr_streamed {
   const struct hr_trace *trace;
   struct hr__sketch wait, jct, slowdown; /* the last in millionths */
   uint64_t waiting, allocated_milli, total_milli, queue_max;
-  uint64_t ended_with[HR_N_OUTCOMES];
+  uint64_t ended_with[HR_N_OUTCOMES], deadlines, missed_deadlines, oom_kills, oom_jobs;
+  bool stoppable;
+  struct hr_gpu_times milli_us; /* of jobs that are over, where they could be stopped */
+  struct hr__rejections rejections;
   struct integrals now, at_last_end, at_last_submit;
 };
 
@@ -54,6 +58,24 @@ static int64_t slowdown_ppm(int64_t jct_us, int64_t work_us) {
   return slowdown > 1000000 ? (int64_t)slowdown : 1000000;
 }
 
+static bool has_deadline(const struct hr_trace *trace, hr_job job) {
+  return trace->deadline_us && trace->deadline_us[job.id] != HR_UNKNOWN_US;
+}
+
+/* The job is over; what it held is booked. */
+static void note_over(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
+  const struct hr_trace *trace = streamed->trace;
+  bool rejected = event->kind == HR_EVENT_REJECT;
+  if (has_deadline(trace, event->job))
+    streamed->missed_deadlines += rejected || event->at_us > trace->deadline_us[event->job.id];
+  if (rejected) hr__rejections_add(&streamed->rejections, trace, event->job, event->reason);
+  if (!view->fate) return;
+  const struct hr_job_fate *fate = &view->fate[event->job.id];
+  streamed->oom_kills += fate->oom_kills;
+  streamed->oom_jobs += fate->oom_kills > 0;
+  hr__add_gpu_times(&streamed->milli_us, &fate->milli_us);
+}
+
 static void note_end(struct hr_streamed *streamed, hr_job job, int64_t jct_us) {
   const struct hr_trace *trace = streamed->trace;
   hr__sketch_add(&streamed->jct, jct_us);
@@ -62,21 +84,30 @@ static void note_end(struct hr_streamed *streamed, hr_job job, int64_t jct_us) {
   streamed->at_last_end = streamed->now;
 }
 
+static void note_submit(struct hr_streamed *streamed, hr_job job) {
+  streamed->at_last_submit = streamed->now;
+  streamed->deadlines += has_deadline(streamed->trace, job);
+}
+
+/* The first of its starts. */
+static void note_start(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
+  if (view->fate && view->fate[event->job.id].attempts) return;
+  hr__sketch_add(&streamed->wait, event->at_us - streamed->trace->submit_us[event->job.id]);
+}
+
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
   struct hr_streamed *streamed = self;
-  (void)view;
   advance(streamed, event->at_us);
-  if (event->kind == HR_EVENT_SUBMIT) streamed->at_last_submit = streamed->now;
-  if (event->kind != HR_EVENT_START && event->kind != HR_EVENT_END) return;
-  int64_t since_us = event->at_us - streamed->trace->submit_us[event->job.id];
-  if (event->kind == HR_EVENT_START)
-    hr__sketch_add(&streamed->wait, since_us);
-  else
-    note_end(streamed, event->job, since_us);
+  if (event->kind == HR_EVENT_SUBMIT) note_submit(streamed, event->job);
+  if (event->kind == HR_EVENT_START) note_start(streamed, view, event);
+  if (event->kind == HR_EVENT_END)
+    note_end(streamed, event->job, event->at_us - streamed->trace->submit_us[event->job.id]);
+  if (event->kind == HR_EVENT_END || event->kind == HR_EVENT_REJECT) note_over(streamed, view, event);
 }
 
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_streamed *streamed = self;
+  streamed->stoppable = view->fate != NULL;
   advance(streamed, view->now_us);
   streamed->waiting = view->n_waiting;
   streamed->allocated_milli = view->allocated_milli;
@@ -97,7 +128,27 @@ static double seconds_of(int64_t us) {
   return (double)us / (double)HR_SECOND_US;
 }
 
-struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed, const struct hr_result *result) {
+enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_notes *notes) {
+  return hr__rejections_note(&streamed->rejections, notes);
+}
+
+/* Without fates all that was allocated was of use. */
+static void fill_fates(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                       const struct hr_result *result, struct hr_streamed_figures *figures) {
+  struct hr_gpu_times times = streamed->milli_us;
+  hr__add_gpu_times(&times, &result->left.milli_us);
+  if (!streamed->stoppable) times = (struct hr_gpu_times){.kept = (hr_amount)streamed->now.allocated_milli};
+  figures->stoppable = streamed->stoppable;
+  figures->goodput = hr__goodput_figures(&times);
+  figures->spot = hr__spot_figures(cluster, result);
+  figures->oom = (struct hr_oom_figures){.known = streamed->stoppable && hr__can_kill(cluster),
+                                         .kills = streamed->oom_kills + result->left.oom_kills,
+                                         .jobs = streamed->oom_jobs + result->left.oom_jobs};
+  if (figures->oom.known) figures->oom.back_off_gpu_hours = hr__back_off_gpu_hours(cluster, result);
+}
+
+struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                                             const struct hr_result *result) {
   bool finished = result->n_completed + result->n_rejected == streamed->trace->n_jobs;
   bool all_came = result->n_submitted == streamed->trace->n_jobs;
   const struct integrals *span = finished ? &streamed->at_last_end : &streamed->now;
@@ -109,6 +160,8 @@ struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed,
                                         .jobs_backfilled = result->n_backfilled,
                                         .outcome_failed = streamed->ended_with[HR_OUTCOME_FAILED],
                                         .outcome_cancelled = streamed->ended_with[HR_OUTCOME_CANCELLED],
+                                        .deadlines = streamed->deadlines,
+                                        .missed_deadlines = streamed->missed_deadlines + result->left.missed_deadlines,
                                         .wait_s = hr__sketch_distribution(&streamed->wait),
                                         .jct_s = hr__sketch_distribution(&streamed->jct),
                                         .slowdown = hr__sketch_distribution(&streamed->slowdown),
@@ -122,5 +175,6 @@ struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed,
                                         .n_passes = result->n_passes,
                                         .digest = result->digest};
   if (span->until_us) figures.queue_mean = (double)span->waiting / (double)span->until_us;
+  fill_fates(streamed, cluster, result, &figures);
   return figures;
 }

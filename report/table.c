@@ -287,6 +287,11 @@ static void put_oom(struct hr__console *table, const struct hr_oom_figures *oom)
                 oom->jobs == 1 ? "" : "s", hr__fixed_text(oom->back_off_gpu_hours, 1, text[2]));
 }
 
+void hr__put_run_fates(struct hr__console *table, const struct hr_summary *summary) {
+  if (summary->stoppable) put_goodput(table, summary);
+  if (summary->oom.known) put_oom(table, &summary->oom);
+}
+
 static void put_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
@@ -294,8 +299,7 @@ static void put_costs(struct hr__console *table, const struct hr_summary *summar
     put_cost_totals(table, costs);
     put_over_budget(table, costs);
   }
-  if (summary->stoppable) put_goodput(table, summary);
-  if (summary->oom.known) put_oom(table, &summary->oom);
+  hr__put_run_fates(table, summary);
   if (!costs) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
   put_cost_lines(table, "cost by tenant", &costs->by_tenant, MOST_TENANTS, costs->total_uusd);

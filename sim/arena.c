@@ -6,6 +6,8 @@
 
 #include "sim/arena.h"
 
+#include "sim/retire.h"
+
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +45,15 @@ void *hr_arena_alloc(struct hr_arena *arena, size_t bytes) {
   arena->next += bytes;
   arena->left -= bytes;
   return memory;
+}
+
+void *hr_arena_alloc_by_job(struct hr_arena *arena, uint32_t n_jobs, size_t bytes) {
+  if (arena->retire) return hr__retire_column(arena->retire, n_jobs, bytes);
+  return hr_arena_alloc(arena, ((size_t)n_jobs + 1) * bytes);
+}
+
+void hr_arena_passed_job(struct hr_arena *arena, hr_job job) {
+  if (arena->retire) hr__retire_passed(arena->retire, job);
 }
 
 void *hr_arena_grown(struct hr_arena *arena, const void *items, uint32_t *capacity, size_t bytes) {

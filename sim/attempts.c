@@ -183,19 +183,21 @@ enum hr_status hr__attempt_turn(struct hr__engine *engine, hr_job job) {
 /* ---- Beginning and end ------------------------------------------------------------------------------ */
 
 enum hr_status hr__attempts_init(struct hr__engine *engine) {
-  size_t n_jobs = (size_t)engine->trace->n_jobs + 1;
-  engine->attempt_us = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->attempt_us);
-  engine->kept_us = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->kept_us);
-  engine->attempt = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->attempt);
-  engine->heap.place = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->heap.place);
-  engine->fate = calloc(n_jobs, sizeof *engine->fate);
+  uint32_t n_jobs = engine->trace->n_jobs;
+  engine->attempt_us = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->attempt_us);
+  engine->kept_us = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->kept_us);
+  engine->attempt = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->attempt);
+  engine->heap.place = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->heap.place);
+  engine->fate = hr__result_column(engine, sizeof *engine->fate);
   if (!engine->attempt_us || !engine->kept_us || !engine->attempt || !engine->heap.place || !engine->fate)
     return hr__out_of_memory(engine);
-  for (size_t i = 0; i < n_jobs; i++) {
-    engine->attempt_us[i] = HR_NEVER_US;
-    engine->fate[i].end_us = engine->fate[i].saved_us = HR_NEVER_US;
-  }
+  for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) hr__attempt_submit(engine, (hr_job){i});
   return hr__storage_init(engine);
+}
+
+void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
+  engine->attempt_us[job.id] = HR_NEVER_US;
+  engine->fate[job.id].end_us = engine->fate[job.id].saved_us = HR_NEVER_US;
 }
 
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
@@ -250,7 +252,8 @@ void hr__attempt_end(struct hr__engine *engine, hr_job job) {
 }
 
 void hr__attempts_settle(struct hr__engine *engine) {
-  for (uint32_t i = 0; i < engine->trace->n_jobs; i++)
+  const struct hr__retire *retire = &engine->retire;
+  for (uint32_t i = hr__retire_skip(retire, 0); i < engine->cursor; i = hr__retire_skip(retire, i + 1))
     if (engine->state[i] == HR_JOB_RUNNING) close_books(engine, (hr_job){i}, true);
 }
 

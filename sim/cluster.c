@@ -13,6 +13,7 @@
 
 #include "sim/cluster.h"
 
+#include "sim/requests.h"
 #include "sim/supply.h"
 
 enum { MILLI = 1000 };
@@ -85,17 +86,15 @@ static enum hr_status make_nodes(struct hr_cluster *cluster, struct hr_arena *ar
 }
 
 static enum hr_status know_requests(struct hr_cluster *cluster, struct hr_arena *arena) {
-  size_t n_jobs = cluster->trace->n_jobs, n_classes = cluster->accepts.classes.count;
-  uint32_t *accept_class = hr_arena_alloc(arena, (n_jobs + 1) * sizeof *accept_class);
+  size_t n_classes = cluster->accepts.classes.count;
   uint32_t *most_gpus = hr_arena_alloc(arena, (n_classes + 1) * sizeof *most_gpus);
-  if (!accept_class || !most_gpus) return HR_NO_MEMORY;
-  for (uint32_t job = 0; job < n_jobs; job++) accept_class[job] = hr_cluster_accept_class(cluster, (hr_job){job});
+  if (!most_gpus) return HR_NO_MEMORY;
   for (uint32_t class_ = 0; class_ < n_classes; class_++)
     for (uint32_t i = 0; i < cluster->n_pools; i++) {
       uint32_t gpus = cluster->pools[i].spec->gpus_per_node;
       if (hr_cluster_accepts(cluster, class_, (hr_pool){i}) && gpus > most_gpus[class_]) most_gpus[class_] = gpus;
     }
-  cluster->requests = hr_requests_create(arena, cluster->trace, accept_class, most_gpus, cluster->spec);
+  cluster->requests = hr__requests_create(arena, cluster, cluster->trace, most_gpus);
   return cluster->requests ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -123,7 +122,7 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
   enum hr_status status = hr__accepts_init(&cluster->accepts, arena, spec, trace, speeds);
   if (status == HR_OK) status = tell_gpus_apart(cluster, arena, spec);
   if (status != HR_OK) return status;
-  hr__within_look(cluster);
+  hr__within_look(cluster, arena);
   return hr__within_group(cluster, arena);
 }
 

@@ -69,7 +69,7 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
 /* Takes a placement for a job, or takes nothing and returns the rule that it breaks. */
 const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
 /* within.c: which tiers jobs are to be within; groups of nodes for them. */
-void hr__within_look(struct hr_cluster *cluster);
+void hr__within_look(struct hr_cluster *cluster, struct hr_arena *arena);
 enum hr_status hr__within_group(struct hr_cluster *cluster, struct hr_arena *arena);
 /* Whether a job that must be within a group fits none of the empty pool, which has room for it. */
 bool hr__within_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_job job,

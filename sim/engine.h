@@ -150,7 +150,7 @@ struct hr__engine {
   uint64_t *seat_gpus;               /* likewise: of its one slice, where GPUs are told apart; else NULL */
   struct hr_instance *seat_instance; /* likewise */
   uint32_t *gpu_milli;               /* by job, of its last attempt; likewise */
-  struct hr__retire retire;          /* of all these, in a streamed run */
+  struct hr__retire retire;          /* of all columns by job, in a streamed run */
   struct hr__slice_store store;
   struct hr__speeds speeds;
   struct hr__network network;
@@ -173,9 +173,10 @@ struct hr__engine {
   int64_t *split_us;            /* by GPU: until when MIG splits it anew; NULL where that takes no time */
 
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
-  int64_t last_us;    /* the last instant at which something happened */
-  int64_t stirred_us; /* the last instant at which a job arrived or ended, or work became safe */
-  int64_t longest_us; /* that a job works where it is slowest */
+  int64_t last_us;           /* the last instant at which something happened */
+  int64_t stirred_us;        /* the last instant at which a job arrived or ended, or work became safe */
+  int64_t longest_us;        /* that a job works where it is slowest; in a streamed run: of those that came */
+  uint32_t interference_ppm; /* the least speed that neighbours leave to a job */
   bool stood_still;
   uint64_t digest;
 };
@@ -188,6 +189,10 @@ void hr__seat_set(struct hr__engine *engine, hr_job job, struct hr__kept_seat se
 /* The placement of a running job; `one` is where a single slice is written. Valid until the next seat is kept. */
 struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
 void hr__seat_drop(struct hr__engine *engine, hr_job job);
+
+/* run.c: a column by job, all zero, that the result has in the end, from malloc; where the run is streamed it is the
+   engine's, as those of hr_arena_alloc_by_job are. NULL when out of memory. */
+void *hr__result_column(struct hr__engine *engine, size_t width);
 
 /* plan.c */
 void hr__plan_clear(struct hr_plan *plan);
@@ -212,6 +217,8 @@ int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, 
 
 /* attempts.c: jobs that may be stopped before their end. */
 enum hr_status hr__attempts_init(struct hr__engine *engine);
+/* A job has nothing behind it: done for all at the beginning, but in a streamed run for each as it comes. */
+void hr__attempt_submit(struct hr__engine *engine, hr_job job);
 /* Its speed is another from now on; nothing happens when it is the same. */
 enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t speed_ppm);
 /* A job that has just been placed begins to work, or to restart. */

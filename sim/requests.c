@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The distinct requests of a trace, through a hash table that doubles when half full. */
 
-#include "headroom/policy.h"
+#include "sim/requests.h"
+
+#include "sim/arena.h"
 #include "sim/mig_needs.h"
 
 /* ---- One job ---------------------------------------------------------------------------------------- */
@@ -32,14 +34,20 @@ static void split(struct hr_request *request, uint32_t most_gpus) {
 /* What jobs are looked at with; `accept_class`, `most_gpus`: as they were given. */
 struct reader {
   const struct hr_trace *trace;
+  const struct hr_cluster *cluster; /* NULL: accept classes are as given */
   const uint32_t *accept_class, *most_gpus;
   struct hr__mig_needs mig;
 };
 
+static uint32_t class_of(const struct reader *reader, hr_job job) {
+  if (reader->cluster) return hr_cluster_accept_class(reader->cluster, job);
+  return reader->accept_class ? reader->accept_class[job.id] : 0;
+}
+
 static struct hr_request request_of(const struct reader *reader, hr_job job) {
   const struct hr_trace *trace = reader->trace;
   uint32_t i = job.id, tasks = trace->tasks && trace->tasks[i] ? trace->tasks[i] : 1, gpus = trace->gpus[i];
-  struct hr_request request = {.accept_class = reader->accept_class ? reader->accept_class[i] : 0,
+  struct hr_request request = {.accept_class = class_of(reader, job),
                                .tasks = tasks,
                                .gpus = gpus / tasks + (gpus % tasks != 0),
                                .cpu_milli = trace->cpu_milli ? trace->cpu_milli[i] : 0,
@@ -114,28 +122,60 @@ static uint32_t number_of(struct table *table, const struct hr_request *request)
   return *slot - 1;
 }
 
-static bool count_jobs(struct table *table, struct reader *reader) {
-  struct hr_requests *requests = table->requests;
-  for (uint32_t job = 0; job < reader->trace->n_jobs; job++) {
-    struct hr_request request = request_of(reader, (hr_job){job});
-    if (!hr__mig_needs_add(&reader->mig, reader->trace, (hr_job){job}, &request)) return false;
-    uint32_t number = number_of(table, &request);
+/* ---- All of a trace --------------------------------------------------------------------------------- */
+
+struct hr__request_reader {
+  struct table table;
+  struct reader reader;
+};
+
+/* The number of what a job asks for; HR_NONE when out of memory. */
+static uint32_t find(struct hr__request_reader *self, hr_job job) {
+  struct hr_request request = request_of(&self->reader, job);
+  if (!hr__mig_needs_add(&self->reader.mig, self->reader.trace, job, &request)) return HR_NONE;
+  return number_of(&self->table, &request);
+}
+
+static bool count_jobs(struct hr_requests *requests) {
+  struct hr__request_reader *self = requests->reader;
+  struct hr_arena *arena = self->table.arena;
+  for (uint32_t job = 0; job < self->reader.trace->n_jobs; job++) {
+    uint32_t number = find(self, (hr_job){job});
     if (number == HR_NONE) return false;
-    requests->of_job[job] = number;
     requests->jobs[number]++;
+    if (!arena->retire) requests->of_job[job] = number;
+    hr_arena_passed_job(arena, (hr_job){job});
   }
-  requests->mig_needs = reader->mig.count;
+  requests->mig_needs = self->reader.mig.count;
   return true;
+}
+
+/* All that jobs may ask for is in the table. */
+void hr__requests_find(const struct hr_requests *requests, hr_job job) {
+  requests->of_job[job.id] = find(requests->reader, job);
+}
+
+static struct hr_requests *make(struct hr_arena *arena, const struct reader *reader,
+                                const struct hr_cluster_spec *cluster) {
+  struct hr_requests *requests = hr_arena_alloc(arena, sizeof *requests);
+  struct hr__request_reader *self = hr_arena_alloc(arena, sizeof *self);
+  if (!requests || !self) return NULL;
+  *self = (struct hr__request_reader){{.arena = arena, .requests = requests}, *reader};
+  requests->reader = self;
+  requests->of_job = hr_arena_alloc_by_job(arena, reader->trace->n_jobs, sizeof *requests->of_job);
+  if (!requests->of_job || hr__mig_needs_init(&self->reader.mig, arena, cluster, reader->trace) != HR_OK) return NULL;
+  return count_jobs(requests) ? requests : NULL;
 }
 
 struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
                                        const uint32_t *accept_class, const uint32_t *most_gpus,
                                        const struct hr_cluster_spec *cluster) {
-  struct hr_requests *requests = hr_arena_alloc(arena, sizeof *requests);
-  if (!requests) return NULL;
-  struct table table = {.arena = arena, .requests = requests};
-  struct reader reader = {.trace = trace, .accept_class = accept_class, .most_gpus = most_gpus};
-  requests->of_job = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *requests->of_job);
-  if (!requests->of_job || hr__mig_needs_init(&reader.mig, arena, cluster, trace) != HR_OK) return NULL;
-  return count_jobs(&table, &reader) ? requests : NULL;
+  const struct reader reader = {.trace = trace, .accept_class = accept_class, .most_gpus = most_gpus};
+  return make(arena, &reader, cluster);
+}
+
+struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                        const struct hr_trace *trace, const uint32_t *most_gpus) {
+  const struct reader reader = {.trace = trace, .cluster = cluster, .most_gpus = most_gpus};
+  return make(arena, &reader, hr_cluster_spec_of(cluster));
 }

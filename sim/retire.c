@@ -10,6 +10,7 @@
 #include "sim/retire.h"
 
 #include "sim/engine.h"
+#include "sim/grow.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -55,23 +56,36 @@ static uint32_t block_jobs(void) {
   X(recorded_start_us)                                                                                                 \
   X(id_number)
 
-static void add_trace_columns(struct hr__retire *retire, const struct hr_trace *trace) {
-#define ADD(member)                                                                                                    \
+static bool list_column(struct hr__retire *retire, struct hr__retired_column column) {
+  if (retire->n_columns == retire->capacity) {
+    struct hr__retired_column *columns = hr__grown(retire->columns, &retire->capacity, sizeof *columns);
+    if (!columns) return false;
+    retire->columns = columns;
+  }
+  retire->columns[retire->n_columns++] = column;
+  return true;
+}
+
+static bool list_trace_columns(struct hr__retire *retire, const struct hr_trace *trace) {
+  bool listed = true;
+#define LIST(member)                                                                                                   \
   if (trace->member)                                                                                                   \
-    retire->columns[retire->n_columns++] =                                                                             \
-        (struct hr__retired_column){(char *)(uintptr_t)trace->member, sizeof *trace->member, 0};
-  TRACE_COLUMNS(ADD)
-#undef ADD
+    listed = listed && list_column(retire, (struct hr__retired_column){(char *)(uintptr_t)trace->member,               \
+                                                                       sizeof *trace->member, 0});
+  TRACE_COLUMNS(LIST)
+#undef LIST
+  return listed;
 }
 
 /* Small pages, so that a block is a whole number of them. */
-static void *add_column(struct hr__retire *retire, uint32_t n_jobs, size_t width) {
+void *hr__retire_column(struct hr__retire *retire, uint32_t n_jobs, size_t width) {
   size_t bytes = ((size_t)n_jobs + retire->block_jobs) * width;
   void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return NULL;
   (void)madvise(at, bytes, MADV_NOHUGEPAGE);
-  retire->columns[retire->n_columns++] = (struct hr__retired_column){at, width, bytes};
-  return at;
+  if (list_column(retire, (struct hr__retired_column){at, width, bytes})) return at;
+  munmap(at, bytes);
+  return NULL;
 }
 
 enum hr_status hr__retire_init(struct hr__engine *engine) {
@@ -81,53 +95,74 @@ enum hr_status hr__retire_init(struct hr__engine *engine) {
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: is not read for streaming, its columns are in memory",
                    trace->source);
   retire->block_jobs = block_jobs();
-  uint32_t n_blocks = trace->n_jobs / retire->block_jobs + 1;
-  retire->left = malloc(n_blocks * sizeof *retire->left);
-  if (!retire->left) return hr__out_of_memory(engine);
-  for (uint32_t i = 0; i < n_blocks; i++) retire->left[i] = retire->block_jobs;
-  engine->state = add_column(retire, trace->n_jobs, sizeof *engine->state);
-  engine->reason = add_column(retire, trace->n_jobs, sizeof *engine->reason);
-  engine->start_us = add_column(retire, trace->n_jobs, sizeof *engine->start_us);
-  engine->seat = add_column(retire, trace->n_jobs, sizeof *engine->seat);
-  add_trace_columns(retire, trace);
-  return engine->state && engine->reason && engine->start_us && engine->seat ? HR_OK : hr__out_of_memory(engine);
+  retire->n_blocks = trace->n_jobs / retire->block_jobs + 1;
+  retire->left = malloc(retire->n_blocks * sizeof *retire->left);
+  if (!retire->left || !list_trace_columns(retire, trace)) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < retire->n_blocks; i++) retire->left[i] = retire->block_jobs;
+  engine->arena.retire = retire;
+  return HR_OK;
 }
 
 enum hr_status hr__retire_check(const struct hr__engine *engine) {
-  const char *why = NULL;
-  if (engine->cluster.stock) why = "a pool shares its GPUs, tells them apart or has nodes that jobs may not fit";
-  if (engine->speeds.table || engine->network.table) why = "jobs have speeds";
-  if (engine->config->quotas) why = "the scenario has quotas";
-  if (engine->cluster.tiers_within) why = "jobs are to be near together ('within')";
-  if (engine->markets) why = "nodes come and go";
-  if (engine->abilities & HR_POLICY_PREEMPTS) why = "the policy preempts jobs";
-  if (engine->attempt && !why) why = "jobs may be stopped";
-  if (engine->config->check) why = "--check looks at all jobs";
-  if (!why) return HR_OK;
+  if (!engine->config->check) return HR_OK;
   return hr_fail(engine->error, HR_BAD_INPUT,
-                 "the run cannot be streamed: %s, which needs jobs that are over; run it without --stream", why);
+                 "the run cannot be streamed: --check looks at all jobs, and it keeps none that is over; leave one of "
+                 "them out");
+}
+
+/* Of the trace alone, or of all columns. A trace's begin anywhere. */
+static void give_back(const struct hr__retire *retire, uint32_t block, bool trace_only) {
+  for (uint32_t i = 0; i < retire->n_columns; i++) {
+    const struct hr__retired_column *column = &retire->columns[i];
+    size_t bytes = retire->block_jobs * column->width;
+    char *from = column->at + block * bytes;
+    if (trace_only && column->bytes) continue;
+    (void)madvise(from - (uintptr_t)from % retire->block_jobs, bytes, MADV_DONTNEED);
+  }
 }
 
 void hr__retire_job(struct hr__retire *retire, hr_job job) {
   if (!retire->left) return;
   uint32_t block = job.id / retire->block_jobs;
-  if (--retire->left[block]) return;
-  for (uint32_t i = 0; i < retire->n_columns; i++) {
-    const struct hr__retired_column *column = &retire->columns[i];
-    size_t bytes = retire->block_jobs * column->width;
-    char *from = column->at + block * bytes;
-    (void)madvise(from - (uintptr_t)from % retire->block_jobs, bytes, MADV_DONTNEED); /* a trace's begin anywhere */
-  }
+  if (--retire->left[block] == 0) give_back(retire, block, false);
 }
 
-void hr__retire_finish(struct hr__engine *engine) {
-  struct hr__retire *retire = &engine->retire;
+void hr__retire_passed(const struct hr__retire *retire, hr_job job) {
+  if ((job.id + 1) % retire->block_jobs == 0) give_back(retire, job.id / retire->block_jobs, true);
+}
+
+uint32_t hr__retire_skip(const struct hr__retire *retire, uint32_t from) {
+  if (!retire->left) return from;
+  uint32_t block = from / retire->block_jobs, n_blocks = retire->n_blocks;
+  if (retire->left[block]) return from;
+  while (block < n_blocks && retire->left[block] == 0) block++;
+  return block * retire->block_jobs;
+}
+
+static void add_left(const struct hr__engine *engine, uint32_t job, struct hr_left_over *left) {
+  const int64_t *deadline_us = engine->trace->deadline_us;
+  if (deadline_us && deadline_us[job] != HR_UNKNOWN_US) left->missed_deadlines += deadline_us[job] < engine->last_us;
+  if (!engine->fate) return;
+  const struct hr_job_fate *fate = &engine->fate[job];
+  left->oom_kills += fate->oom_kills;
+  left->oom_jobs += fate->oom_kills > 0;
+  left->milli_us.kept += fate->milli_us.kept;
+  left->milli_us.lost += fate->milli_us.lost;
+  left->milli_us.saving += fate->milli_us.saving;
+  left->milli_us.restarting += fate->milli_us.restarting;
+}
+
+struct hr_left_over hr__retire_left(const struct hr__engine *engine) {
+  const struct hr__retire *retire = &engine->retire;
+  struct hr_left_over left = {0};
+  for (uint32_t job = hr__retire_skip(retire, 0); job < engine->cursor; job = hr__retire_skip(retire, job + 1))
+    if (engine->state[job] == HR_JOB_WAITING || engine->state[job] == HR_JOB_RUNNING) add_left(engine, job, &left);
+  return left;
+}
+
+void hr__retire_finish(struct hr__retire *retire) {
   for (uint32_t i = 0; i < retire->n_columns; i++)
     if (retire->columns[i].bytes) munmap(retire->columns[i].at, retire->columns[i].bytes);
-  if (engine->config->stream) {
-    engine->state = engine->reason = NULL;
-    engine->start_us = NULL;
-    engine->seat = NULL;
-  }
+  free(retire->columns);
   free(retire->left);
 }

@@ -7,6 +7,7 @@
 
 #include "sim/digest.h"
 #include "sim/engine.h"
+#include "sim/requests.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -51,12 +52,29 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   return status;
 }
 
+static int64_t slowest_us(const struct hr__engine *engine, int64_t work_us) {
+  int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.least_ppm), engine->network.least_ppm);
+  return hr__time_for_us(time_us, engine->interference_ppm);
+}
+
+/* What is written of each job before the run begins, where it is not streamed. */
+static void begin_job(struct hr__engine *engine, hr_job job) {
+  engine->start_us[job.id] = HR_NEVER_US;
+  if (engine->speeds.row_of) hr__speeds_find_row(&engine->speeds, engine->trace, job);
+  if (engine->cluster.requests) hr__requests_find(engine->cluster.requests, job);
+  if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
+  if (!engine->attempt) return;
+  hr__attempt_submit(engine, job);
+  int64_t longest_us = slowest_us(engine, engine->trace->work_us[job.id]);
+  if (longest_us > engine->longest_us) engine->longest_us = longest_us;
+}
+
 /* A job that no pool could ever hold is rejected at once; the policy never hears of it. */
 static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_submitted++;
   engine->stirred_us = engine->view.now_us;
-  engine->start_us[job.id] = HR_NEVER_US;
+  if (engine->config->stream) begin_job(engine, job);
   hr__tell(engine, &event);
   enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
   if (reason == HR_REASON_NONE) {
@@ -293,22 +311,24 @@ static enum hr_status run_loop(struct hr__engine *engine) {
 
 /* ---- Beginning and end ------------------------------------------------------------------------------ */
 
+void *hr__result_column(struct hr__engine *engine, size_t width) {
+  if (engine->config->stream) return hr_arena_alloc_by_job(&engine->arena, engine->trace->n_jobs, width);
+  return calloc((size_t)engine->trace->n_jobs + 1, width);
+}
+
 static enum hr_status allocate_jobs(struct hr__engine *engine) {
-  size_t n_jobs = engine->trace->n_jobs;
+  uint32_t n_jobs = engine->trace->n_jobs;
   engine->pool_fate = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_fate);
   if (!engine->pool_fate) return hr__out_of_memory(engine);
-  if (engine->config->stream) return hr__retire_init(engine);
-  engine->state = calloc(n_jobs + 1, sizeof *engine->state);
-  engine->reason = calloc(n_jobs + 1, sizeof *engine->reason);
-  engine->start_us = malloc((n_jobs + 1) * sizeof *engine->start_us);
-  engine->seat = calloc(n_jobs + 1, sizeof *engine->seat);
+  engine->state = hr__result_column(engine, sizeof *engine->state);
+  engine->reason = hr__result_column(engine, sizeof *engine->reason);
+  engine->start_us = hr__result_column(engine, sizeof *engine->start_us);
+  engine->seat = hr__result_column(engine, sizeof *engine->seat);
   if (!engine->state || !engine->reason || !engine->start_us || !engine->seat) return hr__out_of_memory(engine);
-  for (size_t i = 0; i < n_jobs; i++) {
+  for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) {
     engine->start_us[i] = HR_NEVER_US;
     if (engine->trace->work_us[i] > engine->longest_us) engine->longest_us = engine->trace->work_us[i];
   }
-  engine->longest_us = hr__time_for_us(engine->longest_us, engine->speeds.least_ppm);
-  engine->longest_us = hr__time_for_us(engine->longest_us, engine->network.least_ppm);
   return HR_OK;
 }
 
@@ -352,9 +372,10 @@ static enum hr_status begin_attempts(struct hr__engine *engine) {
     engine->view.kept_us = engine->kept_us;
     engine->view.fate = engine->fate;
   } else if (engine->speeds.table || engine->network.table) {
-    engine->ended_us = malloc(((size_t)engine->trace->n_jobs + 1) * sizeof *engine->ended_us);
+    uint32_t n_jobs = engine->config->stream ? 0 : engine->trace->n_jobs;
+    engine->ended_us = hr__result_column(engine, sizeof *engine->ended_us);
     if (!engine->ended_us) return hr__out_of_memory(engine);
-    for (uint32_t i = 0; i < engine->trace->n_jobs; i++) engine->ended_us[i] = HR_NEVER_US;
+    for (uint32_t i = 0; i < n_jobs; i++) engine->ended_us[i] = HR_NEVER_US;
   }
   return status;
 }
@@ -375,16 +396,17 @@ static enum hr_status bind_speeds(struct hr__engine *engine) {
 
 /* Where GPUs are told apart. */
 static enum hr_status tell_seats_apart(struct hr__engine *engine) {
-  size_t n_jobs = (size_t)engine->trace->n_jobs + 1;
-  engine->seat_gpus = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->seat_gpus);
-  engine->seat_instance = hr_arena_alloc(&engine->arena, n_jobs * sizeof *engine->seat_instance);
-  engine->gpu_milli = calloc(n_jobs, sizeof *engine->gpu_milli);
+  uint32_t n_jobs = engine->trace->n_jobs;
+  engine->seat_gpus = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->seat_gpus);
+  engine->seat_instance = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->seat_instance);
+  engine->gpu_milli = hr__result_column(engine, sizeof *engine->gpu_milli);
   bool made = engine->seat_gpus && engine->seat_instance && engine->gpu_milli;
   return made ? HR_OK : hr__out_of_memory(engine);
 }
 
 static enum hr_status begin(struct hr__engine *engine) {
-  enum hr_status status = bind_speeds(engine);
+  enum hr_status status = engine->config->stream ? hr__retire_init(engine) : HR_OK;
+  if (status == HR_OK) status = bind_speeds(engine);
   if (status == HR_OK) status = allocate_jobs(engine);
   if (status != HR_OK) return status;
   status = hr__cluster_init(&engine->cluster, &engine->arena, engine->config->cluster, engine->trace,
@@ -402,7 +424,8 @@ static enum hr_status begin(struct hr__engine *engine) {
   if (engine->cluster.nodes) status = hr__markets_init(engine); /* the policy sees what is on offer */
   if (status == HR_OK) status = hr__neighbours_init(engine);
   if (status == HR_OK) status = create_policy(engine);
-  engine->longest_us = hr__time_for_us(engine->longest_us, hr__least_interference_ppm(engine));
+  engine->interference_ppm = hr__least_interference_ppm(engine);
+  engine->longest_us = slowest_us(engine, engine->longest_us);
   if (status == HR_OK) status = hr__splits_init(engine);
   if (status == HR_OK) status = hr__claims_init(engine);
   if (status == HR_OK) status = begin_attempts(engine);
@@ -413,6 +436,22 @@ static void settle(struct hr__engine *engine) {
   engine->view.now_us = engine->last_us;
   if (engine->attempt) hr__attempts_settle(engine);
   hr__markets_settle(engine);
+}
+
+static void forget_columns(struct hr__engine *engine) {
+  engine->state = engine->reason = NULL;
+  engine->start_us = engine->ended_us = NULL;
+  engine->fate = NULL;
+  engine->gpu_milli = NULL;
+}
+
+/* Those of a streamed run stay the engine's. */
+static void keep_columns(struct hr_result *result) {
+  result->n_jobs = 0;
+  result->state = result->reason = NULL;
+  result->start_us = result->ended_us = NULL;
+  result->fate = NULL;
+  result->gpu_milli = NULL;
 }
 
 /* The per-job columns move into the result. */
@@ -441,22 +480,20 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
                                 .digest = engine->digest,
                                 .ended_us = engine->ended_us,
                                 .gpu_milli = engine->gpu_milli};
-  if (engine->config->stream) {
-    (*result)->n_jobs = 0;
-    (*result)->state = (*result)->reason = NULL;
-    (*result)->start_us = NULL;
-  }
-  engine->state = engine->reason = NULL;
-  engine->start_us = engine->ended_us = NULL;
-  engine->fate = NULL;
   engine->pool_fate = NULL;
-  engine->gpu_milli = NULL;
+  if (engine->config->stream) (*result)->left = hr__retire_left(engine);
+  if (engine->config->stream) keep_columns(*result);
+  forget_columns(engine);
   return HR_OK;
 }
 
 static void finish(struct hr__engine *engine) {
   if (engine->policy && engine->ops.destroy) engine->ops.destroy(engine->policy);
-  hr__retire_finish(engine);
+  if (engine->config->stream) {
+    forget_columns(engine);
+    engine->seat = NULL;
+  }
+  hr__retire_finish(&engine->retire);
   hr__event_heap_finish(&engine->heap);
   hr__markets_finish(engine);
   hr__storage_finish(engine);

@@ -14,12 +14,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-/* The rows of one model. */
-struct span {
-  uint32_t first, count;
-};
-
-static struct span rows_of(const struct hr_speeds *table, const char *model) {
+static struct hr__row_span rows_of(const struct hr_speeds *table, const char *model) {
   uint32_t low = 0, high = table->n_rows;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -28,13 +23,13 @@ static struct span rows_of(const struct hr_speeds *table, const char *model) {
     else
       high = middle;
   }
-  struct span span = {low, 0};
+  struct hr__row_span span = {low, 0};
   while (low + span.count < table->n_rows && strcmp(table->rows[low + span.count].model, model) == 0) span.count++;
   return span;
 }
 
 /* The row for the most GPUs that are not more than the job's; the model's first where all are for more. */
-static uint32_t row_for(const struct hr_speeds *table, struct span span, uint32_t gpus) {
+static uint32_t row_for(const struct hr_speeds *table, struct hr__row_span span, uint32_t gpus) {
   if (span.count == 0) return table->n_rows;
   uint32_t row = span.first;
   while (row + 1 < span.first + span.count && table->rows[row + 1].gpus <= gpus) row++;
@@ -51,21 +46,33 @@ static uint32_t least_ppm(const struct hr_speeds *table, const struct hr_cluster
   return least;
 }
 
+static uint32_t find_row(const struct hr__speeds *speeds, const struct hr_trace *trace, hr_job job) {
+  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE, gpus = trace->gpus[job.id];
+  struct hr__row_span span = model == HR_NONE ? (struct hr__row_span){0} : speeds->spans[model];
+  return gpus ? row_for(speeds->table, span, gpus) : HR_NONE;
+}
+
 enum hr_status hr__speeds_init(struct hr__speeds *speeds, struct hr_arena *arena, const struct hr_speeds *table,
                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
   *speeds = (struct hr__speeds){.table = table, .least_ppm = HR__FULL_SPEED_PPM};
   if (!table) return HR_OK;
   speeds->least_ppm = least_ppm(table, cluster);
-  speeds->row_of = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *speeds->row_of);
-  struct span *spans = hr_arena_alloc(arena, ((size_t)trace->models.count + 1) * sizeof *spans);
-  if (!speeds->row_of || !spans) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i < trace->models.count; i++) spans[i] = rows_of(table, trace->models.text[i]);
-  for (uint32_t job = 0; job < trace->n_jobs; job++) {
-    uint32_t model = trace->model ? trace->model[job] : HR_NONE;
-    struct span span = model == HR_NONE ? (struct span){0} : spans[model];
-    speeds->row_of[job] = trace->gpus[job] ? row_for(table, span, trace->gpus[job]) : HR_NONE;
-  }
+  speeds->row_of = hr_arena_alloc_by_job(arena, trace->n_jobs, sizeof *speeds->row_of);
+  speeds->as_they_come = arena->retire != NULL;
+  speeds->spans = hr_arena_alloc(arena, ((size_t)trace->models.count + 1) * sizeof *speeds->spans);
+  if (!speeds->row_of || !speeds->spans) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < trace->models.count; i++) speeds->spans[i] = rows_of(table, trace->models.text[i]);
+  for (uint32_t job = 0; job < trace->n_jobs && !speeds->as_they_come; job++)
+    hr__speeds_find_row(speeds, trace, (hr_job){job});
   return HR_OK;
+}
+
+void hr__speeds_find_row(const struct hr__speeds *speeds, const struct hr_trace *trace, hr_job job) {
+  speeds->row_of[job.id] = find_row(speeds, trace, job);
+}
+
+uint32_t hr__speeds_row(const struct hr__speeds *speeds, const struct hr_trace *trace, hr_job job) {
+  return speeds->as_they_come ? find_row(speeds, trace, job) : speeds->row_of[job.id];
 }
 
 void hr_speeds_destroy(struct hr_speeds *speeds) {

@@ -27,13 +27,15 @@ bool hr_cluster_any_within(const struct hr_cluster *cluster) {
   return cluster->tiers_within != 0;
 }
 
-void hr__within_look(struct hr_cluster *cluster) {
+void hr__within_look(struct hr_cluster *cluster, struct hr_arena *arena) {
   bool any_class = false;
   for (unsigned i = 0; cluster->classes && i < HR_N_CLASSES; i++)
     any_class = any_class || cluster->classes[i].within != HR_TIER_ANY;
   if (!cluster->trace->within && !any_class) return;
-  for (uint32_t job = 0; job < cluster->trace->n_jobs; job++)
+  for (uint32_t job = 0; job < cluster->trace->n_jobs; job++) {
     cluster->tiers_within |= 1u << hr_cluster_within(cluster, (hr_job){job}).tier;
+    hr_arena_passed_job(arena, (hr_job){job});
+  }
   cluster->tiers_within &= ~(1u << HR_TIER_ANY);
 }
 

@@ -121,6 +121,13 @@ struct hr_event {
 struct hr_arena;
 /* Zeroed, aligned for any object; NULL when out of memory. */
 HR_API void *hr_arena_alloc(struct hr_arena *arena, size_t bytes);
+/* A column by job: likewise, `bytes` for each of the trace's `n_jobs` jobs and one more. Where the run is streamed,
+   memory is there for jobs that are not over; what the column holds of one that is over is lost, and reads as zero or
+   as it was. It must not be written from then on. */
+HR_API void *hr_arena_alloc_by_job(struct hr_arena *arena, uint32_t n_jobs, size_t bytes);
+/* To be told of each job in the order of ids by who looks at all jobs of the trace when the run begins: in a run that
+   is streamed the memory that this took goes back. */
+HR_API void hr_arena_passed_job(struct hr_arena *arena, hr_job job);
 /* A copy of a list with room for twice as many items of `bytes` each, 64 at first, which `*capacity` then says; NULL
    when out of memory, and the list is as it was. */
 HR_API void *hr_arena_grown(struct hr_arena *arena, const void *items, uint32_t *capacity, size_t bytes);

@@ -79,6 +79,13 @@ struct hr_pool_fate {
   hr_amount back_off_milli_us; /* thousandths of GPUs x microseconds, held by jobs that had died and not yet come up */
 };
 
+/* Sums over the jobs that were left when a streamed run ended. */
+struct hr_left_over {
+  uint64_t missed_deadlines;    /* jobs whose deadline came before the end of the run */
+  uint64_t oom_kills, oom_jobs; /* jobs: of which one died for want of GPU memory */
+  struct hr_gpu_times milli_us; /* as of their fates */
+};
+
 struct hr_result {
   const struct hr_trace *trace; /* borrowed */
   uint32_t n_jobs;              /* of the columns by job: 0 of a streamed run, in which they are all NULL */
@@ -96,6 +103,7 @@ struct hr_result {
   uint64_t digest;     /* of the event log: time, kind, job and placement of all that happened, in order */
   int64_t *ended_us;   /* by job, of those that completed, where jobs have speeds and cannot be stopped; else NULL */
   uint32_t *gpu_milli; /* by job that started: of its last attempt; NULL: all that jobs ask for, as whole GPUs */
+  struct hr_left_over left; /* of a streamed run, else 0 */
 };
 
 /* Runs to the end. `*result` is set when HR_OK is returned. Exit code 3 errors name time, job, policy and rule. */

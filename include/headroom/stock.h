@@ -62,8 +62,9 @@ struct hr_requests {
   uint32_t count;
   struct hr_request *request; /* [count] */
   uint64_t *jobs;             /* [count], that ask for it */
-  uint32_t *of_job;           /* [n_jobs] */
+  uint32_t *of_job;           /* [n_jobs]; in a streamed run of jobs that have been submitted */
   uint32_t mig_needs;         /* tables of profiles that will do; 0: no GPU is split */
+  struct hr__request_reader *reader;
 };
 /* `accept_class`: by job (hr_cluster_accept_class); NULL: 0 for all. A job's GPUs are spread evenly over its tasks.
    `most_gpus`: by accept class, of a node; a task that asks for more, as where a trace does not tell tasks, is taken as

@@ -23,12 +23,21 @@ HR_API struct hr_fold hr_streamed_fold(struct hr_streamed *streamed);
 struct hr_streamed_figures {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished, jobs_backfilled;
   uint64_t outcome_failed, outcome_cancelled; /* of the completed, when recorded */
+  uint64_t deadlines, missed_deadlines;
   struct hr_distribution wait_s, jct_s, slowdown;
   double makespan_s, submit_window_s, utilization_makespan, utilization_submit_window, queue_mean, gpu_hours;
   uint64_t queue_max, n_events, n_passes, digest;
+  bool stoppable; /* jobs could be stopped before their end: the three below tell something */
+  struct hr_goodput goodput;
+  struct hr_spot_figures spot;
+  struct hr_oom_figures oom;
 };
-/* After the run. */
-HR_API struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed, const struct hr_result *result);
+/* After the run on the cluster. */
+HR_API struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed,
+                                                    const struct hr_cluster_spec *cluster,
+                                                    const struct hr_result *result);
+/* Adds which jobs can never run, as hr_run_notes does of a run in memory. */
+HR_API enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_notes *notes);
 
 /* For a person, 80 columns wide (`style` as of hr_summary_print), and as JSON (`path` "-" is standard output;
    docs/streamed.schema.json). */

@@ -141,7 +141,7 @@ static struct hr_streamed_figures run_streamed(const struct hr_run_config *base)
   CU_ASSERT_PTR_NULL(result->state);
   CU_ASSERT_PTR_NULL(result->start_us);
   CU_ASSERT_EQUAL(result->n_jobs, 0);
-  struct hr_streamed_figures found = hr_streamed_close(figures, result);
+  struct hr_streamed_figures found = hr_streamed_close(figures, config.cluster, result);
   hr_result_destroy(result);
   hr_streamed_destroy(figures);
   return found;

@@ -78,7 +78,7 @@ static enum hr_status run(const struct hr_trace *trace, const struct hr_policy_c
   struct hr_result *result = NULL;
   enum hr_status status = hr_sim_run(&config, &result, error);
   if (status != HR_OK) return status;
-  const struct hr_streamed_figures figures = hr_streamed_close(streamed, result);
+  const struct hr_streamed_figures figures = hr_streamed_close(streamed, &cluster, result);
   CU_ASSERT_EQUAL(figures.jobs_completed + figures.jobs_rejected, JOBS);
   hr_result_destroy(result);
   return tell(&figures, &config, policy, error);
