@@ -110,6 +110,13 @@ enum hr_status hr__costs_make(const struct hr_trace *trace, const struct hr_clus
   return status;
 }
 
+enum hr_status hr__cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error) {
+  if (status == HR_BAD_INPUT)
+    return hr_fail(error, status, "%s: the costs pass 4 trillion dollars: prices or times are too large",
+                   trace->source);
+  return hr_fail(error, status, "%s: out of memory for the figures of %" PRIu32 " jobs", trace->source, trace->n_jobs);
+}
+
 static void free_lines(struct hr_cost_lines *lines) {
   for (size_t i = 0; i < lines->count; i++) free(lines->line[i].name);
   free(lines->line);

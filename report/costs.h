@@ -9,6 +9,8 @@
 enum hr_status hr__costs_make(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                               const struct hr_result *result, const struct hr_cost_basis *basis,
                               hr_amount useful_milli_us, struct hr_cost_summary **costs);
+/* Says in the error why there are none. */
+enum hr_status hr__cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error);
 void hr__costs_destroy(struct hr_cost_summary *costs);
 
 #endif

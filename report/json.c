@@ -301,19 +301,15 @@ static void put_oom(struct hr__json *json, cJSON *root, const struct hr_oom_figu
   hr__json_number(json, inner, "back_off_gpu_hours", oom->back_off_gpu_hours);
 }
 
-void hr__json_fates(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
-  put_goodput(json, root, summary);
-  put_spot(json, root, &summary->spot);
-  if (summary->oom.known) put_oom(json, root, &summary->oom);
-}
-
-/* Sections that only runs have in which something has a price, or jobs may be stopped. */
-static void put_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
+void hr__json_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
   if (summary->costs) {
     put_cost(json, root, summary->costs);
     put_budgets(json, root, summary->costs);
   }
-  if (summary->costs || summary->stoppable) hr__json_fates(json, root, summary);
+  if (!summary->costs && !summary->stoppable) return;
+  put_goodput(json, root, summary);
+  put_spot(json, root, &summary->spot);
+  if (summary->oom.known) put_oom(json, root, &summary->oom);
 }
 
 void hr__json_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary) {
@@ -345,7 +341,7 @@ void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summar
   put_pools(json, root, summary);
   put_fairness(json, root, &summary->fairness);
   put_fragmentation(json, root, summary);
-  put_markets(json, root, summary);
+  hr__json_markets(json, root, summary);
   hr__json_alerts(json, root, label->alerts, label->clock_us);
   hr__json_evidence(json, root, summary);
   hr__json_remarks(json, root, label);

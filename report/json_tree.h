@@ -43,10 +43,11 @@ void hr__json_remarks(struct hr__json *json, cJSON *root, const struct hr_run_la
 /* Figures of nothing are null. */
 void hr__json_distribution(struct hr__json *json, cJSON *object, const char *key,
                            const struct hr_distribution *distribution);
-/* Of a run as a whole: from `jobs` to `gpu_hours`; `goodput`, `spot` and `oom_kills`; `events`, `passes` and `digest`.
- */
+/* Of a run as a whole: from `jobs` to `gpu_hours`. */
 void hr__json_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary);
-void hr__json_fates(struct hr__json *json, cJSON *root, const struct hr_summary *summary);
+/* What only runs have in which something has a price, or jobs may be stopped: from `cost` to `oom_kills`. */
+void hr__json_markets(struct hr__json *json, cJSON *root, const struct hr_summary *summary);
+/* `events`, `passes` and `digest`. */
 void hr__json_evidence(struct hr__json *json, cJSON *root, const struct hr_summary *summary);
 /* All keys of a run's summary but `perf`. */
 void hr__json_summary(struct hr__json *json, cJSON *root, const struct hr_summary *summary,

@@ -7,6 +7,7 @@
 
 #include "headroom/streamed.h"
 
+#include "report/costs.h"
 #include "report/goodput.h"
 #include "report/run_notes.h"
 #include "report/sketch.h"
@@ -133,11 +134,16 @@ enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_n
 }
 
 /* Without fates all that was allocated was of use. */
-static void fill_fates(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
-                       const struct hr_result *result, struct hr_streamed_figures *figures) {
+static struct hr_gpu_times gpu_times(const struct hr_streamed *streamed, const struct hr_result *result) {
+  if (!streamed->stoppable) return (struct hr_gpu_times){.kept = (hr_amount)streamed->now.allocated_milli};
   struct hr_gpu_times times = streamed->milli_us;
   hr__add_gpu_times(&times, &result->left.milli_us);
-  if (!streamed->stoppable) times = (struct hr_gpu_times){.kept = (hr_amount)streamed->now.allocated_milli};
+  return times;
+}
+
+static void fill_fates(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                       const struct hr_result *result, struct hr_streamed_figures *figures) {
+  struct hr_gpu_times times = gpu_times(streamed, result);
   figures->stoppable = streamed->stoppable;
   figures->goodput = hr__goodput_figures(&times);
   figures->spot = hr__spot_figures(cluster, result);
@@ -177,4 +183,17 @@ struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed,
   if (span->until_us) figures.queue_mean = (double)span->waiting / (double)span->until_us;
   fill_fates(streamed, cluster, result, &figures);
   return figures;
+}
+
+enum hr_status hr_streamed_cost(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                                const struct hr_result *result, const struct hr_cost_basis *basis,
+                                struct hr_streamed_figures *figures, struct hr_error *error) {
+  struct hr_gpu_times times = gpu_times(streamed, result);
+  enum hr_status status = hr__costs_make(streamed->trace, cluster, result, basis, times.kept, &figures->costs);
+  return status == HR_OK ? HR_OK : hr__cannot_sum(streamed->trace, status, error);
+}
+
+void hr_streamed_figures_finish(struct hr_streamed_figures *figures) {
+  hr__costs_destroy(figures->costs);
+  figures->costs = NULL;
 }

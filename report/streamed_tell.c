@@ -33,7 +33,8 @@ static struct hr_summary summary_of(const struct hr_streamed_figures *figures, c
                                .stoppable = figures->stoppable,
                                .goodput = figures->goodput,
                                .spot = figures->spot,
-                               .oom = figures->oom};
+                               .oom = figures->oom,
+                               .costs = figures->costs};
   for (uint32_t i = 0; i < cluster->n_pools; i++) summary.nodes += cluster->pools[i].nodes;
   return summary;
 }
@@ -49,8 +50,8 @@ enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *fi
   hr__put_run_jobs(&table, &summary, label);
   hr__put_run_totals(&table, &summary, NULL);
   hr__put_run_distributions(&table, &summary);
-  if (summary.stoppable) fputc('\n', out);
-  hr__put_run_fates(&table, &summary);
+  hr__put_run_costs(&table, &summary);
+  if (summary.costs || summary.stoppable) fputc('\n', out);
   fprintf(out, "%sStreamed: quantiles are from a sketch, off by at most 1/%d of themselves.%s\n", hr__dim(&table),
           HR__SKETCH_ERROR_PART, hr__plain(&table));
   hr__put_run_foot(&table, &summary, perf);
@@ -69,7 +70,7 @@ enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed
   hr__json_label(&json, root, &summary, label);
   hr__json_figures(&json, root, &summary);
   hr__json_number(&json, root, "quantile_error", 1.0 / HR__SKETCH_ERROR_PART);
-  if (summary.stoppable) hr__json_fates(&json, root, &summary);
+  hr__json_markets(&json, root, &summary);
   hr__json_evidence(&json, root, &summary);
   hr__json_remarks(&json, root, label);
   hr__json_perf(&json, root, &summary, perf);

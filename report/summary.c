@@ -12,7 +12,6 @@
 #include "report/quantiles.h"
 #include "report/usage.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 static double seconds_of(int64_t us) {
@@ -114,13 +113,6 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   return status;
 }
 
-static enum hr_status cannot_sum(const struct hr_trace *trace, enum hr_status status, struct hr_error *error) {
-  if (status == HR_BAD_INPUT)
-    return hr_fail(error, status, "%s: the costs pass 4 trillion dollars: prices or times are too large",
-                   trace->source);
-  return hr_fail(error, status, "%s: out of memory for the figures of %" PRIu32 " jobs", trace->source, trace->n_jobs);
-}
-
 enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                             const struct hr_result *result, const struct hr_usage *usage,
                             const struct hr_cost_basis *basis, struct hr_summary **summary, struct hr_error *error) {
@@ -143,7 +135,7 @@ enum hr_status hr_summarize(const struct hr_trace *trace, const struct hr_cluste
     return HR_OK;
   }
   hr_summary_destroy(fresh);
-  return cannot_sum(trace, status, error);
+  return hr__cannot_sum(trace, status, error);
 }
 
 void hr_summary_destroy(struct hr_summary *summary) {

@@ -8,12 +8,12 @@
 #include "report/console.h"
 
 /* What was run, with the cluster's GPUs and nodes; jobs; the run as a whole (`course` may be NULL); how long jobs took;
-   what became of jobs that could be stopped, if they could; how fast it was. */
+   what it cost and what became of jobs that could be stopped, if anything; how fast it was. */
 void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label);
 void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label);
 void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary, const struct hr_course *course);
 void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary);
-void hr__put_run_fates(struct hr__console *table, const struct hr_summary *summary);
+void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary);
 void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf);
 
 #endif

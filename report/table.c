@@ -287,19 +287,15 @@ static void put_oom(struct hr__console *table, const struct hr_oom_figures *oom)
                 oom->jobs == 1 ? "" : "s", hr__fixed_text(oom->back_off_gpu_hours, 1, text[2]));
 }
 
-void hr__put_run_fates(struct hr__console *table, const struct hr_summary *summary) {
-  if (summary->stoppable) put_goodput(table, summary);
-  if (summary->oom.known) put_oom(table, &summary->oom);
-}
-
-static void put_costs(struct hr__console *table, const struct hr_summary *summary) {
+void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
   if (costs) {
     put_cost_totals(table, costs);
     put_over_budget(table, costs);
   }
-  hr__put_run_fates(table, summary);
+  if (summary->stoppable) put_goodput(table, summary);
+  if (summary->oom.known) put_oom(table, &summary->oom);
   if (!costs) return;
   put_cost_lines(table, "market", &costs->by_market, costs->by_market.count, costs->total_uusd);
   put_cost_lines(table, "cost by tenant", &costs->by_tenant, MOST_TENANTS, costs->total_uusd);
@@ -340,7 +336,7 @@ enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, con
   put_groups(&table, "class", summary->by_class, summary->n_classes, summary->n_classes, summary->gpu_hours);
   put_groups(&table, "tenant", summary->by_tenant, summary->n_tenants, MOST_TENANTS, summary->gpu_hours);
   hr__put_pools(&table, summary);
-  put_costs(&table, summary);
+  hr__put_run_costs(&table, summary);
   hr__put_alerts(&table, label->alerts);
   hr__put_run_foot(&table, summary, perf);
   if (table.out_of_memory) return HR_NO_MEMORY;

@@ -6,20 +6,32 @@
  * Charges stand in one array, found through open addressing by (tenant, class, pool, month). For each node of an
  * elastic pool there is a session, from its launch to its end. Where a node that is reclaimed early is free, what its
  * jobs owe for it is held back until the session has outlived that time, as a list of links that are used again.
+ *
+ * Of a job only its present attempt is kept, in a list of those that run, so that memory is not for all jobs of a
+ * trace.
  */
 
 #include "headroom/ledger.h"
 #include "sim/digest.h"
 #include "sim/grow.h"
+#include "sim/job_map.h"
 #include "sim/price.h"
 
 #include <stdlib.h>
 
 enum { FIRST_SLOTS = 128 };
 
-/* A job's present or last attempt. Kept here, as no event tells it of jobs that still run when the run ends. */
+/* Who is charged. */
+struct payer {
+  hr_job job;
+  uint32_t tenant;
+  uint8_t class_;
+};
+
+/* A running job's attempt. Kept here, as no event tells it of jobs that still run when the run ends. */
 struct segment {
   int64_t from_us;
+  struct payer payer;
   hr_pool pool;
   uint32_t gpu_milli;
 };
@@ -27,7 +39,7 @@ struct segment {
 /* Use of a node that is not charged yet. */
 struct held {
   int64_t from_us, to_us;
-  hr_job job;
+  struct payer payer;
   uint32_t gpu_milli;
   uint32_t next; /* + 1 */
 };
@@ -51,8 +63,10 @@ struct hr_ledger {
   const struct hr_trace *trace;
   struct book *books; /* by pool */
   uint32_t n_books;
-  struct segment *segments; /* by job */
-  hr_amount *job_cost;      /* by job, or NULL */
+  struct segment *segments; /* of jobs that run, in no order */
+  struct hr__job_map place_of;
+  uint32_t n_segments, segments_capacity;
+  hr_amount *job_cost; /* by job, or NULL */
   struct hr_charge *charges;
   uint32_t *slot; /* open addressing: charge + 1, 0 for empty; twice as many as there is room for charges */
   uint32_t n_charges, capacity;
@@ -106,13 +120,10 @@ static struct hr_charge *charge_of(struct hr_ledger *ledger, const struct hr_acc
 }
 
 /* Within one month. */
-static void charge_month(struct hr_ledger *ledger, hr_job job, hr_pool pool, uint64_t gpu_milli, int64_t from_us,
-                         int64_t to_us) {
-  const struct hr_trace *trace = ledger->trace;
-  struct hr_account account = {.tenant = trace->tenant ? trace->tenant[job.id] : HR_NONE,
-                               .class_ = trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN,
-                               .pool = pool.id,
-                               .month = (uint32_t)(from_us / HR_MONTH_US)};
+static void charge_month(struct hr_ledger *ledger, struct payer payer, hr_pool pool, uint64_t gpu_milli,
+                         int64_t from_us, int64_t to_us) {
+  struct hr_account account = {
+      .tenant = payer.tenant, .class_ = payer.class_, .pool = pool.id, .month = (uint32_t)(from_us / HR_MONTH_US)};
   struct hr_charge *charge = charge_of(ledger, &account);
   if (!charge) return;
   struct book *book = &ledger->books[pool.id];
@@ -122,16 +133,16 @@ static void charge_month(struct hr_ledger *ledger, hr_job job, hr_pool pool, uin
   charge->gpu_time += gpu_time;
   book->account.used += amount;
   book->account.used_time += gpu_time;
-  if (ledger->job_cost) ledger->job_cost[job.id] += amount;
+  if (ledger->job_cost) ledger->job_cost[payer.job.id] += amount;
 }
 
-static void charge_use(struct hr_ledger *ledger, hr_job job, hr_pool pool, uint64_t gpu_milli, int64_t from_us,
+static void charge_use(struct hr_ledger *ledger, struct payer payer, hr_pool pool, uint64_t gpu_milli, int64_t from_us,
                        int64_t to_us) {
   if (gpu_milli == 0) return;
   while (from_us < to_us) {
     int64_t month_end_us = (from_us / HR_MONTH_US + 1) * HR_MONTH_US;
     int64_t until_us = to_us < month_end_us ? to_us : month_end_us;
-    charge_month(ledger, job, pool, gpu_milli, from_us, until_us);
+    charge_month(ledger, payer, pool, gpu_milli, from_us, until_us);
     from_us = until_us;
   }
 }
@@ -166,7 +177,7 @@ static void settle_held(struct hr_ledger *ledger, hr_pool pool, struct session *
   while (session->held) {
     uint32_t place = session->held;
     struct held *use = &ledger->held[place - 1];
-    if (charged) charge_use(ledger, use->job, pool, use->gpu_milli, use->from_us, use->to_us);
+    if (charged) charge_use(ledger, use->payer, pool, use->gpu_milli, use->from_us, use->to_us);
     session->held = use->next;
     use->next = ledger->unused_held;
     ledger->unused_held = place;
@@ -181,7 +192,7 @@ static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *even
     struct hr_slice slice = event->placement->slices[i];
     struct session *session = &book->sessions[slice.node.id - book->first_node];
     if (event->at_us - session->since_us <= book->free_us) {
-      struct held use = {segment.from_us, event->at_us, event->job, slice.gpu_milli, 0};
+      struct held use = {segment.from_us, event->at_us, segment.payer, slice.gpu_milli, 0};
       hold(ledger, session, use);
     } else {
       settle_held(ledger, segment.pool, session, true);
@@ -193,17 +204,48 @@ static uint64_t hold_young(struct hr_ledger *ledger, const struct hr_event *even
 
 /* ---- Jobs and nodes --------------------------------------------------------------------------------- */
 
+static struct payer payer_of(const struct hr_ledger *ledger, hr_job job) {
+  const struct hr_trace *trace = ledger->trace;
+  return (struct payer){.job = job,
+                        .tenant = trace->tenant ? trace->tenant[job.id] : HR_NONE,
+                        .class_ = trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN};
+}
+
+static enum hr_status grow_segments(struct hr_ledger *ledger) {
+  struct segment *segments = hr__grown(ledger->segments, &ledger->segments_capacity, sizeof *segments);
+  if (!segments) return HR_NO_MEMORY;
+  ledger->segments = segments;
+  return HR_OK;
+}
+
 static void begin_segment(struct hr_ledger *ledger, const struct hr_event *event) {
   uint64_t gpu_milli = hr_placement_milli(event->placement, ledger->trace, event->job);
-  ledger->segments[event->job.id] = (struct segment){event->at_us, event->placement->pool, (uint32_t)gpu_milli};
+  struct segment segment = {event->at_us, payer_of(ledger, event->job), event->placement->pool, (uint32_t)gpu_milli};
+  if ((ledger->n_segments == ledger->segments_capacity && grow_segments(ledger) != HR_OK) ||
+      !hr__job_map_put(&ledger->place_of, event->job.id, ledger->n_segments)) {
+    ledger->status = HR_NO_MEMORY;
+    return;
+  }
+  ledger->segments[ledger->n_segments++] = segment;
+}
+
+/* The last one takes the place of the one that goes. */
+static struct segment take_segment(struct hr_ledger *ledger, hr_job job) {
+  uint32_t place = hr__job_map_find(&ledger->place_of, job.id);
+  if (place == HR_NONE) return (struct segment){.from_us = HR_NEVER_US}; /* it was lost for want of memory */
+  struct segment segment = ledger->segments[place], last = ledger->segments[--ledger->n_segments];
+  ledger->segments[place] = last;
+  (void)hr__job_map_put(&ledger->place_of, last.payer.job.id, place); /* has a slot */
+  hr__job_map_remove(&ledger->place_of, job.id);
+  return segment;
 }
 
 static void end_segment(struct hr_ledger *ledger, const struct hr_event *event) {
-  struct segment segment = ledger->segments[event->job.id];
-  if (segment.from_us == event->at_us) return;
+  struct segment segment = take_segment(ledger, event->job);
+  if (segment.from_us >= event->at_us) return;
   bool may_be_free = ledger->books[segment.pool.id].free_us > 0;
   uint64_t gpu_milli = may_be_free ? hold_young(ledger, event, segment) : segment.gpu_milli;
-  charge_use(ledger, event->job, segment.pool, gpu_milli, segment.from_us, event->at_us);
+  charge_use(ledger, segment.payer, segment.pool, gpu_milli, segment.from_us, event->at_us);
 }
 
 /* What rounding and the minimum add is billed at the price that stands when the node goes. */
@@ -301,11 +343,9 @@ static enum hr_status open_books(struct hr_ledger *ledger, const struct hr_clust
 struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster, bool by_job) {
   struct hr_ledger *ledger = calloc(1, sizeof *ledger);
   if (!ledger) return NULL;
-  size_t n_jobs = (size_t)trace->n_jobs + 1;
   ledger->trace = trace;
-  ledger->segments = calloc(n_jobs, sizeof *ledger->segments);
-  if (by_job) ledger->job_cost = calloc(n_jobs, sizeof *ledger->job_cost);
-  if (ledger->segments && (ledger->job_cost || !by_job) && open_books(ledger, cluster) == HR_OK) return ledger;
+  if (by_job) ledger->job_cost = calloc((size_t)trace->n_jobs + 1, sizeof *ledger->job_cost);
+  if ((ledger->job_cost || !by_job) && open_books(ledger, cluster) == HR_OK) return ledger;
   hr_ledger_destroy(ledger);
   return NULL;
 }
@@ -318,6 +358,7 @@ void hr_ledger_destroy(struct hr_ledger *ledger) {
   }
   free(ledger->books);
   free(ledger->segments);
+  hr__job_map_finish(&ledger->place_of);
   free(ledger->job_cost);
   free(ledger->charges);
   free(ledger->slot);
@@ -350,11 +391,9 @@ static void close_book(struct hr_ledger *ledger, hr_pool pool, int64_t end_us) {
 }
 
 static void charge_running(struct hr_ledger *ledger, const struct hr_result *result) {
-  for (uint32_t i = 0; i < result->n_jobs; i++) {
-    if (result->state[i] != HR_JOB_RUNNING) continue;
-    hr_job job = {i};
+  for (uint32_t i = 0; i < ledger->n_segments; i++) {
     const struct segment *segment = &ledger->segments[i];
-    charge_use(ledger, job, segment->pool, segment->gpu_milli, segment->from_us, result->end_us);
+    charge_use(ledger, segment->payer, segment->pool, segment->gpu_milli, segment->from_us, result->end_us);
   }
 }
 

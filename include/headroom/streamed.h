@@ -31,11 +31,18 @@ struct hr_streamed_figures {
   struct hr_goodput goodput;
   struct hr_spot_figures spot;
   struct hr_oom_figures oom;
+  struct hr_cost_summary *costs; /* NULL: none were asked for */
 };
 /* After the run on the cluster. */
 HR_API struct hr_streamed_figures hr_streamed_close(const struct hr_streamed *streamed,
                                                     const struct hr_cluster_spec *cluster,
                                                     const struct hr_result *result);
+/* Adds what the run cost, from accounts that followed it, without what is charged by job for its checkpoints, what it
+   sends or its deadline. To be finished then. HR_BAD_INPUT where it passes what dollars may come to. */
+HR_API enum hr_status hr_streamed_cost(const struct hr_streamed *streamed, const struct hr_cluster_spec *cluster,
+                                       const struct hr_result *result, const struct hr_cost_basis *basis,
+                                       struct hr_streamed_figures *figures, struct hr_error *error);
+HR_API void hr_streamed_figures_finish(struct hr_streamed_figures *figures);
 /* Adds which jobs can never run, as hr_run_notes does of a run in memory. */
 HR_API enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_notes *notes);
 
