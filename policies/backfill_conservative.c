@@ -30,6 +30,9 @@
 /* Window lengths by size, four classes for each doubling. */
 enum { LENGTH_CLASSES = 4 * 64 };
 
+/* Jobs of a plan that is kept, at most, unless many wait. */
+enum { MOST_REMEMBERED = 4096 };
+
 /* Jobs of at least this length start no earlier. */
 struct bound {
   int64_t length_us, start_us;
@@ -255,10 +258,17 @@ static bool holds(struct planner *planner, int64_t now_us) {
   return hr__future_holds(&planner->future, now_us, planner->future.of_bins);
 }
 
+/* A plan remembers all that started by it: where it is kept for ever, as when all goes as planned for long, it would
+   remember a whole trace. What is made anew is the same. */
+static bool is_overgrown(const struct planner *planner, const struct hr_view *view) {
+  uint32_t n_jobs = planner->batches.n_jobs;
+  return n_jobs > MOST_REMEMBERED && n_jobs / 8 > view->n_waiting;
+}
+
 /* What starts outside a pass's own plan is in none. */
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct planner *planner = queue->backfill_state;
-  bool goes_on = holds(planner, view->now_us);
+  bool goes_on = holds(planner, view->now_us) && !is_overgrown(planner, view);
   planner->kept = false;
   return goes_on ? go_on(queue, view, plan) : plan_anew(queue, view, plan);
 }

@@ -54,13 +54,31 @@ static bool is_above(const void *self, struct end a, struct end b) {
 
 HR__HEAP(ends, struct end, is_above)
 
+/* Whether the job is on this heap, with this end. */
+static bool holds(const struct hr__outlook *outlook, const struct heap *heap, struct end end) {
+  enum side side = heap == &outlook->left ? LEFT : STAYS;
+  return outlook->side[end.job.id] == side && outlook->end_us[end.job.id] == end.at_us;
+}
+
+/* Without what is out of date, which need never come to the top. */
+static void sweep(const struct hr__outlook *outlook, struct heap *heap) {
+  uint32_t count = heap->count;
+  heap->count = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (holds(outlook, heap, heap->end[i])) ends_rise(heap->end, heap->count++, heap->end[i], heap);
+}
+
+static bool make_room(struct hr__outlook *outlook, struct heap *heap) {
+  sweep(outlook, heap);
+  if (heap->count < heap->capacity / 2) return true;
+  struct end *grown = hr_arena_grown(outlook->arena, heap->end, &heap->capacity, sizeof *grown);
+  outlook->out_of_memory = outlook->out_of_memory || !grown;
+  if (grown) heap->end = grown;
+  return grown;
+}
+
 static void push(struct hr__outlook *outlook, struct heap *heap, struct end end) {
-  if (heap->count == heap->capacity) {
-    struct end *grown = hr_arena_grown(outlook->arena, heap->end, &heap->capacity, sizeof *grown);
-    outlook->out_of_memory = outlook->out_of_memory || !grown;
-    if (!grown) return;
-    heap->end = grown;
-  }
+  if (heap->count == heap->capacity && !make_room(outlook, heap)) return;
   ends_rise(heap->end, heap->count++, end, heap);
 }
 
@@ -71,10 +89,9 @@ static void pop(struct heap *heap) {
 
 /* The first that holds; false: there is none. */
 static bool top(struct hr__outlook *outlook, struct heap *heap, struct end *end) {
-  enum side side = heap == &outlook->left ? LEFT : STAYS;
   while (heap->count > 0) {
     *end = heap->end[0];
-    if (outlook->side[end->job.id] == side && outlook->end_us[end->job.id] == end->at_us) return true;
+    if (holds(outlook, heap, *end)) return true;
     pop(heap);
   }
   return false;

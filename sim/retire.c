@@ -70,8 +70,10 @@ static bool list_trace_columns(struct hr__retire *retire, const struct hr_trace 
   bool listed = true;
 #define LIST(member)                                                                                                   \
   if (trace->member)                                                                                                   \
-    listed = listed && list_column(retire, (struct hr__retired_column){(char *)(uintptr_t)trace->member,               \
-                                                                       sizeof *trace->member, 0});
+    listed =                                                                                                           \
+        listed && list_column(retire, (struct hr__retired_column){.at = (char *)(uintptr_t)trace->member,              \
+                                                                  .width = sizeof *trace->member,                      \
+                                                                  .length = trace->n_jobs * sizeof *trace->member});
   TRACE_COLUMNS(LIST)
 #undef LIST
   return listed;
@@ -83,7 +85,7 @@ void *hr__retire_column(struct hr__retire *retire, uint32_t n_jobs, size_t width
   void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return NULL;
   (void)madvise(at, bytes, MADV_NOHUGEPAGE);
-  if (list_column(retire, (struct hr__retired_column){at, width, bytes})) return at;
+  if (list_column(retire, (struct hr__retired_column){.at = at, .width = width, .bytes = bytes})) return at;
   munmap(at, bytes);
   return NULL;
 }
@@ -110,14 +112,31 @@ enum hr_status hr__retire_check(const struct hr__engine *engine) {
                  "them out");
 }
 
-/* Of the trace alone, or of all columns. A trace's begin anywhere. */
+/* A look at one page of a file brings those around it that are in memory: Linux's fault_around_bytes, unless somebody
+   has changed it. */
+enum { BROUGHT_AT_ONCE = 1 << 16 };
+
+/* All that a look at the block may have brought goes: a trace's pages come back from its file when somebody looks at a
+   neighbour. It begins anywhere, and what is around it is of the same file. */
+static void give_back_trace(const struct hr__retire *retire, const struct hr__retired_column *column, uint32_t block) {
+  uintptr_t page = retire->block_jobs, first = (uintptr_t)column->at, last = first + column->length;
+  uintptr_t from = first + (size_t)block * page * column->width, to = from + page * column->width;
+  from -= from % BROUGHT_AT_ONCE;
+  to += BROUGHT_AT_ONCE - to % BROUGHT_AT_ONCE;
+  if (from < first - first % page) from = first - first % page;
+  if (to > last - last % page) to = last - last % page;
+  if (from < to) (void)madvise((char *)from, to - from, MADV_DONTNEED);
+}
+
+/* Of the trace alone, or of all columns. */
 static void give_back(const struct hr__retire *retire, uint32_t block, bool trace_only) {
   for (uint32_t i = 0; i < retire->n_columns; i++) {
     const struct hr__retired_column *column = &retire->columns[i];
     size_t bytes = retire->block_jobs * column->width;
-    char *from = column->at + block * bytes;
-    if (trace_only && column->bytes) continue;
-    (void)madvise(from - (uintptr_t)from % retire->block_jobs, bytes, MADV_DONTNEED);
+    if (!column->bytes)
+      give_back_trace(retire, column, block);
+    else if (!trace_only)
+      (void)madvise(column->at + block * bytes, bytes, MADV_DONTNEED);
   }
 }
 

@@ -13,8 +13,9 @@ struct hr__retire {
   uint32_t n_blocks, block_jobs; /* jobs: a multiple of the size of a page */
   struct hr__retired_column {
     char *at;
-    size_t width; /* of an entry */
-    size_t bytes; /* of all; 0: the column is the trace's */
+    size_t width;  /* of an entry */
+    size_t bytes;  /* of all that is mapped for it; 0: the column is the trace's */
+    size_t length; /* of the trace's: of all its entries */
   } * columns;
   uint32_t n_columns, capacity;
 };

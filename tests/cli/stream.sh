@@ -43,6 +43,8 @@ case_same_as_in_memory() {
   generated 9000
   same_run
   for order in sjf priority edf; do same_run --policy "queue:order=$order,backfill=skip,placement=best-fit"; done
+  same_run --policy queue:backfill=easy
+  same_run --policy queue:order=fair-share,backfill=conservative
 }
 
 # Jobs that can never run, and a horizon that cuts off the rest.
@@ -53,6 +55,36 @@ case_rejected_and_unfinished() {
   same_run
   same_run --set horizon_s=40
   [ "$(of stream.json jobs unfinished)" -gt 0 ] || fail "the horizon cut nothing"
+  try 0 run s.json --trace t.hrt --stream
+  says stderr 'note: 1 job can never run and was rejected: 2 (too-large: more GPUs asked for than any pool they accept has)'
+  try 0 run s.json --trace t.hrt --stream --json stream.json -q
+  grep -q '"1 job can never run and was rejected: 2 (too-large' stream.json || fail "the JSON does not say why"
+}
+
+# cost_of FILE: all that it tells of costs and of jobs that could be stopped.
+cost_of() {
+  sed -n '/^  "cost": {/,/^  "events"/p' "$1" | grep -v '"events"'
+}
+
+# What it costs, what became of GPUs and of spot nodes, and the table of that.
+case_prices() {
+  cat >s.json <<'END'
+{ "cluster": { "pools": [
+    { "name": "o", "gpu": "A100-80", "nodes": 1, "gpus_per_node": 8, "market": "owned", "usd_per_gpu_hour": 1 },
+    { "name": "s", "gpu": "A100-80", "nodes": 2, "gpus_per_node": 8, "market": "spot", "usd_per_gpu_hour": 1,
+      "on_demand_usd_per_gpu_hour": 3, "spot": { "model": "exponential", "rate_per_h": 0.3, "notice_s": 30 } } ] },
+  "policy": { "name": "queue", "placement": "best-fit", "backfill": "skip", "market": "static" } }
+END
+  generated 9000
+  same_run --policy queue:backfill=easy,market=spot-first
+  diff <(cost_of memory.json) <(cost_of stream.json) || fail "costs are others"
+  [ -n "$(cost_of stream.json)" ] || fail "no costs are told"
+  try 0 run s.json --trace t.hrt
+  grep -E '^  (cost|idle|goodput|spot)  |^(market|cost by tenant)  ' stdout >memory
+  [ "$(wc -l <memory)" -ge 5 ] || fail "the table has no costs"
+  try 0 run s.json --trace t.hrt --stream
+  grep -E '^  (cost|idle|goodput|spot)  |^(market|cost by tenant)  ' stdout | diff memory - || fail "the table has other costs"
+  [ "$(awk 'length > 80' stdout | wc -l)" = 0 ] || fail "a line is longer than 80"
 }
 
 case_several_pools() {
@@ -99,12 +131,14 @@ case_memory_is_bounded() {
   { "$headroom" trace generate --count 600000 --load 0.3 --nodes 2 --median-s 60 --sigma 1 --max-s 600 --gpu-counts 1:1,2:1; } |
     awk -F, -v OFS=, 'NR == 2 { $3 = 1e9; $4 = 1 } { print }' >t.csv
   try 0 trace pack t.csv -o t.hrt
-  same_run
   most=60
   if (ulimit -v 300000 && "$headroom" --version >/dev/null 2>&1); then most=25; fi # no sanitizer's build
-  awk -v a="$(of memory.json perf peak_rss_mib)" -v b="$(of stream.json perf peak_rss_mib)" -v most=$most \
-    'BEGIN { exit !(b > 0 && b < most && b < a / 2) }' ||
-    fail "$(of stream.json perf peak_rss_mib) MiB, and $(of memory.json perf peak_rss_mib) in memory"
+  for policy in queue:backfill=strict queue:backfill=easy queue:order=fair-share,backfill=skip; do
+    same_run --policy "$policy"
+    awk -v a="$(of memory.json perf peak_rss_mib)" -v b="$(of stream.json perf peak_rss_mib)" -v most=$most \
+      'BEGIN { exit !(b > 0 && b < most && b < a / 2) }' ||
+      fail "$(of stream.json perf peak_rss_mib) MiB, and $(of memory.json perf peak_rss_mib) in memory: $policy"
+  done
 }
 
 # refuses TEXT ARGUMENT...
@@ -127,10 +161,11 @@ case_refused() {
   says stderr "no file for its columns in '$work/absent'"
   for file in jobs timeline md perfetto openmetrics report; do refuses "and --$file tells of them" "--$file" out.x; done
   refuses "there are to be several replications" --replications 3
-  refuses "backfill 'easy' remembers every job" --policy queue:backfill=easy
-  refuses "order 'las' remembers every job" --policy queue:order=las,backfill=skip
+  refuses "order 'wfp3' keeps a lane for each run time that it has seen" --policy queue:order=wfp3
+  refuses "market 'omniscient' keeps what each job had been given" --policy queue:market=omniscient
+  refuses "policy 'gang-slice' may remember every job" --policy gang-slice
+  refuses "'costs.storage.usd_per_gb_month' is summed over all jobs" --set 'costs={"storage":{"usd_per_gb_month":1}}'
   refuses "--check looks at all jobs" --check
-  refuses 'a pool shares its GPUs' --set cluster.pools.0.sharing=fraction
 }
 
 run_case
