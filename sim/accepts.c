@@ -211,8 +211,8 @@ static uint32_t set_of_class(const struct hr__accepts *accepts, const struct hr_
   return accepts->set_of_class[trace->class_ ? trace->class_[job.id] : HR_CLASS_UNKNOWN];
 }
 
-static uint32_t speed_set_of(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job) {
-  uint32_t row = accepts->speeds->table ? hr__speeds_row(accepts->speeds, trace, job) : HR_NONE;
+static uint32_t speed_set_of(const struct hr__accepts *accepts, hr_job job) {
+  uint32_t row = accepts->speeds->table ? accepts->speeds->row_of[job.id] : HR_NONE;
   return row == HR_NONE ? 0 : accepts->set_of_rows[row];
 }
 
@@ -227,7 +227,7 @@ uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_tr
   return *class_at(accepts, (struct choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
                                             .regions = set_of(accepts->set_of_regions, trace->regions, job),
                                             .class_ = set_of_class(accepts, trace, job),
-                                            .speeds = speed_set_of(accepts, trace, job),
+                                            .speeds = speed_set_of(accepts, job),
                                             .memory = memory_set_of(accepts, trace, job),
                                             .barred = barred});
 }
@@ -235,7 +235,7 @@ uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_tr
 enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job,
                                    uint32_t class_, uint32_t pool) {
   if (!sets_have(&accepts->by_gpu, set_of(accepts->set_of_gpus, trace->gpu_types, job), pool) ||
-      !sets_have(&accepts->by_speed, speed_set_of(accepts, trace, job), pool))
+      !sets_have(&accepts->by_speed, speed_set_of(accepts, job), pool))
     return HR_REASON_NO_GPU_TYPE;
   if (!sets_have(&accepts->by_memory, memory_set_of(accepts, trace, job), pool)) return HR_REASON_GPU_MEMORY;
   if (!sets_have(&accepts->by_region, set_of(accepts->set_of_regions, trace->regions, job), pool))

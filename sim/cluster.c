@@ -126,6 +126,10 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
   return hr__within_group(cluster, arena);
 }
 
+void hr__cluster_meet(const struct hr_cluster *cluster, hr_job job) {
+  if (cluster->accepts.speeds->table) hr__speeds_find_row(cluster->accepts.speeds, cluster->trace, job);
+}
+
 /* ---- Asking, for policies --------------------------------------------------------------------------- */
 
 hr_pool hr__cluster_pool_of(const struct hr_cluster *cluster, hr_node node) {

@@ -66,6 +66,9 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
                                 const struct hr_trace *trace, const struct hr_class_spec *classes,
                                 const struct hr__speeds *speeds);
 
+/* In a streamed run, before a job is looked at: as is done for all at the beginning of others. */
+void hr__cluster_meet(const struct hr_cluster *cluster, hr_job job);
+
 /* Takes a placement for a job, or takes nothing and returns the rule that it breaks. */
 const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);
 /* within.c: which tiers jobs are to be within; groups of nodes for them. */

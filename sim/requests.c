@@ -4,6 +4,7 @@
 #include "sim/requests.h"
 
 #include "sim/arena.h"
+#include "sim/cluster.h"
 #include "sim/mig_needs.h"
 
 /* ---- One job ---------------------------------------------------------------------------------------- */
@@ -139,7 +140,9 @@ static uint32_t find(struct hr__request_reader *self, hr_job job) {
 static bool count_jobs(struct hr_requests *requests) {
   struct hr__request_reader *self = requests->reader;
   struct hr_arena *arena = self->table.arena;
+  const struct hr_cluster *cluster = self->reader.cluster;
   for (uint32_t job = 0; job < self->reader.trace->n_jobs; job++) {
+    if (arena->retire && cluster) hr__cluster_meet(cluster, (hr_job){job});
     uint32_t number = find(self, (hr_job){job});
     if (number == HR_NONE) return false;
     requests->jobs[number]++;

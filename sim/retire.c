@@ -11,6 +11,7 @@
 
 #include "sim/engine.h"
 #include "sim/grow.h"
+#include "sim/requests.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -128,26 +129,41 @@ static void give_back_trace(const struct hr__retire *retire, const struct hr__re
   if (from < to) (void)madvise((char *)from, to - from, MADV_DONTNEED);
 }
 
-/* Of the trace alone, or of all columns. */
-static void give_back(const struct hr__retire *retire, uint32_t block, bool trace_only) {
+static void give_back(const struct hr__retire *retire, uint32_t block) {
   for (uint32_t i = 0; i < retire->n_columns; i++) {
     const struct hr__retired_column *column = &retire->columns[i];
     size_t bytes = retire->block_jobs * column->width;
     if (!column->bytes)
       give_back_trace(retire, column, block);
-    else if (!trace_only)
+    else
       (void)madvise(column->at + block * bytes, bytes, MADV_DONTNEED);
   }
+}
+
+static int64_t slowest_us(const struct hr__engine *engine, int64_t work_us) {
+  int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.least_ppm), engine->network.least_ppm);
+  return hr__time_for_us(time_us, engine->interference_ppm);
+}
+
+void hr__retire_meet(struct hr__engine *engine, hr_job job) {
+  engine->start_us[job.id] = HR_NEVER_US;
+  hr__cluster_meet(&engine->cluster, job);
+  if (engine->cluster.requests) hr__requests_find(engine->cluster.requests, job);
+  if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
+  if (!engine->attempt) return;
+  hr__attempt_submit(engine, job);
+  int64_t longest_us = slowest_us(engine, engine->trace->work_us[job.id]);
+  if (longest_us > engine->longest_us) engine->longest_us = longest_us;
 }
 
 void hr__retire_job(struct hr__retire *retire, hr_job job) {
   if (!retire->left) return;
   uint32_t block = job.id / retire->block_jobs;
-  if (--retire->left[block] == 0) give_back(retire, block, false);
+  if (--retire->left[block] == 0) give_back(retire, block);
 }
 
 void hr__retire_passed(const struct hr__retire *retire, hr_job job) {
-  if ((job.id + 1) % retire->block_jobs == 0) give_back(retire, job.id / retire->block_jobs, true);
+  if ((job.id + 1) % retire->block_jobs == 0) give_back(retire, job.id / retire->block_jobs);
 }
 
 uint32_t hr__retire_skip(const struct hr__retire *retire, uint32_t from) {

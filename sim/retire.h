@@ -28,6 +28,8 @@ void *hr__retire_column(struct hr__retire *retire, uint32_t n_jobs, size_t width
 void hr__retire_passed(const struct hr__retire *retire, hr_job job);
 /* Whether nothing in the run needs what jobs that are over have left. */
 enum hr_status hr__retire_check(const struct hr__engine *engine);
+/* A job is submitted: what is written of each job before the run begins, where it is not streamed. */
+void hr__retire_meet(struct hr__engine *engine, hr_job job);
 /* The job is over: nobody will ask for it again. */
 void hr__retire_job(struct hr__retire *retire, hr_job job);
 /* The first job from `from` on in a block whose jobs are not all over; `from` itself where the run is not streamed. */

@@ -7,7 +7,6 @@
 
 #include "sim/digest.h"
 #include "sim/engine.h"
-#include "sim/requests.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -52,29 +51,12 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   return status;
 }
 
-static int64_t slowest_us(const struct hr__engine *engine, int64_t work_us) {
-  int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.least_ppm), engine->network.least_ppm);
-  return hr__time_for_us(time_us, engine->interference_ppm);
-}
-
-/* What is written of each job before the run begins, where it is not streamed. */
-static void begin_job(struct hr__engine *engine, hr_job job) {
-  engine->start_us[job.id] = HR_NEVER_US;
-  if (engine->speeds.row_of) hr__speeds_find_row(&engine->speeds, engine->trace, job);
-  if (engine->cluster.requests) hr__requests_find(engine->cluster.requests, job);
-  if (engine->ended_us) engine->ended_us[job.id] = HR_NEVER_US;
-  if (!engine->attempt) return;
-  hr__attempt_submit(engine, job);
-  int64_t longest_us = slowest_us(engine, engine->trace->work_us[job.id]);
-  if (longest_us > engine->longest_us) engine->longest_us = longest_us;
-}
-
 /* A job that no pool could ever hold is rejected at once; the policy never hears of it. */
 static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_submitted++;
   engine->stirred_us = engine->view.now_us;
-  if (engine->config->stream) begin_job(engine, job);
+  if (engine->config->stream) hr__retire_meet(engine, job);
   hr__tell(engine, &event);
   enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
   if (reason == HR_REASON_NONE) {
@@ -329,6 +311,8 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
     engine->start_us[i] = HR_NEVER_US;
     if (engine->trace->work_us[i] > engine->longest_us) engine->longest_us = engine->trace->work_us[i];
   }
+  engine->longest_us = hr__time_for_us(engine->longest_us, engine->speeds.least_ppm);
+  engine->longest_us = hr__time_for_us(engine->longest_us, engine->network.least_ppm);
   return HR_OK;
 }
 
@@ -425,7 +409,7 @@ static enum hr_status begin(struct hr__engine *engine) {
   if (status == HR_OK) status = hr__neighbours_init(engine);
   if (status == HR_OK) status = create_policy(engine);
   engine->interference_ppm = hr__least_interference_ppm(engine);
-  engine->longest_us = slowest_us(engine, engine->longest_us);
+  engine->longest_us = hr__time_for_us(engine->longest_us, engine->interference_ppm);
   if (status == HR_OK) status = hr__splits_init(engine);
   if (status == HR_OK) status = hr__claims_init(engine);
   if (status == HR_OK) status = begin_attempts(engine);

@@ -46,33 +46,24 @@ static uint32_t least_ppm(const struct hr_speeds *table, const struct hr_cluster
   return least;
 }
 
-static uint32_t find_row(const struct hr__speeds *speeds, const struct hr_trace *trace, hr_job job) {
-  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE, gpus = trace->gpus[job.id];
-  struct hr__row_span span = model == HR_NONE ? (struct hr__row_span){0} : speeds->spans[model];
-  return gpus ? row_for(speeds->table, span, gpus) : HR_NONE;
-}
-
 enum hr_status hr__speeds_init(struct hr__speeds *speeds, struct hr_arena *arena, const struct hr_speeds *table,
                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
   *speeds = (struct hr__speeds){.table = table, .least_ppm = HR__FULL_SPEED_PPM};
   if (!table) return HR_OK;
   speeds->least_ppm = least_ppm(table, cluster);
   speeds->row_of = hr_arena_alloc_by_job(arena, trace->n_jobs, sizeof *speeds->row_of);
-  speeds->as_they_come = arena->retire != NULL;
   speeds->spans = hr_arena_alloc(arena, ((size_t)trace->models.count + 1) * sizeof *speeds->spans);
   if (!speeds->row_of || !speeds->spans) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < trace->models.count; i++) speeds->spans[i] = rows_of(table, trace->models.text[i]);
-  for (uint32_t job = 0; job < trace->n_jobs && !speeds->as_they_come; job++)
+  for (uint32_t job = 0; job < trace->n_jobs && !arena->retire; job++)
     hr__speeds_find_row(speeds, trace, (hr_job){job});
   return HR_OK;
 }
 
 void hr__speeds_find_row(const struct hr__speeds *speeds, const struct hr_trace *trace, hr_job job) {
-  speeds->row_of[job.id] = find_row(speeds, trace, job);
-}
-
-uint32_t hr__speeds_row(const struct hr__speeds *speeds, const struct hr_trace *trace, hr_job job) {
-  return speeds->as_they_come ? find_row(speeds, trace, job) : speeds->row_of[job.id];
+  uint32_t model = trace->model ? trace->model[job.id] : HR_NONE, gpus = trace->gpus[job.id];
+  struct hr__row_span span = model == HR_NONE ? (struct hr__row_span){0} : speeds->spans[model];
+  speeds->row_of[job.id] = gpus ? row_for(speeds->table, span, gpus) : HR_NONE;
 }
 
 void hr_speeds_destroy(struct hr_speeds *speeds) {

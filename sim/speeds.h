@@ -15,7 +15,6 @@ struct hr__speeds {
   struct hr__row_span {
     uint32_t first, count;
   } * spans;          /* by model of the trace: the table's rows */
-  bool as_they_come;  /* the run is streamed */
   uint32_t least_ppm; /* of all that are above 0, on pools that have nodes */
 };
 
@@ -23,10 +22,9 @@ struct hr__speeds {
 enum hr_status hr__speeds_init(struct hr__speeds *speeds, struct hr_arena *arena, const struct hr_speeds *table,
                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
 
-/* Writes down by which row a job goes: done for all at the beginning, but in a streamed run for each as it comes. */
+/* Writes down by which row a job goes: done for all at the beginning, but in a streamed run before a job is looked at.
+ */
 void hr__speeds_find_row(const struct hr__speeds *speeds, const struct hr_trace *trace, hr_job job);
-/* That row, HR_NONE: none, also of a job that has not come. */
-uint32_t hr__speeds_row(const struct hr__speeds *speeds, const struct hr_trace *trace, hr_job job);
 
 static inline uint32_t hr__speed_of_row(const struct hr_speeds *table, uint32_t row, uint32_t pool) {
   return table->ppm[(size_t)row * table->n_pools + pool];

@@ -12,12 +12,12 @@ enum { STREAMED_MOST_JOBS = 20000 };
 struct hr_trace *streamed_trace(const struct hr_trace *trace);
 
 /* A run of `mapped` without the test's own looking; `costs` as below. The caller finishes the figures. */
-struct hr_streamed_figures streamed_figures(const struct hr_run_config *config, const struct hr_cost_spec *costs,
+struct hr_streamed_figures streamed_figures(const struct hr_run_config *base, const struct hr_cost_spec *costs,
                                             struct hr_notes *notes);
 
-/* `config`: of a run of `trace`, no folds; `mapped` is the same, streamed. `costs`: NULL: nothing has a price. Asserts
+/* `base`: without folds; `mapped` is its trace, streamed. `costs`: NULL: nothing has a price. Asserts
    that it is the same run, and returns how many starts there were, restarts included. */
-uint32_t assert_same_run(const struct hr_run_config *config, const struct hr_trace *mapped,
+uint32_t assert_same_run(const struct hr_run_config *base, const struct hr_trace *mapped,
                          const struct hr_cost_spec *costs);
 
 #endif
