@@ -126,7 +126,7 @@ HR_API void *hr_arena_alloc(struct hr_arena *arena, size_t bytes);
    as it was. It must not be written from then on. */
 HR_API void *hr_arena_alloc_by_job(struct hr_arena *arena, uint32_t n_jobs, size_t bytes);
 /* To be told of each job in the order of ids by who looks at all jobs of the trace when the run begins: in a run that
-   is streamed the memory that this took goes back. */
+   is streamed the memory that this took goes back, and what columns by job hold of them is lost. */
 HR_API void hr_arena_passed_job(struct hr_arena *arena, hr_job job);
 /* A copy of a list with room for twice as many items of `bytes` each, 64 at first, which `*capacity` then says; NULL
    when out of memory, and the list is as it was. */

@@ -63,7 +63,7 @@ case_rejected_and_unfinished() {
 
 # cost_of FILE: all that it tells of costs and of jobs that could be stopped.
 cost_of() {
-  sed -n '/^  "cost": {/,/^  "events"/p' "$1" | grep -v '"events"'
+  sed -n '/^  "cost": {/,/^  "events"/p' "$1" | sed '/^  "alerts": \[/,/^  \],/d; /"events"/d'
 }
 
 # What it costs, what became of GPUs and of spot nodes, and the table of that.

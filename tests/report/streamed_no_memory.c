@@ -114,6 +114,8 @@ static void packed(void) {
   survives("fifo", "strict");
   survives("sjf", "skip");
   survives("edf", "strict");
+  survives("fifo", "easy");
+  survives("fair-share", "conservative");
 }
 
 static void text(void) {
