@@ -66,11 +66,20 @@ static enum hr_status check_name(const char *like, struct hr_error *error) {
   return unknown_word("--like", like, hr_like_names(), error);
 }
 
+/* Quantiles of so few are those jobs themselves. */
+static void note_few(const struct hr_trace *trace) {
+  enum { FEW = 30 };
+  if (trace->n_jobs >= FEW) return;
+  fprintf(stderr, "note: %s: a model of %u job%s repeats them more than it tells of others; %d or more are wanted\n",
+          trace->source, trace->n_jobs, trace->n_jobs == 1 ? "" : "s", FEW);
+}
+
 static enum hr_status fit(const struct like_args *args, struct hr_like_model **model, struct hr_error *error) {
   struct hr_trace *trace = NULL;
   enum hr_status status = input_read_trace_alone(args->like, &args->input, &trace, error);
   if (status != HR_OK) return status;
   if (!args->quiet) input_print_trace_notes(stderr, trace);
+  if (!args->quiet) note_few(trace);
   status = hr_like_fit(trace, model, error);
   hr_trace_destroy(trace);
   return status;
@@ -89,12 +98,24 @@ static enum hr_status find_model(const struct like_args *args, struct hr_like_mo
 
 /* ---- What is made of it ----------------------------------------------------------------------------- */
 
+/* They are not left out: what they ask for is part of the workload. */
+static void note_too_large(const struct hr_like_spec *spec, const struct hr_like_figures *figures) {
+  if (figures->too_large == 0) return;
+  uint64_t jobs = figures->too_large;
+  fprintf(stderr,
+          "note: %llu of %llu jobs %s for more GPUs than the cluster's %u nodes of %u have, the largest for %u: %s can "
+          "never run there\n",
+          (unsigned long long)jobs, (unsigned long long)figures->jobs, jobs == 1 ? "asks" : "ask", spec->nodes,
+          spec->gpus_per_node, figures->most_gpus, jobs == 1 ? "it" : "they");
+}
+
 static enum hr_status make(const struct like_request *request, struct hr_like_model *model, struct hr_error *error) {
   const struct like_args *args = request->args;
   struct hr_like_figures figures;
   enum hr_status status = hr_like_set_people(model, request->users, request->tenants, error);
   if (status == HR_OK && args->model_out) status = hr_like_write(model, args->model_out, error);
   if (status == HR_OK) status = hr_like_generate(model, &request->spec, request->path, &figures, error);
+  if (status == HR_OK && !args->quiet) note_too_large(&request->spec, &figures);
   if (status == HR_OK && args->json) status = hr_like_figures_write(model, &request->spec, &figures, args->json, error);
   return status;
 }

@@ -48,7 +48,7 @@ struct like_args {
        .help = "leave bad rows of that trace out, counted and listed by reason"},                                      \
   {                                                                                                                    \
     .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .offset = LIKE_OFFSET(args, quiet),                           \
-    .help = "no notes on the trace of --like"                                                                          \
+    .help = "no notes on the trace of --like, or on what was made"                                                     \
   }
 
 struct like_request {

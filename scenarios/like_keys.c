@@ -13,6 +13,7 @@
 #define MOST_RATIO 1e9
 #define MOST_CPU 1e9
 #define MOST_MIB 1073741824.0
+#define LEAST_SHARE 0.001 /* so that what is put off comes one day */
 #define BAND "bands.*"
 #define SIZE BAND ".sizes.*"
 #define ASK SIZE ".asks.*"
@@ -22,6 +23,10 @@
 /* A list of so many numbers. */
 #define NUMBERS(path, least_many, most_many, least, most)                                                              \
   {path, HR__KEY_LIST, true, least_many, most_many, NULL}, {                                                           \
+    path ".*", HR__KEY_REAL, true, least, most, NULL                                                                   \
+  }
+#define OPTIONAL_NUMBERS(path, n, least, most)                                                                         \
+  LIST(path, n, n), {                                                                                                  \
     path ".*", HR__KEY_REAL, true, least, most, NULL                                                                   \
   }
 #define REQUIRED_LIST(path, least, most)                                                                               \
@@ -37,11 +42,13 @@ static const struct hr__key keys[] = {OBJECT(""),
                                       TEXT("source", 0, MAX_TEXT),
                                       NUMBERS("hours", 24, 24, 0, MOST_FACTOR),
                                       NUMBERS("weekdays", 7, 7, 0, MOST_FACTOR),
+                                      OPTIONAL_NUMBERS("levels", HR_LIKE_LEVELS, 0, MOST_FACTOR),
                                       REQUIRED_LIST("bands", 1, HR_LIKE_MOST_BANDS),
                                       OBJECT(BAND),
                                       REQUIRED_REAL(BAND ".jobs_per_day", 0, 1e12),
                                       REAL(BAND ".day_variance", 0, 100),
                                       REAL(BAND ".day_correlation", 0, 0.99),
+                                      OPTIONAL_NUMBERS(BAND ".admits", HR_LIKE_LEVELS, LEAST_SHARE, 1),
                                       NUMBERS(BAND ".weeks", 1, HR_LIKE_MOST_WEEKS, 0, MOST_FACTOR),
                                       NUMBERS(BAND ".shifts", 1, HR_LIKE_MOST_WEEKS, -4, 4),
                                       NUMBERS(BAND ".length_shifts", 1, HR_LIKE_MOST_WEEKS, -4, 4),

@@ -147,13 +147,28 @@ static enum hr_status read_shifts(struct hr__builder *builder, const cJSON *json
   return HR_OK;
 }
 
+/* Without them all campaigns begin when they would. */
+static enum hr_status build_admits(struct hr__builder *builder, const struct hr_like_model *model, const cJSON *json,
+                                   struct hr_like_band *band) {
+  for (uint32_t i = 0; i < HR_LIKE_LEVELS; i++) band->admits[i] = 1;
+  read_numbers(json, "admits", band->admits);
+  if (length_of(json, "admits") && !(model->levels[HR_LIKE_LEVELS - 1] > 0))
+    return hr__build_fail_at(builder, json, "admits", "says nothing without 'levels' of the workload; give both");
+  for (uint32_t i = 1; i < HR_LIKE_LEVELS; i++)
+    if (band->admits[i] > band->admits[i - 1])
+      return hr__build_fail_at(builder, json, "admits",
+                               "the %u. number is more than the one before it; above higher levels less begins", i + 1);
+  return HR_OK;
+}
+
 static enum hr_status build_band(struct hr__builder *builder, struct hr_like_model *model, const cJSON *json,
                                  struct hr_like_band *band) {
   uint32_t n_weeks = 0;
   band->jobs_per_day = hr__number_of(json, "jobs_per_day", 0);
   band->day_variance = hr__number_of(json, "day_variance", 0);
   band->day_correlation = hr__number_of(json, "day_correlation", 0);
-  enum hr_status status = read_shares(builder, json, "weeks", &band->weeks, &n_weeks);
+  enum hr_status status = build_admits(builder, model, json, band);
+  if (status == HR_OK) status = read_shares(builder, json, "weeks", &band->weeks, &n_weeks);
   if (status != HR_OK) return status;
   if (model->n_weeks == 0) model->n_weeks = n_weeks;
   if (n_weeks != model->n_weeks)
@@ -222,6 +237,7 @@ static enum hr_status build(struct hr__builder *builder, struct hr_like_model *m
   if (!model->name || !model->source) return hr__build_no_memory(builder);
   status = read_factors(builder, "hours", model->hours, 24);
   if (status == HR_OK) status = read_factors(builder, "weekdays", model->weekdays, 7);
+  if (status == HR_OK) status = read_quantiles(builder, root, "levels", model->levels, HR_LIKE_LEVELS);
   if (status == HR_OK) status = build_bands(builder, model);
   if (status == HR_OK) status = build_people(builder, model);
   return status == HR_OK ? build_limits(builder, model) : status;

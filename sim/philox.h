@@ -39,6 +39,7 @@ enum hr__purpose {
   HR__PURPOSE_LIKE_JOBS = 33,
   HR__PURPOSE_LIKE_USER = 34,
   HR__PURPOSE_LIKE_SEQUENCE = 35,
+  HR__PURPOSE_LIKE_ADMISSION = 36,
   HR__PURPOSE_JITTER = 40 /* when copies come; entity: the job, replication: the copy */
 };
 

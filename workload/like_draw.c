@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 enum { CANDIDATES = 2, CANDIDATES_OF_LONG = 6, LONG_CAMPAIGN = 50, MOST_CANDIDATES = 12, DAY_S = 86400 };
+enum { WARM_WEEKS = 4, USUAL_WARM_JOBS = 100000, MOST_WARM_JOBS = 1000000 };
 
 /* Powers of 1 / 1.2207440846057596. */
 static const double steps[HR__LIKE_AXES] = {0.8191725133961645, 0.6710436067037893, 0.5497004779019703};
@@ -81,13 +82,23 @@ void hr__draws_finish(struct hr__draws *draws) {
   free(draws->tenants);
 }
 
-void hr__draws_begin(struct hr__draws *draws, double tempo) {
+/* Weeks that campaigns and jobs of before are taken from: four, fewer where that is too many jobs. */
+static uint32_t warm_weeks(const struct hr__draws *draws, double tempo) {
+  double per_week = 0;
+  for (uint32_t i = 0; i < draws->model->n_bands; i++) per_week += 7 * tempo * draws->model->bands[i].jobs_per_day;
+  return (uint32_t)fmin(WARM_WEEKS, fmax(per_week < MOST_WARM_JOBS, USUAL_WARM_JOBS / fmax(1, per_week)));
+}
+
+uint32_t hr__draws_begin(struct hr__draws *draws, double tempo) {
+  uint32_t weeks = warm_weeks(draws, tempo);
   draws->tempo = tempo;
+  draws->warm_weeks = weeks;
   for (uint32_t i = 0; i < draws->model->n_bands; i++)
     if (draws->bands[i].campaigns > 0)
-      hr__starts_init(&draws->bands[i].starts, draws->model, i, draws->bands[i].campaigns * tempo, draws->seed);
+      hr__starts_init(&draws->bands[i].starts, draws->model, i, draws->bands[i].campaigns * tempo, weeks, draws->seed);
     else
       draws->bands[i].starts.next_s = HUGE_VAL;
+  return weeks;
 }
 
 double hr__draws_gpus(const struct hr__draws *draws) {
@@ -211,7 +222,7 @@ static void draw_scores(const struct hr__draws *draws, const struct hr__band_dra
 }
 
 static uint32_t week_of(const struct hr__draws *draws, double at_s) {
-  return (uint32_t)((int64_t)(at_s / (HR__LIKE_DAYS * DAY_S)) % draws->model->n_weeks);
+  return hr__week_of(draws->model, draws->warm_weeks, (int64_t)(at_s / (HR__LIKE_DAYS * DAY_S)));
 }
 
 void hr__campaign_draw(struct hr__draws *draws, uint32_t band, struct hr__campaign *campaign) {

@@ -16,11 +16,17 @@ enum { HR__LIKE_BINS = 24, HR__LIKE_DAYS = 7, HR__LIKE_AXES = 3 };
 
 /* ---- When campaigns begin --------------------------------------------------------------------------- */
 
+/* The model's week that the n-th is like: the first one `warm_weeks` times, then all of them over and over again. */
+static inline uint32_t hr__week_of(const struct hr_like_model *model, uint32_t warm_weeks, int64_t n) {
+  return n < warm_weeks ? 0 : (uint32_t)((n - warm_weeks) % model->n_weeks);
+}
+
 struct hr__starts {
   const struct hr_like_model *model;
   const struct hr_like_band *band;
   struct hr__stream arrivals, days;
-  double per_day; /* campaigns, on average */
+  double per_day;      /* campaigns, on average */
+  uint32_t warm_weeks; /* see hr__week_of */
   double day_score;
   double factors[HR__LIKE_DAYS]; /* of the week at hand */
   int64_t hour;                  /* from the first week's start; that of next_s */
@@ -28,7 +34,7 @@ struct hr__starts {
 };
 /* The first start is drawn. */
 void hr__starts_init(struct hr__starts *starts, const struct hr_like_model *model, uint32_t band, double per_day,
-                     uint64_t seed);
+                     uint32_t warm_weeks, uint64_t seed);
 void hr__starts_advance(struct hr__starts *starts);
 
 /* ---- What they are made of -------------------------------------------------------------------------- */
@@ -64,14 +70,16 @@ struct hr__draws {
   const struct hr_like_model *model;
   uint64_t seed;
   double tempo; /* of the arrivals, for those of the model */
+  uint32_t warm_weeks;
   struct hr__band_draws bands[HR_LIKE_MOST_BANDS];
   struct hr__score_map plain;
   double *users, *tenants; /* sums of shares, as the model has them */
 };
 enum hr_status hr__draws_init(struct hr__draws *draws, const struct hr_like_model *model, uint64_t seed);
 void hr__draws_finish(struct hr__draws *draws);
-/* From the time that the model's bands have; sets the tempo. */
-void hr__draws_begin(struct hr__draws *draws, double tempo);
+/* Sets the tempo. Returns how many weeks pass before the first of the model's comes; times are counted from their
+   begin. */
+uint32_t hr__draws_begin(struct hr__draws *draws, double tempo);
 /* GPU-seconds that come in a second, on average. */
 double hr__draws_gpus(const struct hr__draws *draws);
 
@@ -80,6 +88,7 @@ struct hr__campaign {
   uint32_t number, left;
   uint32_t user, tenant; /* HR_NONE: none */
   uint8_t band, size, cell;
+  bool begun; /* a job of it was taken */
   const struct hr_like_ask *ask;
   double common;            /* part of the normal score that all jobs share */
   double own, shift;        /* what the other part is multiplied with; the week's */

@@ -83,6 +83,7 @@ static void round_size(struct hr_like_size *size) {
 void hr__like_fit_round(struct hr_like_model *model) {
   round_all(model->hours, 24);
   round_all(model->weekdays, 7);
+  round_all(model->levels, HR_LIKE_LEVELS);
   round_all(model->users, model->n_users);
   round_all(model->tenants, model->n_tenants);
   round_all(&model->user_together, 1);
@@ -93,6 +94,7 @@ void hr__like_fit_round(struct hr_like_model *model) {
     round_all(&band->jobs_per_day, 1);
     round_all(&band->day_variance, 1);
     round_all(&band->day_correlation, 1);
+    round_all(band->admits, HR_LIKE_LEVELS);
     round_all(band->weeks, model->n_weeks);
     round_all(band->shifts, model->n_weeks);
     round_all(band->length_shifts, model->n_weeks);
@@ -104,8 +106,8 @@ void hr__like_fit_round(struct hr_like_model *model) {
 
 static enum hr_status fit_all(struct hr__like_fit *fit) {
   static enum hr_status (*const steps[])(struct hr__like_fit *) = {
-      hr__like_fit_campaigns, hr__like_fit_sizes, hr__like_fit_asks,  hr__like_fit_users,
-      hr__like_fit_clock,     hr__like_fit_weeks, hr__like_fit_limits};
+      hr__like_fit_campaigns, hr__like_fit_sizes, hr__like_fit_asks,   hr__like_fit_users,
+      hr__like_fit_clock,     hr__like_fit_weeks, hr__like_fit_limits, hr__like_fit_feedback};
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < sizeof steps / sizeof *steps && status == HR_OK; i++) status = steps[i](fit);
   return status;

@@ -89,21 +89,23 @@ static void factors_of(const double *counts, const double *times, uint32_t n, do
   for (uint32_t i = 0; i < n; i++) factors[i] = all && sum > 0 ? factors[i] * n / sum : 1;
 }
 
-static void fit_hours(struct hr__like_fit *fit) {
-  double by_hour[24] = {0}, by_day[DAYS_OF_WEEK] = {0}, hours[24] = {0}, days[DAYS_OF_WEEK] = {0};
-  for (uint32_t i = 0; i < fit->n_campaigns; i++) {
-    int64_t at_us = fit->campaigns[i].start_us - fit->start_us;
-    if (hr__like_fit_week(fit, fit->campaigns[i].start_us) == HR_NONE) continue;
+void hr__like_fit_profile(const struct hr__like_fit *fit, bool of_jobs, double hours[24], double weekdays[7]) {
+  double by_hour[24] = {0}, by_day[DAYS_OF_WEEK] = {0}, had_hours[24] = {0}, had_days[DAYS_OF_WEEK] = {0};
+  uint32_t n = of_jobs ? fit->trace->n_jobs : fit->n_campaigns;
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t submit_us = of_jobs ? fit->trace->submit_us[i] : fit->campaigns[i].start_us;
+    int64_t at_us = submit_us - fit->start_us;
+    if (hr__like_fit_week(fit, submit_us) == HR_NONE) continue;
     by_hour[at_us / hour_us % 24]++;
     by_day[at_us / day_us % DAYS_OF_WEEK]++;
   }
   for (int64_t hour = 0; hour < (int64_t)fit->n_weeks * DAYS_OF_WEEK * 24; hour++) {
     double part = covered(fit, fit->start_us + hour * hour_us, hour_us) / (double)hour_us;
-    hours[hour % 24] += part;
-    days[hour / 24 % DAYS_OF_WEEK] += part / 24;
+    had_hours[hour % 24] += part;
+    had_days[hour / 24 % DAYS_OF_WEEK] += part / 24;
   }
-  factors_of(by_hour, hours, 24, fit->model->hours);
-  factors_of(by_day, days, DAYS_OF_WEEK, fit->model->weekdays);
+  factors_of(by_hour, had_hours, 24, hours);
+  factors_of(by_day, had_days, DAYS_OF_WEEK, weekdays);
 }
 
 /* ---- Days beyond chance ----------------------------------------------------------------------------- */
@@ -164,7 +166,7 @@ enum hr_status hr__like_fit_clock(struct hr__like_fit *fit) {
   enum hr_status status = keep_weeks(fit);
   if (status == HR_OK) status = weigh_weeks(fit);
   if (status != HR_OK) return status;
-  fit_hours(fit);
+  hr__like_fit_profile(fit, false, fit->model->hours, fit->model->weekdays);
   double *room = malloc((2 * DAYS_OF_WEEK + 1) * (size_t)fit->n_weeks * sizeof *room);
   if (!room) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < fit->model->n_bands; i++) fit_days(fit, i, room);

@@ -93,6 +93,8 @@ static void count(struct hr__rows *rows, const struct hr__campaign *campaign, co
   if (rows->figures.jobs == 0) rows->first_ms = job->submit_ms;
   rows->last_ms = job->submit_ms;
   rows->figures.jobs++;
+  rows->figures.too_large += campaign->ask->gpus > rows->cluster_gpus;
+  if (campaign->ask->gpus > rows->figures.most_gpus) rows->figures.most_gpus = campaign->ask->gpus;
   rows->gpu_s += (double)campaign->ask->gpus * campaign->ask->gpu_milli / 1000 * (double)job->run_ms / 1000;
   if (campaign->user != HR_NONE && !rows->seen_users[campaign->user]) {
     rows->seen_users[campaign->user] = true;
@@ -130,9 +132,9 @@ void hr__rows_add(struct hr__rows *rows, const struct hr__campaign *campaign, co
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
-enum hr_status hr__rows_open(struct hr__rows *rows, const struct hr_like_model *model, const char *path,
-                             struct hr_error *error) {
-  *rows = (struct hr__rows){.model = model};
+enum hr_status hr__rows_open(struct hr__rows *rows, const struct hr_like_model *model, uint64_t cluster_gpus,
+                             const char *path, struct hr_error *error) {
+  *rows = (struct hr__rows){.model = model, .cluster_gpus = cluster_gpus};
   for (uint32_t i = 0; i < model->n_bands; i++)
     for (uint32_t k = 0; k < model->bands[i].n_sizes; k++) choose_columns(rows, &model->bands[i].sizes[k]);
   rows->seen_users = calloc(model->n_users + 1, sizeof *rows->seen_users);

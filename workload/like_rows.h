@@ -15,9 +15,10 @@ struct hr__rows {
   struct hr_like_figures figures;
   int64_t first_ms, last_ms;
   double gpu_s;
+  uint64_t cluster_gpus; /* of more than that a job is too large */
 };
-enum hr_status hr__rows_open(struct hr__rows *rows, const struct hr_like_model *model, const char *path,
-                             struct hr_error *error);
+enum hr_status hr__rows_open(struct hr__rows *rows, const struct hr_like_model *model, uint64_t cluster_gpus,
+                             const char *path, struct hr_error *error);
 void hr__rows_head(struct hr__rows *rows);
 void hr__rows_add(struct hr__rows *rows, const struct hr__campaign *campaign, const struct hr__drawn_job *job);
 struct hr_like_figures hr__rows_figures(const struct hr__rows *rows);

@@ -27,7 +27,7 @@ static void draw_week(struct hr__starts *starts) {
 /* Campaigns a second in the hour at hand. */
 static double rate_of(const struct hr__starts *starts) {
   int64_t hour = starts->hour;
-  double week = starts->band->weeks[hour / HOURS_OF_WEEK % starts->model->n_weeks];
+  double week = starts->band->weeks[hr__week_of(starts->model, starts->warm_weeks, hour / HOURS_OF_WEEK)];
   return starts->per_day / (HOUR_S * HOURS_OF_DAY) * week * starts->factors[hour / HOURS_OF_DAY % HR__LIKE_DAYS] *
          starts->model->hours[hour % HOURS_OF_DAY];
 }
@@ -48,8 +48,9 @@ void hr__starts_advance(struct hr__starts *starts) {
 }
 
 void hr__starts_init(struct hr__starts *starts, const struct hr_like_model *model, uint32_t band, double per_day,
-                     uint64_t seed) {
-  *starts = (struct hr__starts){.model = model, .band = &model->bands[band], .per_day = per_day};
+                     uint32_t warm_weeks, uint64_t seed) {
+  *starts =
+      (struct hr__starts){.model = model, .band = &model->bands[band], .per_day = per_day, .warm_weeks = warm_weeks};
   hr__stream_init(&starts->arrivals, seed, HR__PURPOSE_LIKE_ARRIVAL, band, 0);
   hr__stream_init(&starts->days, seed, HR__PURPOSE_LIKE_DAY, band, 0);
   starts->day_score = gsl_cdf_ugaussian_Pinv(hr__stream_uniform(&starts->days));

@@ -78,12 +78,17 @@ static void add_outcomes(struct hr__json *json, cJSON *object, const struct hr_l
   }
 }
 
+static bool holds_back(const struct hr_like_model *model) {
+  return model->levels[HR_LIKE_LEVELS - 1] > 0;
+}
+
 static void add_band(struct hr__json *json, cJSON *list, const struct hr_like_model *model,
                      const struct hr_like_band *band) {
   cJSON *object = add_item(json, list);
   hr__json_number(json, object, "jobs_per_day", band->jobs_per_day);
   hr__json_number(json, object, "day_variance", band->day_variance);
   hr__json_number(json, object, "day_correlation", band->day_correlation);
+  if (holds_back(model)) add_list(json, object, "admits", band->admits, HR_LIKE_LEVELS);
   add_list(json, object, "weeks", band->weeks, model->n_weeks);
   add_list(json, object, "shifts", band->shifts, model->n_weeks);
   add_list(json, object, "length_shifts", band->length_shifts, model->n_weeks);
@@ -130,6 +135,7 @@ enum hr_status hr_like_write(const struct hr_like_model *model, const char *path
   hr__json_text(&json, root, "source", model->source);
   add_list(&json, root, "hours", model->hours, 24);
   add_list(&json, root, "weekdays", model->weekdays, 7);
+  if (holds_back(model)) add_list(&json, root, "levels", model->levels, HR_LIKE_LEVELS);
   cJSON *bands = hr__json_array(&json, root, "bands");
   for (uint32_t i = 0; i < model->n_bands; i++) add_band(&json, bands, model, &model->bands[i]);
   add_people(&json, root, model);
@@ -151,5 +157,7 @@ enum hr_status hr_like_figures_write(const struct hr_like_model *model, const st
   hr__json_number(&json, root, "span_s", figures->span_s);
   hr__json_number(&json, root, "gpu_hours", figures->gpu_hours);
   hr__json_number(&json, root, "mean_gpus", figures->mean_gpus);
+  hr__json_count(&json, root, "most_gpus", figures->most_gpus);
+  hr__json_count(&json, root, "too_large", figures->too_large);
   return hr__json_write(&json, root, path, error);
 }

@@ -27,7 +27,8 @@ enum {
   HR_LIKE_MOST_CELLS = 5, /* of a size */
   HR_LIKE_MOST_ASKS = 32,
   HR_LIKE_MOST_RANKS = 256,
-  HR_LIKE_MOST_WEEKS = 1000
+  HR_LIKE_MOST_WEEKS = 1000,
+  HR_LIKE_LEVELS = 9 /* of demand */
 };
 
 /* The probabilities of the knots; the strata end at those of hr_like_stratum_ends. */
@@ -75,12 +76,14 @@ struct hr_like_size {
 };
 
 struct hr_like_band {
-  double jobs_per_day;    /* mean over the weeks */
-  double day_variance;    /* of the day's factor, whose mean is 1; it is log-normal */
-  double day_correlation; /* of the logarithms of one day's and the next */
-  double *weeks;          /* [n_weeks of the model] factors of the rate */
-  double *shifts;         /* [n_weeks] what is added to the normal scores of run times */
-  double *length_shifts;  /* [n_weeks] to those of the numbers of jobs of campaigns */
+  double jobs_per_day;           /* mean over the weeks */
+  double day_variance;           /* of the day's factor, whose mean is 1; it is log-normal */
+  double day_correlation;        /* of the logarithms of one day's and the next */
+  double *weeks;                 /* [n_weeks of the model] factors of the rate */
+  double *shifts;                /* [n_weeks] what is added to the normal scores of run times */
+  double *length_shifts;         /* [n_weeks] to those of the numbers of jobs of campaigns */
+  double admits[HR_LIKE_LEVELS]; /* probability that a campaign begins where demand, with its first job, is above the
+                                    model's level; else it is put off by a day. They fall */
   struct hr_like_size *sizes;
   uint32_t n_sizes;
 };
@@ -89,6 +92,8 @@ struct hr_like_model {
   char *name, *source;
   double hours[24], weekdays[7]; /* factors of the rate; the first day is a Monday where the trace was dated */
   uint32_t n_weeks;              /* which come over and over again */
+  double levels[HR_LIKE_LEVELS]; /* of demand, which is the GPUs that would be in use if every job ran at once, by its
+                                    mean; they rise. All 0: nobody holds back */
   struct hr_like_band bands[HR_LIKE_MOST_BANDS];
   uint32_t n_bands;
   double *users; /* [n_users] shares of the campaigns, by rank; [0]: no user is told */
@@ -129,7 +134,9 @@ HR_API void hr_like_spec_init(struct hr_like_spec *spec);
 struct hr_like_figures {
   uint64_t jobs, users, tenants;
   double span_s, gpu_hours;
-  double mean_gpus; /* GPU-time over the span */
+  double mean_gpus;   /* GPU-time over the span */
+  uint64_t too_large; /* jobs of more GPUs than the cluster that the load is for has; 0 without a load */
+  uint32_t most_gpus; /* of a job */
 };
 /* Draws jobs and writes them as Headroom's CSV to `path` ("-": standard output), whole or not at all, as they are
    drawn: memory does not grow with their number. The same model and spec give the same bytes. `figures` may be NULL. */

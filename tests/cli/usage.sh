@@ -108,6 +108,25 @@ case_generate_like() {
   says stdout 'tenant-2'
 }
 
+case_generate_like_notes() {
+  try 0 trace generate --like acme-kalos --count 500 --load 0.7 --nodes 2 --output jobs.csv --json figures.json
+  local large
+  large=$(awk -F, 'NR > 1 && $4 > 16' jobs.csv | wc -l)
+  [ "$large" -gt 10 ] || fail "$large jobs of more than 16 GPUs"
+  says stderr "note: $large of 500 jobs ask for more GPUs than the cluster's 2 nodes of 8 have, the largest for "
+  says figures.json "\"too_large\": $large"
+  try 0 trace generate --like acme-kalos --count 500 --load 0.7 --nodes 2 --output jobs.csv --quiet
+  is_empty stderr
+  printf 'submit_s,duration_s,gpus\n0,10,1\n100,20,2\n' >two.csv
+  try 0 trace generate --like two.csv --count 5
+  says stderr 'note: two.csv: a model of 2 jobs repeats them more than it tells of others; 30 or more are wanted'
+  try 0 trace generate --like two.csv --count 5 -q
+  is_empty stderr
+  awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 30; i++) print i * 60 ",10,1" }' >many.csv
+  try 0 trace generate --like many.csv --count 5
+  is_empty stderr
+}
+
 case_operands() {
   try 2 run
   says stderr 'run: SCENARIO is missing'

@@ -106,7 +106,7 @@ static void the_load_is_what_was_asked_for(void) {
   CU_ASSERT_EQUAL_FATAL(hr_like_generate(model, &spec, path, &figures, &error), HR_OK);
   struct hr_trace *trace = trace_at(path, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT_DOUBLE_EQUAL(mean_gpus_of(trace) / (0.7 * 50 * 8), 1, 0.05);
+  CU_ASSERT_DOUBLE_EQUAL(mean_gpus_of(trace) / (0.7 * 50 * 8), 1, 0.005);
   CU_ASSERT_DOUBLE_EQUAL(figures.mean_gpus / mean_gpus_of(trace), 1, 1e-6);
   CU_ASSERT_EQUAL(figures.jobs, 150000);
   CU_ASSERT_EQUAL(figures.users, trace->users.count);
@@ -316,6 +316,11 @@ static void wrong_models_are_refused(void) {
   CU_ASSERT(model_refused("\"hours\"", "\"hurs\"", "did you mean 'hours'"));
   CU_ASSERT(model_refused("\"weekdays\": [", "\"weekdays\": [1, ", "weekdays"));
   CU_ASSERT(model_refused("\"jobs\": [1, ", "\"jobs\": [2, ", "quantiles rise"));
+  CU_ASSERT(model_refused("\"levels\": [", "\"levels\": [9, ", "levels"));
+  CU_ASSERT(model_refused("\"levels\": [1.", "\"levels\": [9.", "2. number is less than the one before it"));
+  CU_ASSERT(model_refused("\"admits\": [0.9", "\"admits\": [0.1", "above higher levels less begins"));
+  CU_ASSERT(model_refused("\"admits\": [0.9", "\"admits\": [0, 0.9", "admits"));
+  CU_ASSERT(model_refused("\"admits\": [0.9", "\"admits\": [1.9", "admits"));
   CU_ASSERT(model_refused("\"weeks\": [", "\"weeks\": [1, ", "as many numbers as weeks"));
   CU_ASSERT(model_refused("{\"share\": 1, \"gpus\": 1}", "{\"share\": 0, \"gpus\": 1}", "all shares are 0"));
   CU_ASSERT(model_refused("{\"share\": 1, \"gpus\": 1}", "{\"share\": 1, \"gpus\": 1, \"tasks\": 2}", "divisor"));

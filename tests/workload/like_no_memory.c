@@ -10,6 +10,7 @@
 
 static struct hr_trace *trace;
 static char model_path[200], jobs_path[200];
+static double load;
 
 static enum hr_status fit_and_write(void) {
   struct hr_error error = {0};
@@ -27,9 +28,32 @@ static enum hr_status read_and_draw(void) {
   struct hr_like_model *model = NULL;
   struct hr_like_spec spec;
   hr_like_spec_init(&spec);
+  spec.load = load;
   enum hr_status status = hr_like_load(model_path, &model, &error);
   CU_ASSERT_EQUAL(status == HR_OK, model != NULL);
   if (status == HR_OK) status = hr_like_generate(model, &spec, jobs_path, NULL, &error);
+  hr_like_destroy(model);
+  return status;
+}
+
+/* So many jobs over so many days that users may be seen to hold back. */
+enum { MANY = 1000, EVERY_S = 1800 };
+
+static struct hr_trace *long_trace(void) {
+  static char text[MANY * 40];
+  size_t used = (size_t)sprintf(text, "submit_s,duration_s,gpus,user\n");
+  for (int i = 0; i < MANY; i++)
+    used += (size_t)sprintf(text + used, "%d,%d,%d,u%d\n", i * EVERY_S, 60 + i * 7919 % 9000, 1 + i % 3, i % 5);
+  return trace_of(text, NULL);
+}
+
+static enum hr_status fit_alone(void) {
+  struct hr_error error = {0};
+  struct hr_like_model *model = NULL;
+  enum hr_status status = hr_like_fit(trace, &model, &error);
+  CU_ASSERT_EQUAL(status == HR_OK, model != NULL);
+  if (status == HR_OK) CU_ASSERT(model->levels[HR_LIKE_LEVELS - 1] > 0);
+  if (status == HR_OK) status = hr_like_write(model, model_path, &error);
   hr_like_destroy(model);
   return status;
 }
@@ -51,8 +75,20 @@ static void memory_that_ends_is_told(void) {
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
   CU_ASSERT(starve(fit_and_write) > 20);
   CU_ASSERT(starve(read_and_draw) > 20);
+  load = 0.5;
+  CU_ASSERT(starve(read_and_draw) > 20);
   CU_ASSERT(starve(take_shipped) > 20);
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("workloads like another, without memory", TEST(memory_that_ends_is_told))
+static void memory_that_ends_among_pilots_is_told(void) {
+  trace = long_trace();
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(starve(fit_alone) > 100);
+  load = 0;
+  CU_ASSERT(starve(read_and_draw) > 20);
+  hr_trace_destroy(trace);
+}
+
+TEST_MAIN("workloads like another, without memory", TEST(memory_that_ends_is_told),
+          TEST(memory_that_ends_among_pilots_is_told))

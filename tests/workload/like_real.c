@@ -51,8 +51,8 @@ static void compare(const struct hr_trace *trace, uint64_t count, double bound) 
          of_weekdays = distance_between(trace, like, weekday_of);
   printf("\n    sizes %.3f, hours %.3f, weekdays %.3f ", of_sizes, of_hours, of_weekdays);
   CU_ASSERT(of_sizes < 0.02);
-  CU_ASSERT(of_hours < 0.08);
-  CU_ASSERT(of_weekdays < 0.08);
+  CU_ASSERT(of_hours < 0.03);
+  CU_ASSERT(of_weekdays < 0.03);
   hr_trace_destroy(like);
   hr_like_destroy(model);
 }

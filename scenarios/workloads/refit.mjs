@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Fits the models that ship to the public traces again: node scenarios/workloads/refit.mjs HEADROOM TRACES [NAME ...]
+// What is assumed or quoted stays as the file has it: name, source, users, outcomes, and PAI's shares of a GPU.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const simulated = ["--map", "submit=arrival_s,duration=service_sec,gpus=gpu_count"];
+const models = {
+  helios: { file: "helios-venus/helios_trace.csv.gz", options: simulated, kept: ["users"], asks: false },
+  philly: { file: "philly/philly.csv.gz", options: [], kept: [], asks: false },
+  pai: { file: "alibaba-pai2020/alibaba_trace_sub.csv.gz", options: simulated, kept: ["users"], asks: true },
+};
+
+const here = dirname(fileURLToPath(import.meta.url));
+
+// Four digits, of numbers from a thousand on the whole ones.
+const rounded = (number) => (Math.abs(number) >= 1000 ? Math.round(number) : Number(number.toPrecision(4)));
+
+const isPlain = (value) => Object.values(value).every((item) => typeof item !== "object");
+
+function text(value, indent) {
+  if (typeof value === "number") return String(rounded(value));
+  if (typeof value !== "object") return JSON.stringify(value);
+  const list = Array.isArray(value);
+  const [open, close] = list ? "[]" : "{}";
+  const named = (key) => (list ? "" : `${JSON.stringify(key)}: `);
+  const items = Object.entries(value).map(([key, item]) => named(key) + text(item, indent + "  "));
+  if (isPlain(value)) return open + items.join(", ") + close;
+  return `${open}\n${indent}  ${items.join(`,\n${indent}  `)}\n${indent}${close}`;
+}
+
+function fitted(headroom, traces, { file, options }) {
+  const folder = mkdtempSync(join(tmpdir(), "refit-"));
+  const path = join(folder, "model.json");
+  const words = ["trace", "generate", "--like", join(traces, file), ...options, "--count", "1", "-o", "/dev/null"];
+  execFileSync(headroom, [...words, "--model-out", path], { stdio: ["ignore", "ignore", "ignore"] });
+  const model = JSON.parse(readFileSync(path, "utf8"));
+  rmSync(folder, { recursive: true });
+  return model;
+}
+
+// The sizes of both are the same ones in the same order, as long as the trace is.
+function keep(model, before, { kept, asks }) {
+  for (const key of ["name", "source", ...kept]) model[key] = before[key];
+  for (const [b, band] of model.bands.entries())
+    for (const [s, size] of band.sizes.entries()) {
+      const old = before.bands[b].sizes[s];
+      if (asks && old.asks.some((ask) => ask.gpu_milli)) size.asks = old.asks;
+      if (old.outcomes) size.outcomes = old.outcomes;
+    }
+  return model;
+}
+
+const [headroom, traces, ...names] = process.argv.slice(2);
+if (!traces) {
+  console.error("usage: node scenarios/workloads/refit.mjs HEADROOM TRACES [helios|philly|pai ...]");
+  process.exit(2);
+}
+for (const name of names.length ? names : Object.keys(models)) {
+  const path = join(here, `${name}.json`);
+  const before = JSON.parse(readFileSync(path, "utf8"));
+  writeFileSync(path, text(keep(fitted(headroom, traces, models[name]), before, models[name]), "") + "\n");
+}

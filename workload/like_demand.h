@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_WORKLOAD_LIKE_DEMAND_H
+#define HR_WORKLOAD_LIKE_DEMAND_H
+
+/* Demand: the GPUs that would be in use if every job ran at once. And how much of the time it is how high. */
+
+#include "sim/event_heap.h"
+
+enum { HR__DEMAND_BINS = 1024 };
+
+struct hr__like_demand {
+  struct hr__event_heap ends; /* of the jobs under way, in milliseconds; the entity: thousandths of GPUs */
+  int64_t now_ms, from_ms;
+  uint64_t in_use_milli;
+  double bin_gpus;                 /* width of a bin; what is above the last counts as in it */
+  double seconds[HR__DEMAND_BINS]; /* since `from_ms` */
+  double gpu_s;                    /* likewise */
+};
+/* From `now_ms` on, nothing under way; times are counted from `from_ms` on, in bins of a 64th of `usual_gpus`. */
+void hr__like_demand_init(struct hr__like_demand *demand, int64_t now_ms, int64_t from_ms, double usual_gpus);
+void hr__like_demand_finish(struct hr__like_demand *demand);
+/* Time goes on to `at_ms`, which is not before what it was; jobs that end by then do. */
+void hr__like_demand_advance(struct hr__like_demand *demand, int64_t at_ms);
+/* A job of `gpus_milli` thousandths begins now. */
+enum hr_status hr__like_demand_add(struct hr__like_demand *demand, int64_t run_ms, uint64_t gpus_milli);
+
+/* GPUs, on average over the time counted; 0 where there was none. */
+double hr__like_demand_mean(const struct hr__like_demand *demand);
+/* What demand is at most for the share `p` of the time, in GPUs. */
+double hr__like_demand_quantile(const struct hr__like_demand *demand, double p);
+/* For what share of the time it is above `gpus`. */
+double hr__like_demand_share_above(const struct hr__like_demand *demand, double gpus);
+
+#endif
