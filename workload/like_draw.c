@@ -16,7 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CANDIDATES = 2, CANDIDATES_OF_LONG = 6, LONG_CAMPAIGN = 50, MOST_CANDIDATES = 12, DAY_S = 86400 };
+enum { CANDIDATES = 8, CANDIDATES_OF_LONG = 24, LONG_CAMPAIGN = 50, MOST_CANDIDATES = 48, DAY_S = 86400 };
 enum { WARM_WEEKS = 4, USUAL_WARM_JOBS = 100000, MOST_WARM_JOBS = 1000000 };
 
 /* Powers of 1 / 1.2207440846057596. */
@@ -183,10 +183,10 @@ static uint32_t bin_of(const struct hr__draws *draws, double score) {
   return bin;
 }
 
-/* How many jobs fewer than there should be a bin has had. */
+/* How many jobs fewer than there should be a bin has had, by its width: the narrow ones are where most GPU-time is. */
 static double lack_of(const struct hr__cell_draws *cell, uint32_t bin) {
   double width = bin_ends[bin] - (bin ? bin_ends[bin - 1] : 0);
-  return (double)cell->n_jobs * width - (double)cell->bins[bin];
+  return (double)cell->n_jobs - (double)cell->bins[bin] / width;
 }
 
 /* Whether what all jobs take together, as a long one of them has it, is no more than a campaign may. */

@@ -125,7 +125,7 @@ HR_API enum hr_status hr_like_set_people(struct hr_like_model *model, uint32_t n
 
 struct hr_like_spec {
   uint64_t count, seed;
-  double load;                   /* mean GPUs asked for / GPUs of the cluster; 0: at the model's own rate */
+  double load; /* GPUs asked for, from the first submit to the last, over those of the cluster; 0: the model's rate */
   uint32_t nodes, gpus_per_node; /* the cluster that the load is for */
 };
 HR_API void hr_like_spec_init(struct hr_like_spec *spec);
@@ -139,7 +139,8 @@ struct hr_like_figures {
   uint32_t most_gpus; /* of a job */
 };
 /* Draws jobs and writes them as Headroom's CSV to `path` ("-": standard output), whole or not at all, as they are
-   drawn: memory does not grow with their number. The same model and spec give the same bytes. `figures` may be NULL. */
+   drawn: memory does not grow with their number. The same model and spec give the same bytes; without a load, a greater
+   count begins with the same jobs. `figures` may be NULL. */
 HR_API enum hr_status hr_like_generate(const struct hr_like_model *model, const struct hr_like_spec *spec,
                                        const char *path, struct hr_like_figures *figures, struct hr_error *error);
 
