@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_JOBS = 1000, SEEDS = 5, FIRST_SEED = 1000, MOST_ROUNDS = 20, LEAST_ROUNDS = SEEDS, JOBS_OF_ALL = 3000000 };
+enum { LEAST_JOBS = 1000, SEEDS = 10, FIRST_SEED = 1000, MOST_ROUNDS = 30, LEAST_ROUNDS = 5, JOBS_OF_ALL = 4000000 };
 enum { HOUR_MS = 3600000, HOURS = 24, DAYS = 7, WEEK_MS = HOUR_MS * HOURS * DAYS };
 static const double level_p[HR_LIKE_LEVELS] = {0.5, 0.65, 0.75, 0.85, 0.9, 0.95, 0.975, 0.99, 0.999};
 static const double least_share = 0.02, time_weight = 0.5;
