@@ -5,6 +5,7 @@
 
 #include "../traces/files.h"
 #include "distance.h"
+#include "sim/philox.h"
 #include "workload/like_demand.h"
 
 #include <math.h>
@@ -47,15 +48,20 @@ static void take_demand(const struct plain_job *jobs, int from_s, struct hr__lik
   hr__like_demand_advance(demand, END_S * 1000LL);
 }
 
+static int below(struct hr__stream *stream, uint32_t end) {
+  return (int)(hr__stream_next(stream) % end);
+}
+
 static void demand_is_what_runs(void) {
-  srand(5);
+  struct hr__stream stream;
+  hr__stream_init(&stream, 5, HR__PURPOSE_SAMPLE, 0, 0);
   for (int round = 0; round < 50; round++) {
     struct plain_job jobs[JOBS];
-    int from_s = rand() % 1000, above[40] = {0};
+    int from_s = below(&stream, 1000), above[40] = {0};
     double gpu_s = 0;
     for (int i = 0, at_s = 0; i < JOBS; i++) {
-      at_s += 1 + rand() % 40;
-      jobs[i] = (struct plain_job){at_s, rand() % 300, rand() % 4};
+      at_s += 1 + below(&stream, 40);
+      jobs[i] = (struct plain_job){at_s, below(&stream, 300), below(&stream, 4)};
     }
     for (int at_s = from_s; at_s < END_S; at_s++) {
       gpu_s += in_use(jobs, at_s);
@@ -68,7 +74,8 @@ static void demand_is_what_runs(void) {
       double share = hr__like_demand_share_above(&demand, level + 1);
       CU_ASSERT_DOUBLE_EQUAL(share, (double)above[level] / (END_S - from_s), 1e-9);
     }
-    for (double p = 0.0503; p < 1; p += 0.1) {
+    for (int tenth = 0; tenth < 10; tenth++) {
+      double p = tenth / 10.0 + 0.0503;
       int level = 0;
       while (1 - (double)above[level] / (END_S - from_s) < p) level++;
       double quantile = hr__like_demand_quantile(&demand, p);
