@@ -52,7 +52,9 @@ static const struct option options[] = {
      .kind = OPTION_TEXT,
      .offset = offsetof(struct generate_args, output),
      .value = "FILE",
-     .help = "where to write; standard output unless given"},
+     .help =
+         "where to write: CSV, compressed behind .csv.gz and .csv.zst, packed where the name ends in .hrt; standard "
+         "output unless given"},
     LIKE_OPTIONS(generate_args),
     {0}};
 

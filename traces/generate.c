@@ -14,9 +14,10 @@
 #include <gsl/gsl_randist.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { DAY_S = 86400, PEAK_S = 15 * 3600 };
+enum { DAY_S = 86400, PEAK_S = 15 * 3600, MS_US = 1000 };
 
 static const double full_turn = 6.283185307179586;
 
@@ -200,34 +201,95 @@ static int64_t draw_limit_ms(const struct workload *work, uint32_t job, int64_t 
   return limit_ms < 1 ? 1 : llround(limit_ms);
 }
 
+/* ---- Jobs ------------------------------------------------------------------------------------------- */
+
+struct drawn_job {
+  int64_t submit_ms, run_ms, limit_ms; /* limit: -1 for none */
+  uint32_t number, gpus, user, tenant; /* from 1 on */
+};
+
+/* All jobs of a workload, one after the other. */
+struct draws {
+  const struct workload *work;
+  struct hr__stream arrivals;
+  double now_s;
+  uint32_t n_drawn;
+};
+
+static struct draws begin_draws(const struct workload *work) {
+  struct draws draws = {.work = work};
+  hr__stream_init(&draws.arrivals, work->g->seed, HR__PURPOSE_ARRIVAL, 0, 0);
+  return draws;
+}
+
+static struct drawn_job draw_job(struct draws *draws) {
+  const struct workload *work = draws->work;
+  uint32_t job = draws->n_drawn++, user = draw_user(work, job);
+  draws->now_s = next_arrival(work, &draws->arrivals, draws->now_s);
+  struct drawn_job drawn = {.submit_ms = llround(draws->now_s * 1000),
+                            .run_ms = draw_run_ms(work, job),
+                            .limit_ms = -1,
+                            .number = job + 1,
+                            .gpus = draw_gpus(work, job),
+                            .user = user + 1,
+                            .tenant = user % work->g->tenants + 1};
+  if (work->g->limit_max > 0) drawn.limit_ms = draw_limit_ms(work, job, drawn.run_ms);
+  return drawn;
+}
+
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
-static void write_job(const struct workload *work, FILE *out, uint32_t job, double submit_s) {
-  int64_t submit_ms = llround(submit_s * 1000), run_ms = draw_run_ms(work, job);
-  uint32_t user = draw_user(work, job);
-  fprintf(out, "%" PRIu32 ",%" PRId64 ".%03d,%" PRId64 ".%03d,%" PRIu32 ",user-%" PRIu32 ",tenant-%" PRIu32, job + 1,
-          submit_ms / 1000, (int)(submit_ms % 1000), run_ms / 1000, (int)(run_ms % 1000), draw_gpus(work, job),
-          user + 1, user % work->g->tenants + 1);
-  if (work->g->limit_max > 0) {
-    int64_t limit_ms = draw_limit_ms(work, job, run_ms);
-    fprintf(out, ",%" PRId64 ".%03d", limit_ms / 1000, (int)(limit_ms % 1000));
-  }
+static void write_job(FILE *out, const struct drawn_job *job) {
+  fprintf(out, "%" PRIu32 ",%" PRId64 ".%03d,%" PRId64 ".%03d,%" PRIu32 ",user-%" PRIu32 ",tenant-%" PRIu32,
+          job->number, job->submit_ms / 1000, (int)(job->submit_ms % 1000), job->run_ms / 1000,
+          (int)(job->run_ms % 1000), job->gpus, job->user, job->tenant);
+  if (job->limit_ms >= 0) fprintf(out, ",%" PRId64 ".%03d", job->limit_ms / 1000, (int)(job->limit_ms % 1000));
   fputc('\n', out);
 }
 
-static enum hr_status write_all(const struct workload *work, const char *path, struct hr_error *error) {
+static enum hr_status write_rows(const struct workload *work, const char *path, struct hr_error *error) {
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
   fprintf(file.stream, "job_id,submit_s,duration_s,gpus,user,tenant%s\n", work->g->limit_max > 0 ? ",limit_s" : "");
-  struct hr__stream arrivals;
-  hr__stream_init(&arrivals, work->g->seed, HR__PURPOSE_ARRIVAL, 0, 0);
-  double now_s = 0;
-  for (uint32_t job = 0; job < work->g->count && !ferror(file.stream); job++) {
-    now_s = next_arrival(work, &arrivals, now_s);
-    write_job(work, file.stream, job, now_s);
+  struct draws draws = begin_draws(work);
+  while (draws.n_drawn < work->g->count && !ferror(file.stream)) {
+    struct drawn_job job = draw_job(&draws);
+    write_job(file.stream, &job);
   }
   return hr__output_commit(&file, error);
+}
+
+static enum hr_status add_job(struct hr_trace_builder *builder, const struct drawn_job *job, struct hr_error *error) {
+  char id[16], user[32], tenant[32];
+  struct hr_job_record record;
+  hr_job_record_init(&record);
+  record.id = (struct hr_text){id, (size_t)snprintf(id, sizeof id, "%" PRIu32, job->number)};
+  record.user = (struct hr_text){user, (size_t)snprintf(user, sizeof user, "user-%" PRIu32, job->user)};
+  record.tenant = (struct hr_text){tenant, (size_t)snprintf(tenant, sizeof tenant, "tenant-%" PRIu32, job->tenant)};
+  record.submit_us = job->submit_ms * MS_US;
+  record.work_us = job->run_ms * MS_US;
+  record.gpus = job->gpus;
+  if (job->limit_ms >= 0) record.limit_us = job->limit_ms * MS_US;
+  return hr_trace_builder_add(builder, &record, (uint64_t)job->number + 1, error); /* below the header */
+}
+
+/* What cannot be written row by row. */
+static enum hr_status write_gathered(const struct workload *work, const char *path, struct hr_error *error) {
+  struct hr_trace_builder *builder = hr_trace_builder_create(path, "csv");
+  struct hr_trace *trace = NULL;
+  if (!builder) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
+  enum hr_status status = HR_OK;
+  struct draws draws = begin_draws(work);
+  while (status == HR_OK && draws.n_drawn < work->g->count) {
+    struct drawn_job job = draw_job(&draws);
+    status = add_job(builder, &job, error);
+  }
+  if (status == HR_OK) status = hr_trace_builder_finish(builder, false, false, &trace, error);
+  hr_trace_builder_destroy(builder);
+  if (status == HR_OK) status = hr_trace_write(trace, path, NULL, NULL, error);
+  hr_trace_destroy(trace);
+  return status;
 }
 
 enum hr_status hr_generate(const struct hr_generator *generator, const char *path, struct hr_error *error) {
@@ -236,8 +298,11 @@ enum hr_status hr_generate(const struct hr_generator *generator, const char *pat
   if (status == HR_OK) status = check_gpu_counts(generator, error);
   if (status != HR_OK) return status;
   struct workload work;
+  bool job_by_job;
+  status = hr_generated_file(path, &job_by_job, error);
+  if (status != HR_OK) return status;
   status = prepare(&work, generator, error);
-  if (status == HR_OK) status = write_all(&work, path, error);
+  if (status == HR_OK) status = job_by_job ? write_rows(&work, path, error) : write_gathered(&work, path, error);
   free(work.user_cumulated);
   return status;
 }

@@ -109,6 +109,19 @@ const struct hr_trace_format *hr_trace_writer_find(const char *name, const char 
   return format && check_compression(format, path, error) == HR_OK ? format : NULL;
 }
 
+enum hr_status hr_generated_file(const char *path, bool *job_by_job, struct hr_error *error) {
+  const struct hr_trace_format *format = hr_trace_writer_find(NULL, path, error);
+  *job_by_job = false;
+  if (!format) return HR_BAD_INPUT;
+  if (strcmp(format->name, "swf") == 0)
+    return hr_fail(error, HR_BAD_INPUT,
+                   "%s: SWF may lose what is generated; make it a .csv, and 'headroom trace convert' writes it as SWF "
+                   "and says what it lost",
+                   path);
+  *job_by_job = strcmp(format->name, "csv") == 0 && hr__plain_name_length(path) == strlen(path);
+  return HR_OK;
+}
+
 enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, const char *format,
                               struct hr_trace_written *written, struct hr_error *error) {
   struct hr_trace_written unasked;

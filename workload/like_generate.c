@@ -35,14 +35,15 @@ enum hr_status hr_like_set_people(struct hr_like_model *model, uint32_t n_users,
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
 static enum hr_status write_all(struct hr__flow *flow, struct hr__rows *rows, uint64_t count, struct hr_error *error) {
+  enum hr_status status = HR_OK;
   hr__rows_head(rows);
-  while (rows->figures.jobs < count && rows->out.file.failure == 0) {
+  while (status == HR_OK && rows->figures.jobs < count && rows->out.file.failure == 0) {
     const struct hr__campaign *campaign;
     struct hr__drawn_job job;
     if (hr__flow_next(flow, &campaign, &job) != HR_OK) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
-    hr__rows_add(rows, campaign, &job);
+    status = hr__rows_add(rows, campaign, &job, error);
   }
-  return HR_OK;
+  return status;
 }
 
 /* ---- What is asked for ------------------------------------------------------------------------------ */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "workload/like_rows.h"
 
+#include "headroom/trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +41,7 @@ void hr__rows_head(struct hr__rows *rows) {
                  {rows->status, ",status"},
                  {true, "\n"}};
   for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-    if (columns[i].there) hr__out_text(&rows->out, columns[i].name);
+    if (columns[i].there && !rows->builder) hr__out_text(&rows->out, columns[i].name);
 }
 
 /* ---- One row ---------------------------------------------------------------------------------------- */
@@ -106,9 +110,8 @@ static void count(struct hr__rows *rows, const struct hr__campaign *campaign, co
   }
 }
 
-void hr__rows_add(struct hr__rows *rows, const struct hr__campaign *campaign, const struct hr__drawn_job *job) {
+static void write_row(struct hr__rows *rows, const struct hr__campaign *campaign, const struct hr__drawn_job *job) {
   struct hr__out *out = &rows->out;
-  count(rows, campaign, job);
   hr__out_u64(out, rows->figures.jobs);
   hr__out_byte(out, ',');
   hr__out_milli(out, (uint64_t)job->submit_ms);
@@ -130,18 +133,74 @@ void hr__rows_add(struct hr__rows *rows, const struct hr__campaign *campaign, co
   hr__out_byte(out, '\n');
 }
 
+/* ---- One record ------------------------------------------------------------------------------------- */
+
+enum { NAME_BYTES = 32 };
+
+static struct hr_text name_text(char buffer[NAME_BYTES], const char *name, uint64_t number) {
+  return (struct hr_text){buffer, (size_t)snprintf(buffer, NAME_BYTES, "%s%" PRIu64, name, number)};
+}
+
+static enum hr_status add_record(struct hr__rows *rows, const struct hr__campaign *campaign,
+                                 const struct hr__drawn_job *job, struct hr_error *error) {
+  enum { MS_US = 1000 };
+  char id[NAME_BYTES], user[NAME_BYTES], tenant[NAME_BYTES];
+  const struct hr_like_ask *ask = campaign->ask;
+  struct hr_job_record record;
+  hr_job_record_init(&record);
+  record.id = name_text(id, "", rows->figures.jobs);
+  if (rows->model->n_users) record.user = name_text(user, "user-", (uint64_t)campaign->user + 1);
+  if (rows->model->n_tenants) record.tenant = name_text(tenant, "tenant-", (uint64_t)campaign->tenant + 1);
+  record.submit_us = job->submit_ms * MS_US;
+  record.work_us = job->run_ms * MS_US;
+  if (job->limit_ms >= 0) record.limit_us = job->limit_ms * MS_US;
+  record.gpus = ask->gpus;
+  record.tasks = ask->tasks;
+  record.cpu_milli = ask->cpu_milli;
+  record.mem_mib = ask->mem_mib;
+  record.gpu_milli = ask->gpu_milli;
+  if (ask->gpu_type) record.gpu_types = (struct hr_text){ask->gpu_type, strlen(ask->gpu_type)};
+  record.class_ = (uint8_t)ask->class_;
+  record.outcome = (uint8_t)job->outcome;
+  return hr_trace_builder_add(rows->builder, &record, rows->figures.jobs + 1, error); /* below the header */
+}
+
+static enum hr_status write_gathered(struct hr__rows *rows, struct hr_error *error) {
+  struct hr_trace *trace = NULL;
+  enum hr_status status = hr_trace_builder_finish(rows->builder, false, false, &trace, error);
+  if (status == HR_OK) status = hr_trace_write(trace, rows->path, NULL, NULL, error);
+  hr_trace_destroy(trace);
+  return status;
+}
+
+enum hr_status hr__rows_add(struct hr__rows *rows, const struct hr__campaign *campaign, const struct hr__drawn_job *job,
+                            struct hr_error *error) {
+  count(rows, campaign, job);
+  if (rows->builder) return add_record(rows, campaign, job, error);
+  write_row(rows, campaign, job);
+  return HR_OK;
+}
+
 /* ---- The file --------------------------------------------------------------------------------------- */
+
+static enum hr_status open_file(struct hr__rows *rows, struct hr_error *error) {
+  bool job_by_job;
+  enum hr_status status = hr_generated_file(rows->path, &job_by_job, error);
+  if (status != HR_OK || job_by_job) return status == HR_OK ? hr__out_open(&rows->out, rows->path, error) : status;
+  rows->builder = hr_trace_builder_create(rows->path, "csv");
+  return rows->builder ? HR_OK : hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
+}
 
 enum hr_status hr__rows_open(struct hr__rows *rows, const struct hr_like_model *model, uint64_t cluster_gpus,
                              const char *path, struct hr_error *error) {
-  *rows = (struct hr__rows){.model = model, .cluster_gpus = cluster_gpus};
+  *rows = (struct hr__rows){.model = model, .path = path, .cluster_gpus = cluster_gpus};
   for (uint32_t i = 0; i < model->n_bands; i++)
     for (uint32_t k = 0; k < model->bands[i].n_sizes; k++) choose_columns(rows, &model->bands[i].sizes[k]);
   rows->seen_users = calloc(model->n_users + 1, sizeof *rows->seen_users);
   rows->seen_tenants = calloc(model->n_tenants + 1, sizeof *rows->seen_tenants);
   enum hr_status status = HR_OK;
   if (!rows->seen_users || !rows->seen_tenants) status = hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
-  if (status == HR_OK) status = hr__out_open(&rows->out, path, error);
+  if (status == HR_OK) status = open_file(rows, error);
   if (status == HR_OK) return HR_OK;
   free(rows->seen_users);
   free(rows->seen_tenants);
@@ -159,6 +218,11 @@ struct hr_like_figures hr__rows_figures(const struct hr__rows *rows) {
 enum hr_status hr__rows_close(struct hr__rows *rows, enum hr_status status, struct hr_error *error) {
   free(rows->seen_users);
   free(rows->seen_tenants);
+  if (rows->builder) {
+    if (status == HR_OK) status = write_gathered(rows, error);
+    hr_trace_builder_destroy(rows->builder);
+    return status;
+  }
   if (status == HR_OK) return hr__out_commit(&rows->out, error);
   hr__out_abandon(&rows->out);
   return status;

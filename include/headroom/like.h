@@ -139,8 +139,9 @@ struct hr_like_figures {
   uint32_t most_gpus; /* of a job */
 };
 /* Draws jobs and writes them as Headroom's CSV to `path` ("-": standard output), whole or not at all, as they are
-   drawn: memory does not grow with their number. The same model and spec give the same bytes; without a load, a greater
-   count begins with the same jobs. `figures` may be NULL. */
+   drawn: memory does not grow with their number, but where hr_generated_file says that they are gathered. The same
+   model and spec give the same bytes; without a load, a greater count begins with the same jobs. `figures` may be
+   NULL. */
 HR_API enum hr_status hr_like_generate(const struct hr_like_model *model, const struct hr_like_spec *spec,
                                        const char *path, struct hr_like_figures *figures, struct hr_error *error);
 

@@ -351,8 +351,13 @@ struct hr_generator {
   size_t n_gpu_counts;
 };
 HR_API void hr_generator_init(struct hr_generator *generator);
-/* Writes Headroom's CSV to `path` ("-": standard output), whole or not at all. The same generator gives the same bytes.
- */
+/* What a file of this name can be filled with job by job: Headroom's CSV, and not compressed. Else jobs are gathered,
+   as for packed files. HR_BAD_INPUT for an ending that hr_trace_writer_find does not know, and for SWF, which may lose
+   what was drawn. */
+HR_API enum hr_status hr_generated_file(const char *path, bool *job_by_job, struct hr_error *error);
+/* Writes the jobs to `path` ("-": standard output), whole or not at all, as Headroom's CSV, compressed behind `.gz` and
+   `.zst`, or packed where the name ends in `.hrt`; but for plain CSV, all are held in memory. The same generator gives
+   the same bytes. */
 HR_API enum hr_status hr_generate(const struct hr_generator *generator, const char *path, struct hr_error *error);
 
 #ifdef __cplusplus

@@ -511,13 +511,13 @@ case_sharing() {
 # Whole GPUs that are told apart are the same GPUs; to be within a rack of a pool without racks says nothing.
 case_by_gpu_changes_nothing() {
   # Limits below run times: many are overdue together.
-  try 0 trace generate --count 3000 --seed 7 --load 1.1 --nodes 8 --limit-max 3 --output whole.trace
-  awk -F, 'NR == 1 { print $0 ",within"; next } { print $0 "," (NR % 3 ? "" : "rack") }' whole.trace >within.trace
+  try 0 trace generate --count 3000 --seed 7 --load 1.1 --nodes 8 --limit-max 3 --output made.csv
+  awk -F, 'NR == 1 { print $0 ",within"; next } { print $0 "," (NR % 3 ? "" : "rack") }' made.csv >near_made.csv
   for backfill in strict skip easy; do
     set -- --quiet --set "policy.backfill=$backfill"
-    try 0 run "$demo" "$@" --trace whole.trace --jobs whole.csv
-    try 0 run "$demo" "$@" --trace whole.trace --jobs told_apart.csv --set cluster.by_gpu=true
-    try 0 run "$demo" "$@" --trace within.trace --jobs near.csv --set cluster.by_gpu=true
+    try 0 run "$demo" "$@" --trace made.csv --jobs whole.csv
+    try 0 run "$demo" "$@" --trace made.csv --jobs told_apart.csv --set cluster.by_gpu=true
+    try 0 run "$demo" "$@" --trace near_made.csv --jobs near.csv --set cluster.by_gpu=true
     for jobs in whole told_apart near; do cut -d, -f1-9 "$jobs.csv" >"$jobs.starts"; done
     cmp -s whole.starts told_apart.starts || fail "$backfill: jobs start at other times where GPUs are told apart"
     cmp -s whole.starts near.starts || fail "$backfill: jobs start at other times where racks are spoken of"
@@ -815,6 +815,32 @@ case_validate() {
   matches stderr 'elsewhere\.csv: .*No such file'
   try 2 validate s.json --set cluster.pools.0.nodes=-1
   is_empty stdout
+}
+
+# Compressed, packed and plain, it is the same workload; an ending that says something else is refused.
+case_generate_files() {
+  local file like
+  for like in '' '--like philly'; do
+    for file in plain.csv small.CSV.GZ small.csv.zst packed.hrt without_ending; do
+      # shellcheck disable=SC2086 # words
+      try 0 trace generate $like --count 300 --seed 5 -o "$file"
+      try 0 trace convert "$file" -q
+      [ "$file" != plain.csv ] || mv stdout "same$like"
+      [ "$file" = plain.csv ] || cmp -s stdout "same$like" || fail "$file holds other jobs $like"
+    done
+    [ "$(head -c 2 small.CSV.GZ | od -An -tx1)" = ' 1f 8b' ] || fail "small.CSV.GZ is not compressed"
+    for file in jobs.swf jobs.parquet jobs.hrt.gz; do
+      # shellcheck disable=SC2086 # words
+      try 2 trace generate $like --count 300 -o "$file"
+      says stderr "headroom: $file: "
+      [ ! -e "$file" ] || fail "$file is there"
+    done
+  done
+  try 0 trace generate --count 300 --limit-min 1 --limit-max 3 -o limits.csv
+  try 0 trace generate --count 300 --limit-min 1 --limit-max 3 -o limits.hrt
+  try 0 trace convert limits.csv -o a.csv -q
+  try 0 trace convert limits.hrt -o b.csv -q
+  cmp -s a.csv b.csv || fail "limits are others when packed"
 }
 
 case_generate() {

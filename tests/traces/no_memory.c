@@ -182,15 +182,20 @@ static void nodes(void) {
   survives_every_failure(read_nodes, "sn,cpu_milli,memory_mib,gpu,model\nn0,1,2,0,\nn1,1,2,3,T4\nn2,2,2,3,T4\n");
 }
 
-static void generator(void) {
+static void survives_generating(const char *name) {
   struct hr_error error = {0};
   for (long n = 0;; n++) {
     memory_ends_after(n, false);
-    enum hr_status status = generate(file_path("generated.csv"), &error);
+    enum hr_status status = generate(file_path(name), &error);
     bool reached = memory_is_ample();
     CU_ASSERT_EQUAL(status, reached ? HR_NO_MEMORY : HR_OK);
     if (!reached) break;
   }
+}
+
+static void generator(void) {
+  survives_generating("generated.csv");
+  survives_generating("generated.hrt");
 }
 
 TEST_MAIN("no_memory", TEST(csv), TEST(redrawn_csv), TEST(packed_csv), TEST(lenient_csv), TEST(mapped_csv), TEST(swf),

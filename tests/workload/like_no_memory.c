@@ -77,6 +77,8 @@ static void memory_that_ends_is_told(void) {
   CU_ASSERT(starve(read_and_draw) > 20);
   load = 0.5;
   CU_ASSERT(starve(read_and_draw) > 20);
+  snprintf(jobs_path, sizeof jobs_path, "%s", file_path("jobs.hrt"));
+  CU_ASSERT(starve(read_and_draw) > 20);
   CU_ASSERT(starve(take_shipped) > 20);
   hr_trace_destroy(trace);
 }
