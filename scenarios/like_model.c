@@ -51,6 +51,20 @@ static enum hr_status read_shares(struct hr__builder *builder, const cJSON *obje
   return hr__build_fail_at(builder, object, name, "all numbers are 0; one at least above 0 is wanted");
 }
 
+/* Factors of a rate are about 1 on average: the rate itself says how many jobs there are. */
+static enum hr_status check_mean(struct hr__builder *builder, const cJSON *object, const char *name,
+                                 const double *factors, uint32_t n) {
+  static const double most = 2;
+  double sum = 0;
+  for (uint32_t i = 0; i < n; i++) sum += factors[i];
+  if (sum / n <= most) return HR_OK;
+  return hr__build_fail_at(
+      builder, object, name,
+      "the mean of these factors is %.3g; about 1 is wanted, %g at most: how many jobs come is told "
+      "by 'jobs_per_day'",
+      sum / n, most);
+}
+
 /* ---- Sizes ------------------------------------------------------------------------------------------ */
 
 static enum hr_status build_ask(struct hr__builder *builder, const cJSON *json, struct hr_like_ask *ask) {
@@ -169,6 +183,7 @@ static enum hr_status build_band(struct hr__builder *builder, struct hr_like_mod
   band->day_correlation = hr__number_of(json, "day_correlation", 0);
   enum hr_status status = build_admits(builder, model, json, band);
   if (status == HR_OK) status = read_shares(builder, json, "weeks", &band->weeks, &n_weeks);
+  if (status == HR_OK) status = check_mean(builder, json, "weeks", band->weeks, n_weeks);
   if (status != HR_OK) return status;
   if (model->n_weeks == 0) model->n_weeks = n_weeks;
   if (n_weeks != model->n_weeks)
@@ -222,10 +237,10 @@ static enum hr_status build_limits(struct hr__builder *builder, struct hr_like_m
 
 static enum hr_status read_factors(struct hr__builder *builder, const char *name, double *factors, uint32_t n) {
   const cJSON *root = builder->source.file.tree;
-  double sum = 0;
   read_numbers(root, name, factors);
-  for (uint32_t i = 0; i < n; i++) sum += factors[i];
-  return sum > 0 ? HR_OK : hr__build_fail_at(builder, root, name, "all numbers are 0; one at least above 0 is wanted");
+  for (uint32_t i = 0; i < n; i++)
+    if (factors[i] > 0) return check_mean(builder, root, name, factors, n);
+  return hr__build_fail_at(builder, root, name, "all numbers are 0; one at least above 0 is wanted");
 }
 
 static enum hr_status build(struct hr__builder *builder, struct hr_like_model *model) {

@@ -315,6 +315,9 @@ static void wrong_models_are_refused(void) {
   CU_ASSERT(model_refused("\"headroom_workload\": 1", "\"headroom_workload\": 2", "headroom_workload"));
   CU_ASSERT(model_refused("\"hours\"", "\"hurs\"", "did you mean 'hours'"));
   CU_ASSERT(model_refused("\"weekdays\": [", "\"weekdays\": [1, ", "weekdays"));
+  CU_ASSERT(model_refused("\"hours\": [", "\"hours\": [9", "the mean of these factors is "));
+  CU_ASSERT(model_refused("\"weekdays\": [", "\"weekdays\": [9", "the mean of these factors is "));
+  CU_ASSERT(model_refused("\"weeks\": [", "\"weeks\": [99", "the mean of these factors is "));
   CU_ASSERT(model_refused("\"jobs\": [1, ", "\"jobs\": [2, ", "quantiles rise"));
   CU_ASSERT(model_refused("\"levels\": [", "\"levels\": [9, ", "levels"));
   CU_ASSERT(model_refused("\"levels\": [1.", "\"levels\": [9.", "2. number is less than the one before it"));
