@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Notes of a job that outlive it, and come up when its block's memory has long gone back: what they then read of it
+ * must not count, as in memory. Each case is a trace and a policy whose notes are for longer than a block of jobs
+ * lasts. Jobs come evenly, so that a block (4,096 jobs) is over at a time that is known.
+ */
+
+#include "harness.h"
+#include "headroom/headroom.h"
+#include "report/streamed_runs.h"
+#include "report/streamed_scenarios.h"
+#include "sim/philox.h"
+#include "traces/files.h"
+
+#include <string.h>
+
+enum { JOBS = 9500, BLOCK = 4096 };
+
+/* What is particular to a job; `draw` is the job's own. */
+typedef void particulars(struct hr_job_record *record, uint32_t job, uint64_t draw);
+
+static struct hr_text text_of(const char *text) {
+  return (struct hr_text){text, (uint32_t)strlen(text)};
+}
+
+/* Jobs of one GPU and at most `longest_s`, one each `gap_s`, unless `particular` says otherwise. */
+static struct hr_trace *even_trace(uint32_t gap_s, uint32_t longest_s, particulars *particular) {
+  struct hr_trace_builder *builder = hr_trace_builder_create("even", "memory");
+  struct hr__stream draws;
+  struct hr_trace *trace = NULL;
+  hr__stream_init(&draws, 31, HR__PURPOSE_ARRIVAL, 0, 0);
+  for (uint32_t job = 0; job < JOBS; job++) {
+    uint64_t draw = hr__stream_next(&draws);
+    struct hr_job_record record;
+    hr_job_record_init(&record);
+    record.submit_us = (int64_t)job * gap_s * HR_SECOND_US;
+    record.work_us = (int64_t)(1 + draw % longest_s) * HR_SECOND_US;
+    record.gpus = record.tasks = 1;
+    record.priority = (int32_t)(draw / 7919 % 3);
+    record.class_ = HR_CLASS_TRAINING;
+    record.user = text_of(draw / 104729 % 2 ? "ann" : "bob");
+    particular(&record, job, draw / 1299709);
+    CU_ASSERT_EQUAL_FATAL(hr_trace_builder_add(builder, &record, job + 1, NULL), HR_OK);
+  }
+  CU_ASSERT_EQUAL_FATAL(hr_trace_builder_finish(builder, false, false, &trace, NULL), HR_OK);
+  hr_trace_builder_destroy(builder);
+  return trace;
+}
+
+/* How many starts there were. Takes the trace over. */
+static uint32_t assert_same(struct hr_trace *trace, const char *scenario, const char *policy) {
+  char path[200];
+  struct hr_trace *mapped = streamed_trace(trace);
+  snprintf(path, sizeof path, "%s", file_write("world.json", scenario, strlen(scenario)));
+  uint32_t n_starts = assert_same_under(path, policy, trace, mapped);
+  hr_trace_destroy(trace);
+  hr_trace_destroy(mapped);
+  return n_starts;
+}
+
+#define WORLD(pools, rest) "{ \"cluster\": { \"pools\": [ " pools " ] }" rest ", \"policy\": { \"name\": \"queue\" } }"
+#define WHOLE "{ \"name\": \"w\", \"gpu\": \"A100-80\", \"nodes\": 2, \"gpus_per_node\": 4 }"
+
+/* ---- Jobs that are not to be stopped yet, or that are told to leave ---------------------------------- */
+
+/* Some of the second block run for long, so that there is somebody to stop. */
+static void long_later(struct hr_job_record *record, uint32_t job, uint64_t draw) {
+  (void)draw;
+  if (job <= BLOCK || job > BLOCK + 3) return;
+  record->work_us = 60000 * HR_SECOND_US;
+  record->priority = 0;
+}
+
+/* The first block is over at 32,800 s; its jobs may be stopped from 30,000 s after their starts on. */
+static void spared_jobs(void) {
+  uint32_t n_starts = assert_same(even_trace(8, 110, long_later), WORLD(WHOLE, ""),
+                                  "queue:order=priority,backfill=skip,preemption=priority,min_run_s=30000");
+  CU_ASSERT_TRUE(n_starts > JOBS);
+}
+
+/* Jobs end long before they would have to leave. */
+static void leaving_jobs(void) {
+  uint32_t n_starts =
+      assert_same(even_trace(8, 110, long_later), WORLD(WHOLE, ""),
+                  "queue:order=priority,backfill=skip,preemption=priority,preempted=requeue,grace_s=30000");
+  CU_ASSERT_TRUE(n_starts > JOBS);
+}
+
+/* ---- Jobs that have waited for a place or a price ---------------------------------------------------- */
+
+static void plain(struct hr_job_record *record, uint32_t job, uint64_t draw) {
+  (void)record;
+  (void)job;
+  (void)draw;
+}
+
+static void patient_jobs(void) {
+  (void)assert_same(
+      even_trace(8, 300, plain),
+      WORLD("{ \"name\": \"d\", \"gpu\": \"A100-80\", \"nodes\": 3, \"gpus_per_node\": 4, \"market\": \"on-demand\", "
+            "\"usd_per_gpu_hour\": 4 }, { \"name\": \"s\", \"gpu\": \"A100-80\", \"nodes\": 4, \"gpus_per_node\": 4, "
+            "\"market\": \"spot\", \"usd_per_gpu_hour\": 1.5, \"on_demand_usd_per_gpu_hour\": 4, \"spot\": { "
+            "\"model\": \"exponential\", \"rate_per_h\": 0.5 } }",
+            ""),
+      "queue:backfill=skip,market=spot-first,spot_wait_s=30000");
+}
+
+/* The eleventh job waits for a node that is wholly free, of which there is none for long. So it is the first of the
+   waits for 45,000 s, and those of the second block, all over at 41,100 s, stand behind it. */
+static void no_node_free(struct hr_job_record *record, uint32_t job, uint64_t draw) {
+  (void)draw;
+  record->gpus = job < 4 ? 3 : job == 10 ? 5 : 2;
+  if (job < 4) record->work_us = 60000 * HR_SECOND_US;
+}
+
+static void jobs_within_nodes(void) {
+  (void)assert_same(even_trace(5, 25, no_node_free),
+                    WORLD("{ \"name\": \"w\", \"gpu\": \"A100-80\", \"nodes\": 4, \"gpus_per_node\": 5 }",
+                          ", \"classes\": { \"training\": { \"within\": \"node\", \"within_wait_s\": 45000 } }"),
+                    "queue:backfill=skip");
+}
+
+/* ---- Jobs that a plan, or an outlook, remembers ------------------------------------------------------ */
+
+/* First there is room for all, then the queue grows slowly, as pairs of GPUs leave some idle. All end at their limits,
+   so that the plan is kept until it is overgrown, and remembers the end of the first block; one GPU is free then, and
+   the first asks for two. */
+static void as_planned(struct hr_job_record *record, uint32_t job, uint64_t draw) {
+  (void)draw;
+  record->gpus = job % 2 ? 1 : 2;
+  record->work_us = (job < 1000 ? 15 : 26) * HR_SECOND_US;
+  record->limit_us = record->work_us;
+}
+
+static void planned_jobs(void) {
+  (void)assert_same(even_trace(5, 1, as_planned), WORLD(WHOLE, ""), "queue:backfill=conservative,placement=first-fit");
+}
+
+/* All end long before they are expected to. */
+static void early_and_small(struct hr_job_record *record, uint32_t job, uint64_t draw) {
+  static const uint32_t milli[] = {250, 500, HR_WHOLE_GPU_MILLI};
+  (void)job;
+  record->gpu_milli = milli[draw % 3];
+  record->limit_us = record->work_us + (int64_t)(draw / 3 % 1000) * 1000 * HR_SECOND_US;
+}
+
+static void jobs_in_outlooks(void) {
+  (void)assert_same(even_trace(8, 105, early_and_small),
+                    WORLD("{ \"name\": \"f\", \"gpu\": \"T4\", \"nodes\": 2, \"gpus_per_node\": 2, "
+                          "\"sharing\": \"fraction\" }",
+                          ""),
+                    "queue:backfill=easy,placement=best-fit");
+}
+
+TEST_MAIN("streamed_stale", TEST(spared_jobs), TEST(leaving_jobs), TEST(patient_jobs), TEST(jobs_within_nodes),
+          TEST(planned_jobs), TEST(jobs_in_outlooks))
