@@ -33,7 +33,8 @@ static bool add_batch(struct hr__batches *batches, struct hr__shape *shape, int6
   return true;
 }
 
-/* Leaves out who waits no more. Neither list grows. */
+/* Leaves out who waits no more, those too whose state has been forgotten, and is zero, as they are over. Neither list
+   grows. */
 static void retain_waiting(struct hr__batches *batches, const uint8_t *state) {
   uint32_t n_known = batches->n_known;
   batches->n_known = batches->n_jobs = 0;

@@ -54,6 +54,8 @@ enum hr_status hr__market_job_waits_no_more(struct hr__queue *queue, const struc
   return HR_OK;
 }
 
+/* A job may be over before its while is: its column then says never, or zero once it has been forgotten. Neither is a
+   time that is due: what is due at 0 is taken in the first pass, before which no job that waited can be over. */
 void hr__market_lose_patience(struct hr__market_plan *market, int64_t now_us) {
   struct hr__due due;
   while (hr__dues_take(&market->patience, now_us, &due)) {

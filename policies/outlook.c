@@ -25,6 +25,7 @@ struct heap {
 };
 
 enum side { NOWHERE, LEFT, STAYS };
+_Static_assert(NOWHERE == 0, "what is forgotten of a job that is over reads as zero");
 
 struct hr__outlook {
   struct hr_arena *arena;
@@ -54,7 +55,8 @@ static bool is_above(const void *self, struct end a, struct end b) {
 
 HR__HEAP(ends, struct end, is_above)
 
-/* Whether the job is on this heap, with this end. */
+/* Whether the job is on this heap, with this end. One that is over is NOWHERE, which is zero, as what has been
+   forgotten of it. */
 static bool holds(const struct hr__outlook *outlook, const struct heap *heap, struct end end) {
   enum side side = heap == &outlook->left ? LEFT : STAYS;
   return outlook->side[end.job.id] == side && outlook->end_us[end.job.id] == end.at_us;

@@ -177,6 +177,7 @@ enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct 
   while (status == HR_OK && hr__dues_take(&preemptor->spared, view->now_us, &due)) {
     hr_job job = {due.id};
     struct hr_slice one;
+    /* It may be over, and its state, forgotten, zero: no running one either. */
     if (view->state[due.id] != HR_JOB_RUNNING || view->attempt_us[due.id] + preemptor->terms.min_run_us != due.at_us)
       continue;
     if (preemptor->key_of[due.id] != NOT_LISTED) continue;

@@ -164,7 +164,8 @@ static void pop(struct hr__within *within) {
   waits_sink(within->heap, within->n_waits, last, NULL);
 }
 
-/* The first that is not over of a job that waits; NULL: there is none. */
+/* The first that is not over of a job that waits; NULL: there is none. A job that is over does not wait, also where its
+   state has been forgotten and is zero. */
 static const struct wait *first_wait(struct hr__within *within, const struct hr_view *view) {
   while (within->n_waits > 0) {
     hr_job job = within->heap[0].job;

@@ -328,7 +328,8 @@ enum hr_status hr__attempt_grace(struct hr__engine *engine, hr_job job, int64_t 
   return status == HR_OK && !keeps ? hr__attempt_notice(engine, job, evict_us) : status;
 }
 
-/* Unless it has left, or ended, before. */
+/* Unless it has left, or ended, before. The state of one that is over may have gone back to the system, and does not
+   run then either. */
 enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job) {
   const struct hr__attempt *attempt = &engine->attempt[job.id];
   if (engine->state[job.id] != HR_JOB_RUNNING || attempt->evict_us != engine->view.now_us) return HR_OK;

@@ -17,6 +17,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Who still has a note of a job that is over, and asks for its state, finds one that neither waits nor runs: that which
+   it had, or zero. */
+_Static_assert(HR_JOB_FUTURE == 0, "the state of a job whose memory has gone back");
+
 /* Jobs to a block: a page of the narrowest column, of one byte a job, so that a block is a whole number of pages of
    each column. Where pages are larger, so are blocks. */
 static uint32_t block_jobs(void) {

@@ -84,7 +84,7 @@ HR_API const char *hr_event_name(enum hr_event_kind kind);
 HR_API const char *hr_reason_name(enum hr_reason reason);
 
 enum hr_job_state {
-  HR_JOB_FUTURE, /* not submitted yet */
+  HR_JOB_FUTURE, /* not submitted yet; 0, which one that is over may read as where the run is streamed */
   HR_JOB_WAITING,
   HR_JOB_RUNNING,
   HR_JOB_COMPLETED,
@@ -224,6 +224,7 @@ HR_API int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool
 /* ---- View and plan ---------------------------------------------------------------------------------- */
 
 struct hr_job_fate; /* headroom/sim.h */
+/* What its columns say of a job that is over is lost where the run is streamed, as with hr_arena_alloc_by_job. */
 struct hr_view {
   uint32_t size; /* of this struct; it only grows at its end */
   uint32_t n_waiting, n_running;
