@@ -85,7 +85,9 @@ static enum hr_status settle(const struct forecast_args *args, struct hr_forecas
 static enum hr_status check_outputs(const struct forecast_args *args, const char *path, struct hr_error *error) {
   const struct output outputs[] = {{"csv", args->csv}, {"json", args->json}};
   const char *const inputs[] = {path};
-  return outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, 1, error);
+  const size_t n_outputs = sizeof outputs / sizeof *outputs;
+  enum hr_status status = outputs_check(outputs, n_outputs, inputs, 1, error);
+  return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */

@@ -95,8 +95,10 @@ enum hr_status input_open(struct input *input, const char *path, const struct in
   if (status == HR_OK) status = collect(overrides, args, error);
   if (status == HR_OK)
     status = hr_scenario_load(path, overrides->words.at, overrides->words.count, &input->scenario, error);
-  if (status == HR_OK) input->trace_path = args->trace ? args->trace : input->scenario->trace_file;
-  return status;
+  if (status != HR_OK) return status;
+  input->trace_path = args->trace ? args->trace : input->scenario->trace_file;
+  input->format = args->format ? args->format : input->scenario->trace_format;
+  return HR_OK;
 }
 
 enum hr_status input_check_outputs(const struct input *input, const char *scenario_path, const struct output *outputs,
@@ -106,6 +108,7 @@ enum hr_status input_check_outputs(const struct input *input, const char *scenar
   if (!input->trace_path)
     return hr_fail(error, HR_BAD_INPUT, "%s: names no trace; name one with --trace FILE", scenario_path);
   enum hr_status status = outputs_check(outputs, n_outputs, named, sizeof named / sizeof *named, error);
+  if (status == HR_OK) status = outputs_spare_params(outputs, n_outputs, input->format, error);
   if (status != HR_OK) return status;
   return outputs_check(outputs, n_outputs, (const char *const *)files->text, files->count, error);
 }

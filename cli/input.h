@@ -75,6 +75,7 @@ struct input_args {
 struct input {
   struct hr_scenario *scenario;
   const char *trace_path; /* borrowed; NULL when neither scenario nor options name a trace */
+  const char *format;     /* of the trace, borrowed; NULL: none was named */
   struct hr_trace *trace;
   double load_s;
   struct overrides overrides; /* under which the scenario was loaded */

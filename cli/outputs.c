@@ -73,3 +73,21 @@ enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, con
   }
   return HR_OK;
 }
+
+enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outputs, const char *format,
+                                    struct hr_error *error) {
+  const char *params = format ? strchr(format, ':') : NULL;
+  char *copy = params ? strdup(params + 1) : NULL;
+  if (params && !copy) return hr_fail(error, HR_NO_MEMORY, "out of memory");
+  enum hr_status status = HR_OK;
+  for (char *param = copy, *next; param && status == HR_OK; param = next) {
+    next = strchr(param, ',');
+    if (next) *next++ = '\0';
+    const char *value = strchr(param, '=') ? strchr(param, '=') + 1 : param;
+    for (size_t i = 0; i < n_outputs && status == HR_OK; i++)
+      if (outputs[i].path && is_same_file(outputs[i].path, value))
+        status = cannot_write(outputs[i].option, outputs[i].path, "this run reads it", error);
+  }
+  free(copy);
+  return status;
+}

@@ -15,5 +15,8 @@ bool is_stdout(const char *path);
    after it. */
 enum hr_status outputs_check(const struct output *outputs, size_t n_outputs, const char *const *inputs, size_t n_inputs,
                              struct hr_error *error);
+/* Likewise, whether none is a file that a parameter of the trace's format names ("pai2020:jobs=FILE"; NULL: none). */
+enum hr_status outputs_spare_params(const struct output *outputs, size_t n_outputs, const char *format,
+                                    struct hr_error *error);
 
 #endif

@@ -74,7 +74,9 @@ static enum hr_status check_outputs(const struct checked *checked, const char *p
   const struct check_args *args = checked->args;
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
   const char *const inputs[] = {path, args->cluster ? args->cluster : path};
-  return outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, sizeof inputs / sizeof *inputs, error);
+  const size_t n_outputs = sizeof outputs / sizeof *outputs;
+  enum hr_status status = outputs_check(outputs, n_outputs, inputs, sizeof inputs / sizeof *inputs, error);
+  return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
 }
 
 /* As `run SCENARIO --trace FILE` would read it, where a scenario is given. */

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ static bool is_shipped(const char *name) {
 
 /* A word that is no file may be a slip of one that ships; what looks like a path is a file that is not there. */
 static enum hr_status check_name(const char *like, struct hr_error *error) {
+  if (strcmp(like, "-") == 0) return HR_OK;
   FILE *file = fopen(like, "rb");
   int reason = errno;
   if (file) {
@@ -109,6 +111,18 @@ static void note_too_large(const struct hr_like_spec *spec, const struct hr_like
           spec->gpus_per_node, figures->most_gpus, jobs == 1 ? "it" : "they");
 }
 
+/* A few large jobs, or campaigns that go on as they began, may keep the load from being what was asked for. */
+static void note_load(const struct hr_like_spec *spec, const struct hr_like_figures *figures) {
+  static const double near = 0.01;
+  double load = figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node);
+  if (!(spec->load > 0) || fabs(load / spec->load - 1) <= near) return;
+  fprintf(
+      stderr,
+      "note: the load is %.3g, not %.3g, which these jobs do not add up to; more jobs come nearer, and 'trace scale "
+      "--load' changes what is there\n",
+      load, spec->load);
+}
+
 static enum hr_status make(const struct like_request *request, struct hr_like_model *model, struct hr_error *error) {
   const struct like_args *args = request->args;
   struct hr_like_figures figures;
@@ -116,6 +130,7 @@ static enum hr_status make(const struct like_request *request, struct hr_like_mo
   if (status == HR_OK && args->model_out) status = hr_like_write(model, args->model_out, error);
   if (status == HR_OK) status = hr_like_generate(model, &request->spec, request->path, &figures, error);
   if (status == HR_OK && !args->quiet) note_too_large(&request->spec, &figures);
+  if (status == HR_OK && !args->quiet) note_load(&request->spec, &figures);
   if (status == HR_OK && args->json) status = hr_like_figures_write(model, &request->spec, &figures, args->json, error);
   return status;
 }
@@ -126,6 +141,8 @@ enum hr_status like_run(const struct like_request *request, struct hr_error *err
   const char *inputs[] = {args->like};
   enum hr_status status =
       outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, is_shipped(args->like) ? 0 : 1, error);
+  if (status == HR_OK)
+    status = outputs_spare_params(outputs, sizeof outputs / sizeof *outputs, args->input.format, error);
   struct hr_like_model *model = NULL;
   if (status == HR_OK) status = find_model(args, &model, error);
   if (status == HR_OK) status = make(request, model, error);

@@ -42,7 +42,9 @@ static enum hr_status check_output(const char *path, const struct pack_args *arg
   if (!hr_trace_writer_find("packed", args->output, error)) return HR_BAD_INPUT;
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
   const char *const inputs[] = {path};
-  return outputs_check(outputs, sizeof outputs / sizeof *outputs, inputs, 1, error);
+  const size_t n_outputs = sizeof outputs / sizeof *outputs;
+  enum hr_status status = outputs_check(outputs, n_outputs, inputs, 1, error);
+  return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
 }
 
 static enum hr_status pack(const void *untyped, const struct words *operands, struct hr_error *error) {

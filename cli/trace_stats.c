@@ -41,7 +41,9 @@ static const char details[] = "Sizes, run times and GPU hours by size, class, te
 
 static enum hr_status check_outputs(const struct stats_args *args, const char *path, struct hr_error *error) {
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
-  return outputs_check(outputs, sizeof outputs / sizeof *outputs, &path, 1, error);
+  const size_t n_outputs = sizeof outputs / sizeof *outputs;
+  enum hr_status status = outputs_check(outputs, n_outputs, &path, 1, error);
+  return status == HR_OK ? outputs_spare_params(outputs, n_outputs, args->input.format, error) : status;
 }
 
 static enum hr_status tell(const struct stats_args *args, const struct hr_trace_stats *stats, struct hr_error *error) {

@@ -15,6 +15,7 @@ static enum hr_status check_outputs(const struct transform *transform, struct hr
   const struct output outputs[] = {{"output", output_of(transform)}, {"json", transform->args->json}};
   const size_t n_outputs = sizeof outputs / sizeof *outputs;
   enum hr_status status = outputs_check(outputs, n_outputs, transform->paths->at, transform->paths->count, error);
+  if (status == HR_OK) status = outputs_spare_params(outputs, n_outputs, transform->args->input.format, error);
   if (status != HR_OK || !transform->also_read) return status;
   return outputs_check(outputs, n_outputs, &transform->also_read, 1, error);
 }

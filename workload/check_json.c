@@ -32,6 +32,7 @@ static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_trac
     hr__json_number(json, item, "load", load->load);
     hr__json_count(json, item, "days", load->days);
     hr__json_count(json, item, "days_over", load->over);
+    hr__json_number(json, item, "load_within", load->within);
     hr__json_number(json, item, "worst_day_load", load->worst);
     hr__json_count(json, item, "worst_day", load->worst_day);
     hr__json_number(json, item, "backlog_h", load->backlog_h);

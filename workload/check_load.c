@@ -128,7 +128,7 @@ static double add_jobs(struct sets *sets, uint32_t set) {
 
 /* Days and the backlog, from the steps. */
 static void follow(const struct sets *sets, struct hr_offered_load *load) {
-  double step_h = hr__seconds(sets->step_us) / 3600, level = 0, backlog = 0, day = 0, day_h = 0;
+  double step_h = hr__seconds(sets->step_us) / 3600, level = 0, backlog = 0, day = 0, day_h = 0, all = 0;
   double gpus = (double)load->gpus;
   for (uint32_t i = 0; i < sets->n_steps; i++) {
     level += sets->level[i];
@@ -137,6 +137,7 @@ static void follow(const struct sets *sets, struct hr_offered_load *load) {
     load->backlog_h = fmax(load->backlog_h, backlog);
     day += asked * step_h;
     day_h += step_h;
+    all += asked * step_h;
     bool ends =
         i + 1 == sets->n_steps || (int64_t)(i + 1) * sets->step_us / HR__DAY_US > i * sets->step_us / HR__DAY_US;
     if (!ends) continue;
@@ -149,6 +150,7 @@ static void follow(const struct sets *sets, struct hr_offered_load *load) {
     load->days++;
     day = day_h = 0;
   }
+  load->within = all / (sets->n_steps * step_h * gpus);
 }
 
 /* ---- Telling -------------------------------------------------------------------------------------------- */
@@ -161,8 +163,10 @@ static void tell_idle(struct hr__checker *checker, const struct hr_offered_load 
            hr__count_text(load->gpus, gpus), hr__plural(load->gpus));
 }
 
+/* A queue that grows without end must grow while jobs come: work that runs on after the last one alone proves nothing.
+ */
 static void tell(struct hr__checker *checker, const struct hr_offered_load *load) {
-  bool overloaded = load->load > 1, is_short = checker->span_us < HR__DAY_US;
+  bool overloaded = load->load > 1 && load->within > 1, is_short = checker->span_us < HR__DAY_US;
   char gpus[HR__NUMBER_BYTES], days[160] = "", backlog[HR__NUMBER_BYTES], percent[HR__NUMBER_BYTES];
   if (load->load < LITTLE && load->over == 0) tell_idle(checker, load);
   if (!overloaded && load->over == 0) return;

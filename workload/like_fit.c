@@ -50,8 +50,7 @@ enum hr_status hr__like_fit_limits(struct hr__like_fit *fit) {
 /* To six decimals, of large values to three: what is written then reads as the same number. */
 static void round_all(double *values, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
-    values[i] =
-        fabs(values[i]) < 1000 ? (double)llround(values[i] * 1e6) / 1e6 : (double)llround(values[i] * 1e3) / 1e3;
+    values[i] = fabs(values[i]) < 1000 ? round(values[i] * 1e6) / 1e6 : round(values[i] * 1e3) / 1e3;
 }
 
 static void round_cell(struct hr_like_cell *cell) {

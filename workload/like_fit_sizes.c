@@ -261,7 +261,7 @@ static void bound_campaigns(struct hr__like_fit *fit) {
       gpu_s += gpus * (double)trace->work_us[job] / 1e6;
     }
     struct hr_like_size *size = hr__like_fit_size(fit, campaign);
-    size->most_gpu_s = fmax(size->most_gpu_s, gpu_s);
+    size->most_gpu_s = fmax(size->most_gpu_s, fmin(gpu_s, 1e18)); /* what a model may say */
   }
 }
 

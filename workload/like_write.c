@@ -157,6 +157,9 @@ enum hr_status hr_like_figures_write(const struct hr_like_model *model, const st
   hr__json_number(&json, root, "span_s", figures->span_s);
   hr__json_number(&json, root, "gpu_hours", figures->gpu_hours);
   hr__json_number(&json, root, "mean_gpus", figures->mean_gpus);
+  if (spec->load > 0) hr__json_number(&json, root, "load_asked", spec->load);
+  if (spec->load > 0)
+    hr__json_number(&json, root, "load", figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node));
   hr__json_count(&json, root, "most_gpus", figures->most_gpus);
   hr__json_count(&json, root, "too_large", figures->too_large);
   return hr__json_write(&json, root, path, error);

@@ -43,7 +43,9 @@ enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation
     put_size(&console, i ? "" : "read", done->inputs[i].path, &done->inputs[i].size);
   if (done->method) hr__put_field(&console, done->action, "%s", done->method);
   if (done->seeded) hr__put_field(&console, "seed", "%llu", (unsigned long long)done->seed);
-  put_size(&console, "written", done->path, &done->out);
+  struct hr_trace_size size = done->out;
+  size.n_jobs = done->written->n_jobs;
+  put_size(&console, "written", done->path, &size);
   if (console.out_of_memory) return HR_NO_MEMORY;
   return fflush(out) != 0 || ferror(out) ? HR_IO_ERROR : HR_OK;
 }

@@ -115,6 +115,7 @@ struct hr_offered_load {
   uint64_t gpus;       /* that the pools have, all nodes that may ever be there included */
   double gpu_hours;    /* asked for */
   double load;         /* of what the pools give from the first submit to the last one; 1: all of it */
+  double within;       /* likewise, of work before the last submit alone, were all to start at once */
   uint32_t days, over; /* days from the first submit, the last one perhaps in part; those of them asked for more than
                           there is */
   double worst;        /* the highest of a day */

@@ -11,6 +11,16 @@ bad_trace() {
   printf 'job_id,submit_s,duration_s,gpus\n1,0,-5,1\n2,1,5,1\n3,2,5,500\n2,3,5,1\n' >bad.csv
 }
 
+# A cluster made for a trace is told of peaks at most: work that runs on after the last submit is no overload.
+case_reference_clusters() {
+  for trace in steady bursty heavy-tailed gang-heavy multi-tenant; do
+    "$headroom" trace check "$project/traces/reference/$trace.csv" --cluster "$project/traces/reference/$trace.json" >stdout 2>stderr
+    if grep -q '^error' stdout; then fail "$trace: an error where there is none"; fi
+  done
+  "$headroom" trace check "$project/traces/reference/agency.csv" --cluster "$project/scenarios/agency.json" >stdout 2>stderr
+  if grep -q '^error' stdout; then fail "agency: an error where there is none"; fi
+}
+
 case_nothing_but_notes() {
   try 0 trace check "$demo"
   is_empty stderr

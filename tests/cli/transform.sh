@@ -244,6 +244,34 @@ case_times_beyond_all_bounds() {
   [ ! -e out.csv ] || fail "out.csv was written"
 }
 
+# What a parameter of the format names is read, too.
+case_side_tables_are_spared() {
+  printf 'j1,w,1,Terminated,1000,1600,600,29.3,50,T4\n' >task.csv
+  printf 'j1,i1,ann,Terminated,990,1600\n' >job.csv
+  cp job.csv before.csv
+  for words in 'pack task.csv' 'convert task.csv' 'cut task.csv --from 0' 'generate --like task.csv --count 10'; do
+    # shellcheck disable=SC2086 # words
+    try 2 trace $words --format pai2020:jobs=job.csv -o job.csv --quiet
+    [ "${words%% *}" = pack ] || says stderr 'job.csv: cannot be written: this run reads it'
+    cmp -s job.csv before.csv || fail "$words: the table of jobs was written over"
+  done
+  for verb in stats check; do
+    try 2 trace $verb task.csv --format pai2020:jobs=job.csv --json job.csv
+    says stderr '--json job.csv: cannot be written: this run reads it'
+    cmp -s job.csv before.csv || fail "$verb: the table of jobs was written over"
+  done
+  try 2 run "$project/scenarios/demo.json" --trace task.csv --format pai2020:jobs=job.csv --json job.csv
+  says stderr '--json job.csv: cannot be written: this run reads it'
+}
+
+# SWF leaves out jobs without processors: what is said to be written is.
+case_swf_counts_what_it_holds() {
+  printf 'submit_s,duration_s,gpus\n0,5,1\n1,5,0\n2,5,2\n' >t.csv
+  try 0 trace convert t.csv -o t.swf
+  tr -s ' \n' ' ' <stdout >line
+  says line 'written t.swf 2 jobs'
+}
+
 case_mistakes() {
   small_trace
   echo kept >out.csv

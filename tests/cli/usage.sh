@@ -817,6 +817,21 @@ case_validate() {
   is_empty stdout
 }
 
+# A load that the jobs do not add up to is told; a trace may come through a pipe.
+case_generate_tells_the_load() {
+  awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 3000; i++) print i * 10 "," 5 + i * 7919 % 1000 ",1" }' >even.csv
+  "$headroom" trace generate --like - --count 3000 --load 0.7 --nodes 2 --seed 3 --json j.json -o g.csv <even.csv 2>stderr ||
+    fail "a trace on standard input is refused"
+  matches stderr 'note: the load is [0-9.]+, not 0\.7,'
+  grep -q '"load_asked": 0.7' j.json && grep -q '"load": ' j.json || fail "the JSON does not tell the load"
+  awk 'BEGIN { print "submit_s,duration_s,gpus"; for (i = 0; i < 40; i++) print i * 10 ",1e10,4000000" }' >huge.csv
+  try 0 trace generate --like huge.csv --count 10 --model-out huge.json -o g.csv
+  try 0 trace generate --like huge.json --count 10 -o again.csv
+  cmp -s g.csv again.csv || fail "a model of huge jobs is not read as it was written"
+  try 0 trace generate --like helios --count 20000 --load 0.7 --nodes 100 -o g.csv
+  is_empty stderr
+}
+
 # Compressed, packed and plain, it is the same workload; an ending that says something else is refused.
 case_generate_files() {
   local file like

@@ -159,7 +159,7 @@ static double overlap_h(const struct planted_job *job, double from_h, double to_
 static struct hr_offered_load naive_load(const struct planted *planted, unsigned pools, double gpus, double span_h) {
   struct hr_offered_load load = {0};
   uint32_t n_hours = (uint32_t)ceil(span_h);
-  double backlog = 0, day = 0;
+  double backlog = 0, day = 0, all = 0;
   for (uint32_t hour = 0; hour < n_hours; hour++) {
     double asked = 0;
     for (uint32_t i = 0; i < planted->n; i++)
@@ -168,6 +168,7 @@ static struct hr_offered_load naive_load(const struct planted *planted, unsigned
     backlog = fmax(0, backlog + asked / gpus - 1);
     load.backlog_h = fmax(load.backlog_h, backlog);
     day += asked;
+    all += asked;
     if (hour % 24 != 23 && hour + 1 != n_hours) continue;
     load.worst = fmax(load.worst, day / ((hour % 24 + 1) * gpus));
     load.over += day / ((hour % 24 + 1) * gpus) > 1;
@@ -178,6 +179,7 @@ static struct hr_offered_load naive_load(const struct planted *planted, unsigned
     if ((pools_of(planted->jobs[i].types) & ~pools) == 0)
       load.gpu_hours += planted->jobs[i].gpus * (double)planted->jobs[i].work_us / 3.6e9;
   load.load = load.gpu_hours / (gpus * span_h);
+  load.within = all / (gpus * n_hours);
   return load;
 }
 
@@ -188,6 +190,7 @@ static void expect_load(const struct held *held, const struct hr_offered_load *l
   struct hr_offered_load naive = naive_load(&held->planted, pools, gpus, span_h);
   CU_ASSERT_DOUBLE_EQUAL(load->gpu_hours, naive.gpu_hours, 1e-6);
   CU_ASSERT_DOUBLE_EQUAL(load->load, naive.load, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL(load->within, naive.within, 1e-9);
   CU_ASSERT_DOUBLE_EQUAL(load->backlog_h, naive.backlog_h, 1e-6);
   CU_ASSERT_DOUBLE_EQUAL(load->worst, naive.worst, 1e-9);
   CU_ASSERT_EQUAL(load->over, naive.over);
