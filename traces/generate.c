@@ -276,7 +276,7 @@ static enum hr_status add_job(struct hr_trace_builder *builder, const struct dra
 
 /* What cannot be written row by row. */
 static enum hr_status write_gathered(const struct workload *work, const char *path, struct hr_error *error) {
-  struct hr_trace_builder *builder = hr_trace_builder_create(path, "csv");
+  struct hr_trace_builder *builder = hr_trace_builder_create("headroom trace generate", "csv");
   struct hr_trace *trace = NULL;
   if (!builder) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
   enum hr_status status = HR_OK;

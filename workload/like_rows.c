@@ -187,7 +187,7 @@ static enum hr_status open_file(struct hr__rows *rows, struct hr_error *error) {
   bool job_by_job;
   enum hr_status status = hr_generated_file(rows->path, &job_by_job, error);
   if (status != HR_OK || job_by_job) return status == HR_OK ? hr__out_open(&rows->out, rows->path, error) : status;
-  rows->builder = hr_trace_builder_create(rows->path, "csv");
+  rows->builder = hr_trace_builder_create("headroom trace generate", "csv");
   return rows->builder ? HR_OK : hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
 }
 
