@@ -158,7 +158,7 @@ static bool put_node(const struct hr_advice *advice, const struct candidate *can
   const cJSON *other = cJSON_GetArrayItem(advice->pools, (int)candidate->pool);
   for (size_t i = 0; keys[i]; i++) {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(other, keys[i]);
-    if (value && !cJSON_AddItemToObject(entry, keys[i], cJSON_Duplicate(value, true))) return false;
+    if (value && !hr__put_item(entry, keys[i], cJSON_Duplicate(value, true))) return false;
   }
   return hr__put_text(entry, "gpu", candidate->gpu) && hr__put_number(entry, "gpus_per_node", candidate->gpus_per_node);
 }

@@ -100,7 +100,7 @@ static bool fill_entry(const struct hr_advice *advice, uint32_t class_, uint32_t
   double on_demand_usd = (double)spec->market.price_uusd_h / 1e6;
   double price_usd = round(model->price_share * (double)spec->market.price_uusd_h) / 1e6;
   if (!hr__put_text(entry, "market", "spot")) return false;
-  if (!cJSON_AddItemToObject(entry, "spot", spot_object(model))) return false;
+  if (!hr__put_item(entry, "spot", spot_object(model))) return false;
   if (zone && !hr__put_text(entry, "zone", zone)) return false;
   if (model->price_share > 0 && (!hr__put_number(entry, "usd_per_gpu_hour", price_usd) ||
                                  !hr__put_number(entry, "on_demand_usd_per_gpu_hour", on_demand_usd)))

@@ -89,7 +89,9 @@ enum hr_status hr__proposal_manage(const struct hr_advice *advice, struct hr__pr
 /* A copy of a pool's entry without `unwanted` (NULL-terminated), under a name that no pool has: the pool's own and
    `suffix`. NULL when out of memory. */
 cJSON *hr__pool_entry(const struct hr_advice *advice, uint32_t pool, const char *suffix, const char *const *unwanted);
-/* In the place of what stands there, if anything does. False when out of memory. */
+/* In the place of what stands there, if anything does. False when out of memory. The item (NULL: there was no memory
+   for it) is the entry's, or deleted. */
+bool hr__put_item(cJSON *entry, const char *key, cJSON *value);
 bool hr__put_number(cJSON *entry, const char *key, double number);
 bool hr__put_text(cJSON *entry, const char *key, const char *text);
 /* A list of one class, or of all `but` one that use the pool. */

@@ -132,7 +132,7 @@ static bool is_taken(const struct hr_advice *advice, const char *name) {
   return false;
 }
 
-static bool put(cJSON *entry, const char *key, cJSON *value) {
+bool hr__put_item(cJSON *entry, const char *key, cJSON *value) {
   cJSON_DeleteItemFromObjectCaseSensitive(entry, key);
   if (value && cJSON_AddItemToObject(entry, key, value)) return true;
   cJSON_Delete(value);
@@ -140,16 +140,16 @@ static bool put(cJSON *entry, const char *key, cJSON *value) {
 }
 
 bool hr__put_number(cJSON *entry, const char *key, double number) {
-  return put(entry, key, cJSON_CreateNumber(number));
+  return hr__put_item(entry, key, cJSON_CreateNumber(number));
 }
 
 bool hr__put_text(cJSON *entry, const char *key, const char *text) {
-  return put(entry, key, cJSON_CreateString(text));
+  return hr__put_item(entry, key, cJSON_CreateString(text));
 }
 
 bool hr__put_class(cJSON *entry, uint32_t class_) {
   cJSON *list = cJSON_CreateArray(), *name = cJSON_CreateString(hr_job_class_name((enum hr_job_class)class_));
-  if (list && name && cJSON_AddItemToArray(list, name)) return put(entry, "classes", list);
+  if (list && name && cJSON_AddItemToArray(list, name)) return hr__put_item(entry, "classes", list);
   cJSON_Delete(list);
   cJSON_Delete(name);
   return false;

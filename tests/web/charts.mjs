@@ -59,9 +59,9 @@ test('every chart has words, and a table or one beside it', () =>
       const button = figure.getByRole('button', { name: /as a table/ });
       if (!(await button.count())) continue;
       await button.click();
-      assert.ok((await figure.locator('tbody tr').count()) > 0, await figure.getAttribute('id'));
+      await figure.locator('tbody tr').first().waitFor();
       await button.click();
-      assert.equal(await figure.locator('table').isVisible(), false);
+      await figure.locator('table').waitFor({ state: 'hidden' });
     }
   }));
 
@@ -86,6 +86,7 @@ test('alerts and reasons of waits are shown where there are any', () =>
     );
     assert.equal(await rows.count(), 2);
     await page.getByText('Each of the 3 alerts').click();
+    await page.locator('#alerts details tbody tr').nth(2).waitFor();
     assert.equal(await page.locator('#alerts details tbody tr').count(), 3);
     assert.match(await words(page.locator('#why .chart-words')), /^Jobs waited for free GPUs: 75\.0 %; for a place/);
     assert.match(await words(page.locator('#why .pair')), /retail\s+9\s+100\s+for free GPUs \(75\.0 %\)/);

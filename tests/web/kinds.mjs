@@ -47,6 +47,7 @@ test('a sweep has a row for every run', { skip: !has('sweep.html') }, () =>
       .locator('#sweep-chart')
       .getByRole('button', { name: /as a table/ })
       .click();
+    await page.locator('#sweep-chart tbody tr').first().waitFor();
     assert.equal(await page.locator('#sweep-chart tbody tr').count(), sweep.runs.length);
   }),
 );

@@ -40,7 +40,7 @@ test('tables show all their columns on a desk, and on a phone those that matter'
     assert.ok(!wide.some((label) => label.startsWith('Alerts')));
     assert.equal(await page.locator('#jobs th', { hasText: 'Cost' }).isVisible(), false);
     await page.locator('#jobs tr.job button').first().click();
-    assert.ok(await page.locator('#jobs .facts dt', { hasText: 'Cost' }).isVisible());
+    await page.locator('#jobs .facts dt', { hasText: 'Cost' }).waitFor();
   });
 });
 
