@@ -105,8 +105,8 @@ void hr__like_fit_round(struct hr_like_model *model) {
 
 static enum hr_status fit_all(struct hr__like_fit *fit) {
   static enum hr_status (*const steps[])(struct hr__like_fit *) = {
-      hr__like_fit_campaigns, hr__like_fit_sizes, hr__like_fit_asks,   hr__like_fit_users,
-      hr__like_fit_clock,     hr__like_fit_weeks, hr__like_fit_limits, hr__like_fit_feedback};
+      hr__like_fit_campaigns, hr__like_fit_size_ends, hr__like_fit_sizes,  hr__like_fit_asks,    hr__like_fit_users,
+      hr__like_fit_clock,     hr__like_fit_weeks,     hr__like_fit_limits, hr__like_fit_feedback};
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < sizeof steps / sizeof *steps && status == HR_OK; i++) status = steps[i](fit);
   return status;

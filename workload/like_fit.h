@@ -11,7 +11,7 @@ struct hr__like_fit_campaign {
   int64_t start_us;
   uint32_t first, n_jobs; /* places in `order` */
   uint32_t who;           /* HR_NONE: unknown */
-  uint8_t size, bin;      /* among the sizes and bins of the table in like_fit_sizes.c */
+  uint8_t size, bin;      /* among the fit's size_ends, and the bins of the table in like_fit_sizes.c */
 };
 
 struct hr__like_fit {
@@ -21,6 +21,8 @@ struct hr__like_fit {
   double *score;   /* [n_jobs, by `order`] normal scores of run times, within their cells */
   struct hr__like_fit_campaign *campaigns;
   uint32_t n_campaigns;
+  uint32_t size_ends[HR_LIKE_MOST_SIZES]; /* rising: the most GPUs of a job of each size; the last is HR_NONE */
+  uint32_t n_size_ends;
   uint8_t band_of_size[HR_LIKE_MOST_SIZES];  /* among those of the model */
   uint8_t index_of_size[HR_LIKE_MOST_SIZES]; /* among those of its band */
   bool has_users;                            /* `who` are users; else tenants */
@@ -32,6 +34,7 @@ struct hr__like_fit {
 
 /* Each returns HR_NO_MEMORY or HR_OK. */
 enum hr_status hr__like_fit_campaigns(struct hr__like_fit *fit);
+enum hr_status hr__like_fit_size_ends(struct hr__like_fit *fit);
 enum hr_status hr__like_fit_sizes(struct hr__like_fit *fit);
 enum hr_status hr__like_fit_asks(struct hr__like_fit *fit);
 enum hr_status hr__like_fit_users(struct hr__like_fit *fit);

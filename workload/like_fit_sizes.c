@@ -15,8 +15,6 @@
 
 enum { LEAST_JOBS_OF_SIZE = 20, LEAST_JOBS_OF_CELL = 100, LEAST_CAMPAIGNS = 5 };
 
-static const uint32_t size_ends[HR_LIKE_MOST_SIZES] = {0, 1, 2, 4, 8, 16, 32, 64, HR_NONE};
-static const uint8_t bands[HR_LIKE_MOST_SIZES] = {0, 0, 1, 1, 2, 3, 3, 3, 3};
 static const uint32_t bin_ends[HR_LIKE_MOST_CELLS] = {1, 3, 10, 50, HR_NONE};
 
 const double hr_like_run_p[HR_LIKE_RUN_KNOTS] = {
@@ -51,12 +49,18 @@ static void join_small(uint64_t *jobs, uint8_t *to, uint8_t n, uint64_t least) {
   }
 }
 
+/* Sizes of like rates: up to 1, 4 and 8 GPUs, and more. */
+static uint8_t band_of(uint32_t size_end) {
+  static const uint32_t ends[HR_LIKE_MOST_BANDS] = {1, 4, 8, HR_NONE};
+  return place_of(ends, size_end);
+}
+
 static void place_sizes(struct hr__like_fit *fit) {
   uint64_t jobs[HR_LIKE_MOST_SIZES] = {0};
   uint8_t to[HR_LIKE_MOST_SIZES];
   for (uint32_t i = 0; i < fit->n_campaigns; i++) {
     struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
-    campaign->size = place_of(size_ends, fit->trace->gpus[fit->order[campaign->first]]);
+    campaign->size = place_of(fit->size_ends, fit->trace->gpus[fit->order[campaign->first]]);
     jobs[campaign->size] += campaign->n_jobs;
   }
   join_small(jobs, to, HR_LIKE_MOST_SIZES, LEAST_JOBS_OF_SIZE);
@@ -230,8 +234,9 @@ static void join_bands(struct hr__like_fit *fit, uint64_t jobs[HR_LIKE_MOST_SIZE
     uint64_t all = 0;
     for (uint32_t bin = 0; bin < HR_LIKE_MOST_CELLS; bin++) all += jobs[size][bin];
     if (all == 0) continue;
-    if (bands[size] != last) fit->model->n_bands++;
-    last = bands[size];
+    uint8_t band = band_of(fit->size_ends[size]);
+    if (band != last) fit->model->n_bands++;
+    last = band;
     fit->band_of_size[size] = (uint8_t)(fit->model->n_bands - 1);
   }
 }

@@ -23,8 +23,8 @@ enum {
   HR_LIKE_KNOTS = 9,  /* of lengths and gaps */
   HR_LIKE_STRATA = 6, /* of run times, for what goes with them */
   HR_LIKE_MOST_BANDS = 4,
-  HR_LIKE_MOST_SIZES = 9, /* of all bands together */
-  HR_LIKE_MOST_CELLS = 5, /* of a size */
+  HR_LIKE_MOST_SIZES = 24, /* of all bands together */
+  HR_LIKE_MOST_CELLS = 5,  /* of a size */
   HR_LIKE_MOST_ASKS = 32,
   HR_LIKE_MOST_RANKS = 256,
   HR_LIKE_MOST_WEEKS = 1000,

@@ -42,12 +42,15 @@ function fitted(headroom, traces, { file, options }) {
   return model;
 }
 
-// The sizes of both are the same ones in the same order, as long as the trace is.
+// The old size that most of a new one's jobs were in: the one that knows its first number of GPUs.
+const oldOf = (size, before) =>
+  before.sizes.find((old) => old.asks.some((ask) => ask.gpus === size.asks[0].gpus)) ?? before.sizes.at(-1);
+
 function keep(model, before, { kept, asks }) {
   for (const key of ["name", "source", ...kept]) model[key] = before[key];
   for (const [b, band] of model.bands.entries())
-    for (const [s, size] of band.sizes.entries()) {
-      const old = before.bands[b].sizes[s];
+    for (const size of band.sizes) {
+      const old = oldOf(size, before.bands[b]);
       if (asks && old.asks.some((ask) => ask.gpu_milli)) size.asks = old.asks;
       if (old.outcomes) size.outcomes = old.outcomes;
     }

@@ -57,10 +57,25 @@ static void compare(const struct hr_trace *trace, uint64_t count, double bound) 
   hr_like_destroy(model);
 }
 
+/* A number of GPUs that many ask for is not mixed with its neighbours, which are asked for something else. */
+static void large_sizes(const struct hr_trace *trace) {
+  static const uint32_t own[] = {16, 24, 32};
+  struct hr_like_model *model = fitted(trace);
+  struct hr_trace *like = drawn(model, 500000, 31);
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+    double distance = distance_of_run_times(trace, like, own[i], own[i], LEAST_JOBS);
+    printf("\n    %u GPUs alone: %.3f ", own[i], distance);
+    CU_ASSERT(distance >= 0 && distance < 0.05);
+  }
+  hr_trace_destroy(like);
+  hr_like_destroy(model);
+}
+
 static void helios(void) {
   if (real_trace_missing(HELIOS)) return;
   struct hr_trace *trace = read(HELIOS, "submit=arrival_s,duration=service_sec,gpus=gpu_count");
   compare(trace, trace->n_jobs, 0.05);
+  large_sizes(trace);
   hr_trace_destroy(trace);
 }
 

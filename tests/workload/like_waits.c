@@ -22,7 +22,7 @@ enum { MANY = 1000000, MOST_SEEDS = 100, LEAST_JOBS = 500, JUDGED_NODES = 80 };
 static const uint32_t nodes[] = {110, 100, 90, 80, 70};
 enum { N_NODES = sizeof nodes / sizeof *nodes };
 static const int64_t week_us = 7 * 86400 * HR_SECOND_US;
-static const uint32_t sizes[][2] = {{1, 1}, {2, 2}, {4, 4}, {8, 8}, {9, HR_NONE}};
+static const uint32_t sizes[][2] = {{1, 1}, {2, 2}, {4, 4}, {8, 8}, {9, HR_NONE}, {16, 16}, {24, 24}, {32, 32}};
 
 static void must(enum hr_status status, const struct hr_error *error) {
   if (status == HR_OK) return;
