@@ -246,6 +246,29 @@ static void draws_like(const char *text) {
   hr_trace_destroy(trace);
 }
 
+/* Jobs of 24 GPUs are short, those of 17, 18, ... 32 long: 24 is told apart, the others are one size. */
+static void frequent_numbers_of_gpus_are_sizes(void) {
+  enum { JOBS = 1600 };
+  static char text[JOBS * 60];
+  size_t used = (size_t)sprintf(text, "submit_s,duration_s,gpus,user\n");
+  for (int i = 0; i < JOBS; i++) {
+    int gpus = i % 2 ? 24 : 17 + i / 2 % 16, run_s = gpus == 24 ? 20 + i * 7919 % 100 : 20000 + i * 7919 % 9000;
+    used += (size_t)sprintf(text + used, "%d,%d,%d,u%d\n", i * 600, run_s, gpus, i % 7);
+  }
+  struct hr_trace *trace = trace_of(text, NULL);
+  struct hr_like_model *model = fitted(trace);
+  CU_ASSERT_EQUAL_FATAL(model->n_bands, 1);
+  CU_ASSERT_EQUAL(model->bands[0].n_sizes, 3);
+  CU_ASSERT_EQUAL(model->bands[0].sizes[1].n_asks, 1);
+  CU_ASSERT_EQUAL(model->bands[0].sizes[1].asks[0].gpus, 24);
+  struct hr_trace *like = drawn(model, 20000, 5);
+  double distance = distance_of_run_times(trace, like, 24, 24, JOBS / 4);
+  CU_ASSERT(distance >= 0 && distance < 0.1);
+  hr_trace_destroy(like);
+  hr_trace_destroy(trace);
+  hr_like_destroy(model);
+}
+
 static void poor_traces_will_do(void) {
   draws_like("submit_s,duration_s,gpus\n5,10,1\n");
   draws_like("submit_s,duration_s,gpus\n5,0,1\n");
@@ -333,4 +356,5 @@ static void wrong_models_are_refused(void) {
 TEST_MAIN("workloads like another", TEST(drawn_jobs_have_the_laws_of_the_trace), TEST(what_was_drawn_is_fitted_again),
           TEST(the_load_is_what_was_asked_for), TEST(tails_go_beyond_the_sample), TEST(users_differ_as_they_did),
           TEST(a_written_model_draws_the_same), TEST(more_jobs_begin_with_the_same), TEST(every_shipped_model_draws),
-          TEST(poor_traces_will_do), TEST(what_cannot_be_is_refused), TEST(wrong_models_are_refused))
+          TEST(frequent_numbers_of_gpus_are_sizes), TEST(poor_traces_will_do), TEST(what_cannot_be_is_refused),
+          TEST(wrong_models_are_refused))
