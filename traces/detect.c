@@ -28,11 +28,6 @@ static bool is_swf_row(struct hr_text line) {
   return n_fields == SWF_FIELDS;
 }
 
-static bool begins_with(struct hr_text line, const char *start) {
-  size_t length = strlen(start);
-  return line.length >= length && memcmp(line.at, start, length) == 0;
-}
-
 /* Fields between `separator`, without quotes. */
 static size_t split(struct hr_text line, char separator, struct hr_text *field, size_t most) {
   size_t n = 0;
@@ -84,7 +79,7 @@ static bool is_pai(struct hr_text line) {
   static const struct { size_t n_fields, status; } tables[] = {{10, 3}, {6, 3}, {9, 5}};
   enum { MOST_FIELDS = 10 };
   struct hr_text field[MOST_FIELDS + 1];
-  if (begins_with(line, "job_name,task_name,inst_num,status")) return true;
+  if (hr__begins_with(line, "job_name,task_name,inst_num,status")) return true;
   size_t n = split(line, ',', field, MOST_FIELDS + 1);
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     for (size_t k = 0; n == tables[i].n_fields && k < sizeof words / sizeof *words; k++)
@@ -139,9 +134,9 @@ static const char *json_format(struct hr_text beginning) {
 
 const char *hr__detect_format(struct hr_text beginning) {
   struct hr_text line = hr__first_line(beginning);
-  if (begins_with(line, "{") || begins_with(line, "[")) return json_format(beginning);
-  if (begins_with(line, ";") || is_swf_row(line)) return "swf";
-  if (begins_with(line, "timestamp,duration,num_gpus,gpu_time,cluster")) return "philly";
-  if (begins_with(line, "name,cpu_milli,memory_mib,num_gpu,gpu_milli")) return "openb";
+  if (hr__begins_with(line, "{") || hr__begins_with(line, "[")) return json_format(beginning);
+  if (hr__begins_with(line, ";") || is_swf_row(line)) return "swf";
+  if (hr__begins_with(line, "timestamp,duration,num_gpus,gpu_time,cluster")) return "philly";
+  if (hr__begins_with(line, "name,cpu_milli,memory_mib,num_gpu,gpu_milli")) return "openb";
   return table_format(line);
 }

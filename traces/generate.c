@@ -1,29 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * A workload from a few numbers. Arrivals are a Poisson process whose rate follows the day: candidates come at the
- * peak's rate and are kept with the probability rate / peak rate (thinning; Lewis and Shedler 1979). Everything else
- * about a job is drawn from streams of its own, by the job's number, so that changing one number of the workload leaves
- * the other draws as they were. Times are whole milliseconds: what is written is what was drawn.
- */
+/* A workload from a few numbers: which they may be, and its jobs as a file. */
 
-#include "headroom/trace.h"
 #include "sim/output_file.h"
-#include "sim/philox.h"
+#include "traces/generation.h"
 
-#include <gsl/gsl_cdf.h>
-#include <gsl/gsl_randist.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-enum { DAY_S = 86400, PEAK_S = 15 * 3600, MS_US = 1000 };
-
-static const double full_turn = 6.283185307179586;
-
-/* Assumed: round shares near those of Philly and Helios, where most jobs take one GPU. */
-static const struct hr_gpu_count default_gpu_counts[] = {{1, 0.70}, {2, 0.10},   {4, 0.09},
-                                                         {8, 0.09}, {16, 0.015}, {32, 0.005}};
+enum { MS_US = 1000 };
 
 void hr_generator_init(struct hr_generator *generator) {
   *generator = (struct hr_generator){.count = 1000,
@@ -95,151 +79,9 @@ static enum hr_status check_gpu_counts(const struct hr_generator *g, struct hr_e
   return HR_OK;
 }
 
-/* ---- Tables ----------------------------------------------------------------------------------------- */
-
-struct workload {
-  const struct hr_generator *g;
-  const struct hr_gpu_count *gpu_counts;
-  size_t n_gpu_counts;
-  double gpu_weights, mean_gpus;
-  double *user_cumulated; /* [users] sums of the weights 1/1, 1/2, ... */
-  double rate_per_s;      /* mean rate of arrivals */
-};
-
-/* Mean of min(X, max) for a log-normal X. */
-static double mean_run_s(const struct hr_generator *g) {
-  double mu = log(g->median_s), cut = g->max_s > 0 ? log(g->max_s) : HUGE_VAL;
-  if (g->sigma <= 0) return exp(fmin(mu, cut));
-  double below = exp(mu + g->sigma * g->sigma / 2) * gsl_cdf_ugaussian_P((cut - mu) / g->sigma - g->sigma);
-  double above = g->max_s > 0 ? g->max_s * gsl_cdf_ugaussian_Q((cut - mu) / g->sigma) : 0;
-  return below + above;
-}
-
-/* The default table is cut to what the cluster can hold. */
-static void choose_gpu_counts(struct workload *work) {
-  const struct hr_generator *g = work->g;
-  work->gpu_counts = g->gpu_counts ? g->gpu_counts : default_gpu_counts;
-  work->n_gpu_counts = g->gpu_counts ? g->n_gpu_counts : sizeof default_gpu_counts / sizeof *default_gpu_counts;
-  uint64_t cluster = (uint64_t)g->nodes * g->gpus_per_node;
-  while (work->n_gpu_counts > 1 && work->gpu_counts[work->n_gpu_counts - 1].gpus > cluster) work->n_gpu_counts--;
-  double gpus = 0;
-  for (size_t i = 0; i < work->n_gpu_counts; i++) {
-    work->gpu_weights += work->gpu_counts[i].weight;
-    gpus += work->gpu_counts[i].weight * work->gpu_counts[i].gpus;
-  }
-  work->mean_gpus = gpus / work->gpu_weights;
-}
-
-static enum hr_status prepare(struct workload *work, const struct hr_generator *g, struct hr_error *error) {
-  *work = (struct workload){.g = g};
-  choose_gpu_counts(work);
-  work->rate_per_s = g->load * g->nodes * g->gpus_per_node / (work->mean_gpus * mean_run_s(g));
-  if ((double)g->count / work->rate_per_s > 1e10)
-    return hr_fail(error, HR_BAD_INPUT,
-                   "generator: the jobs would arrive over more than 300 years; ask for fewer jobs, "
-                   "shorter ones or more load");
-  work->user_cumulated = malloc(g->users * sizeof *work->user_cumulated);
-  if (!work->user_cumulated) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
-  double sum = 0;
-  for (uint32_t user = 0; user < g->users; user++) work->user_cumulated[user] = sum += 1.0 / (user + 1);
-  return HR_OK;
-}
-
-/* ---- Draws ------------------------------------------------------------------------------------------ */
-
-/* The next arrival after `now_s`; time 0 is midnight. */
-static double next_arrival(const struct workload *work, struct hr__stream *stream, double now_s) {
-  double peak = 1 + work->g->diurnal;
-  for (;;) {
-    now_s -= log(hr__stream_uniform(stream)) / (work->rate_per_s * peak);
-    double wave = 1 + work->g->diurnal * cos(full_turn * (now_s - PEAK_S) / DAY_S);
-    if (hr__stream_uniform(stream) * peak < wave) return now_s;
-  }
-}
-
-static double draw_uniform(const struct workload *work, enum hr__purpose purpose, uint32_t job) {
-  struct hr__stream stream;
-  hr__stream_init(&stream, work->g->seed, purpose, job, 0);
-  return hr__stream_uniform(&stream);
-}
-
-static int64_t draw_run_ms(const struct workload *work, uint32_t job) {
-  const struct hr_generator *g = work->g;
-  struct hr__stream stream;
-  hr__stream_init(&stream, g->seed, HR__PURPOSE_RUN_TIME, job, 0);
-  gsl_rng rng = hr__stream_rng(&stream);
-  double run_s = gsl_ran_lognormal(&rng, log(g->median_s), g->sigma);
-  double most_s = g->max_s > 0 ? g->max_s : 1e10;
-  int64_t run_ms = llround(fmin(run_s, most_s) * 1000);
-  return run_ms > 0 ? run_ms : 1;
-}
-
-static uint32_t draw_gpus(const struct workload *work, uint32_t job) {
-  double left = draw_uniform(work, HR__PURPOSE_GPUS, job) * work->gpu_weights;
-  size_t i = 0;
-  while (i + 1 < work->n_gpu_counts && left >= work->gpu_counts[i].weight) left -= work->gpu_counts[i++].weight;
-  return work->gpu_counts[i].gpus;
-}
-
-static uint32_t draw_user(const struct workload *work, uint32_t job) {
-  uint32_t low = 0, high = work->g->users - 1;
-  double wanted = draw_uniform(work, HR__PURPOSE_USER, job) * work->user_cumulated[high];
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (work->user_cumulated[middle] < wanted)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-static int64_t draw_limit_ms(const struct workload *work, uint32_t job, int64_t run_ms) {
-  const struct hr_generator *g = work->g;
-  double factor = g->limit_min + (g->limit_max - g->limit_min) * draw_uniform(work, HR__PURPOSE_LIMIT, job);
-  double limit_ms = fmin((double)run_ms * factor, 1e13);
-  return limit_ms < 1 ? 1 : llround(limit_ms);
-}
-
-/* ---- Jobs ------------------------------------------------------------------------------------------- */
-
-struct drawn_job {
-  int64_t submit_ms, run_ms, limit_ms; /* limit: -1 for none */
-  uint32_t number, gpus, user, tenant; /* from 1 on */
-};
-
-/* All jobs of a workload, one after the other. */
-struct draws {
-  const struct workload *work;
-  struct hr__stream arrivals;
-  double now_s;
-  uint32_t n_drawn;
-};
-
-static struct draws begin_draws(const struct workload *work) {
-  struct draws draws = {.work = work};
-  hr__stream_init(&draws.arrivals, work->g->seed, HR__PURPOSE_ARRIVAL, 0, 0);
-  return draws;
-}
-
-static struct drawn_job draw_job(struct draws *draws) {
-  const struct workload *work = draws->work;
-  uint32_t job = draws->n_drawn++, user = draw_user(work, job);
-  draws->now_s = next_arrival(work, &draws->arrivals, draws->now_s);
-  struct drawn_job drawn = {.submit_ms = llround(draws->now_s * 1000),
-                            .run_ms = draw_run_ms(work, job),
-                            .limit_ms = -1,
-                            .number = job + 1,
-                            .gpus = draw_gpus(work, job),
-                            .user = user + 1,
-                            .tenant = user % work->g->tenants + 1};
-  if (work->g->limit_max > 0) drawn.limit_ms = draw_limit_ms(work, job, drawn.run_ms);
-  return drawn;
-}
-
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
-static void write_job(FILE *out, const struct drawn_job *job) {
+static void write_job(FILE *out, const struct hr__generated_job *job) {
   fprintf(out, "%" PRIu32 ",%" PRId64 ".%03d,%" PRId64 ".%03d,%" PRIu32 ",user-%" PRIu32 ",tenant-%" PRIu32,
           job->number, job->submit_ms / 1000, (int)(job->submit_ms % 1000), job->run_ms / 1000,
           (int)(job->run_ms % 1000), job->gpus, job->user, job->tenant);
@@ -247,20 +89,20 @@ static void write_job(FILE *out, const struct drawn_job *job) {
   fputc('\n', out);
 }
 
-static enum hr_status write_rows(const struct workload *work, const char *path, struct hr_error *error) {
+static enum hr_status write_rows(struct hr__generation *work, const char *path, struct hr_error *error) {
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
   fprintf(file.stream, "job_id,submit_s,duration_s,gpus,user,tenant%s\n", work->g->limit_max > 0 ? ",limit_s" : "");
-  struct draws draws = begin_draws(work);
-  while (draws.n_drawn < work->g->count && !ferror(file.stream)) {
-    struct drawn_job job = draw_job(&draws);
+  while (work->n_drawn < work->g->count && !ferror(file.stream)) {
+    struct hr__generated_job job = hr__generation_next(work);
     write_job(file.stream, &job);
   }
   return hr__output_commit(&file, error);
 }
 
-static enum hr_status add_job(struct hr_trace_builder *builder, const struct drawn_job *job, struct hr_error *error) {
+static enum hr_status add_job(struct hr_trace_builder *builder, const struct hr__generated_job *job,
+                              struct hr_error *error) {
   char id[16], user[32], tenant[32];
   struct hr_job_record record;
   hr_job_record_init(&record);
@@ -275,20 +117,16 @@ static enum hr_status add_job(struct hr_trace_builder *builder, const struct dra
 }
 
 /* What cannot be written row by row. */
-static enum hr_status write_gathered(const struct workload *work, const char *path, struct hr_error *error) {
+static enum hr_status write_gathered(struct hr__generation *work, const char *path, struct hr_error *error) {
   struct hr_trace_builder *builder = hr_trace_builder_create("headroom trace generate", "csv");
-  struct hr_trace *trace = NULL;
   if (!builder) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
   enum hr_status status = HR_OK;
-  struct draws draws = begin_draws(work);
-  while (status == HR_OK && draws.n_drawn < work->g->count) {
-    struct drawn_job job = draw_job(&draws);
+  while (status == HR_OK && work->n_drawn < work->g->count) {
+    struct hr__generated_job job = hr__generation_next(work);
     status = add_job(builder, &job, error);
   }
-  if (status == HR_OK) status = hr_trace_builder_finish(builder, false, false, &trace, error);
+  if (status == HR_OK) status = hr_trace_builder_write(builder, path, error);
   hr_trace_builder_destroy(builder);
-  if (status == HR_OK) status = hr_trace_write(trace, path, NULL, NULL, error);
-  hr_trace_destroy(trace);
   return status;
 }
 
@@ -297,12 +135,13 @@ enum hr_status hr_generate(const struct hr_generator *generator, const char *pat
   if (status == HR_OK) status = check_shape(generator, error);
   if (status == HR_OK) status = check_gpu_counts(generator, error);
   if (status != HR_OK) return status;
-  struct workload work;
+  struct hr__generation work;
   bool job_by_job;
   status = hr_generated_file(path, &job_by_job, error);
   if (status != HR_OK) return status;
-  status = prepare(&work, generator, error);
-  if (status == HR_OK) status = job_by_job ? write_rows(&work, path, error) : write_gathered(&work, path, error);
-  free(work.user_cumulated);
+  status = hr__generation_begin(&work, generator, error);
+  if (status != HR_OK) return status;
+  status = job_by_job ? write_rows(&work, path, error) : write_gathered(&work, path, error);
+  hr__generation_finish(&work);
   return status;
 }

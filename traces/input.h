@@ -6,6 +6,8 @@
 
 #include "headroom/trace.h"
 
+#include <string.h>
+
 #define HR__LONGEST_LINE ((size_t)1 << 20)
 
 struct hr__input;
@@ -15,6 +17,12 @@ void hr__input_close(struct hr__input *input);
 
 /* The file's beginning, up to a few hundred kilobytes, as long as no line was taken. */
 struct hr_text hr__input_peek(const struct hr__input *input);
+
+/* Whether a text begins with this. */
+static inline bool hr__begins_with(struct hr_text text, const char *start) {
+  size_t length = strlen(start);
+  return text.length >= length && memcmp(text.at, start, length) == 0;
+}
 
 /* The first line of a text that is neither blank nor a `#` comment, without white space around it. */
 struct hr_text hr__first_line(struct hr_text beginning);

@@ -142,10 +142,6 @@ static enum hr_status add_pools(struct kinds *kinds, struct hr_cluster_spec *clu
                                (struct hr__count_words){"node without GPUs is", "nodes without GPUs are", " left out"});
 }
 
-static bool begins_with(struct hr_text text, const char *word) {
-  return text.length >= strlen(word) && memcmp(text.at, word, strlen(word)) == 0;
-}
-
 /* Five fields, the last a number: PAI's list as it is published. */
 static bool is_bare_pai(struct hr_text line) {
   size_t n_commas = 0;
@@ -159,7 +155,7 @@ static enum hr_status read_nodes(struct kinds *kinds) {
   static const struct node blank;
   struct node node;
   struct hr_text line = hr__first_line(hr__input_peek(kinds->reader->input));
-  bool has_header = begins_with(line, "machine,"), is_pai = has_header || is_bare_pai(line);
+  bool has_header = hr__begins_with(line, "machine,"), is_pai = has_header || is_bare_pai(line);
   const struct hr__csv_schema schema = {.columns = is_pai ? pai_columns : columns,
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .ignored = is_pai ? pai_ignored : ignored,

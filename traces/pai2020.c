@@ -115,9 +115,7 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
 }
 
 static bool has_header(const struct hr__reader *reader) {
-  struct hr_text beginning = hr__input_peek(reader->input);
-  static const char first[] = "job_name,";
-  return beginning.length >= sizeof first - 1 && memcmp(beginning.at, first, sizeof first - 1) == 0;
+  return hr__begins_with(hr__first_line(hr__input_peek(reader->input)), "job_name,");
 }
 
 /* The name of the table that the first line is of, NULL when it is the one that is read (or none of them). */

@@ -84,10 +84,6 @@ static enum hr_status on_tag(void *self, const void *data, uint64_t line) {
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-static bool begins_with(struct hr_text text, const char *word) {
-  return text.length >= strlen(word) && memcmp(text.at, word, strlen(word)) == 0;
-}
-
 /* Reads the table at `path`, of the columns that `names` lists, NULL-terminated. */
 static enum hr_status read_table(struct table *table, const char *path, const char *const *names,
                                  struct hr__csv_schema *schema) {
@@ -95,7 +91,7 @@ static enum hr_status read_table(struct table *table, const char *path, const ch
   reader->path = path;
   enum hr_status status = hr__input_open(path, &reader->input, reader->error);
   if (status != HR_OK) return status;
-  if (!begins_with(hr__first_line(hr__input_peek(reader->input)), names[0])) schema->header = names;
+  if (!hr__begins_with(hr__first_line(hr__input_peek(reader->input)), names[0])) schema->header = names;
   schema->self = table;
   status = hr__csv_read_rows(reader, schema);
   hr__input_close(reader->input);

@@ -4,14 +4,10 @@
 
 #include "traces/tres.h"
 
+#include "traces/input.h"
 #include "traces/numbers.h"
 
 #include <string.h>
-
-static bool starts_with(struct hr_text text, const char *start) {
-  size_t length = strlen(start);
-  return text.length >= length && memcmp(text.at, start, length) == 0;
-}
 
 static struct hr_text without(struct hr_text text, size_t count) {
   return (struct hr_text){text.at + count, text.length - count};
@@ -110,16 +106,16 @@ static const char *take_gpus(struct hr__tres *tres, struct hr_text rest, uint64_
 
 static const char *take_item(struct hr__tres *tres, struct hr_text item, uint64_t *typed) {
   enum hr__mem_of of;
-  bool generic = starts_with(item, "gres/") || starts_with(item, "gres:");
+  bool generic = hr__begins_with(item, "gres/") || hr__begins_with(item, "gres:");
   struct hr_text name = generic ? without(item, 5) : item, rest = name.length >= 3 ? without(name, 3) : name;
-  if (starts_with(name, "gpu") && (rest.length == 0 || *rest.at == '=' || *rest.at == ':'))
+  if (hr__begins_with(name, "gpu") && (rest.length == 0 || *rest.at == '=' || *rest.at == ':'))
     return take_gpus(tres, rest, typed);
-  if (starts_with(item, "cpu=")) {
+  if (hr__begins_with(item, "cpu=")) {
     const struct hr__number_rule rule = {1000, UINT64_C(1) << 40, false};
     tres->has_cpus = hr__number_parse(without(item, 4), &rule, &tres->cpu_milli) == HR__NUMBER_FINE;
     return tres->has_cpus ? NULL : "not a list of resources with a count of CPUs, like cpu=4";
   }
-  if (starts_with(item, "mem=")) {
+  if (hr__begins_with(item, "mem=")) {
     tres->has_mem = hr__slurm_mem_parse(without(item, 4), &tres->mem_mib, &of) && of == HR__MEM_OF_JOB;
     return tres->has_mem ? NULL : "not a list of resources with an amount of memory, like mem=64G";
   }

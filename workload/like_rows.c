@@ -165,14 +165,6 @@ static enum hr_status add_record(struct hr__rows *rows, const struct hr__campaig
   return hr_trace_builder_add(rows->builder, &record, rows->figures.jobs + 1, error); /* below the header */
 }
 
-static enum hr_status write_gathered(struct hr__rows *rows, struct hr_error *error) {
-  struct hr_trace *trace = NULL;
-  enum hr_status status = hr_trace_builder_finish(rows->builder, false, false, &trace, error);
-  if (status == HR_OK) status = hr_trace_write(trace, rows->path, NULL, NULL, error);
-  hr_trace_destroy(trace);
-  return status;
-}
-
 enum hr_status hr__rows_add(struct hr__rows *rows, const struct hr__campaign *campaign, const struct hr__drawn_job *job,
                             struct hr_error *error) {
   count(rows, campaign, job);
@@ -219,7 +211,7 @@ enum hr_status hr__rows_close(struct hr__rows *rows, enum hr_status status, stru
   free(rows->seen_users);
   free(rows->seen_tenants);
   if (rows->builder) {
-    if (status == HR_OK) status = write_gathered(rows, error);
+    if (status == HR_OK) status = hr_trace_builder_write(rows->builder, rows->path, error);
     hr_trace_builder_destroy(rows->builder);
     return status;
   }

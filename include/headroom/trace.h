@@ -324,6 +324,10 @@ HR_API const struct hr_trace_format *hr_trace_writer_find(const char *name, cons
    CSV times before 0 or beyond the year 9999. */
 HR_API enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, const char *format,
                                      struct hr_trace_written *written, struct hr_error *error);
+/* Finishes what was built and writes it to `path`, in the format that its name says; the builder must still be
+   destroyed. */
+HR_API enum hr_status hr_trace_builder_write(struct hr_trace_builder *builder, const char *path,
+                                             struct hr_error *error);
 /* Each loss as a sentence. */
 HR_API enum hr_status hr_trace_loss_notes(const struct hr_trace_written *written, struct hr_notes *notes);
 

@@ -82,3 +82,11 @@ struct hr_like_model *fitted(const struct hr_trace *trace) {
   if (!model) abort();
   return model;
 }
+
+struct hr_like_model *shipped(const char *name) {
+  struct hr_error error = {0};
+  struct hr_like_model *model = NULL;
+  if (hr_like_shipped(name, &model, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  if (!model) abort();
+  return model;
+}

@@ -21,5 +21,6 @@ double distance_of_run_times(const struct hr_trace *a, const struct hr_trace *b,
 /* Draws `count` jobs and reads them from a file of the test's own. */
 struct hr_trace *drawn(const struct hr_like_model *model, uint64_t count, uint64_t seed);
 struct hr_like_model *fitted(const struct hr_trace *trace);
+struct hr_like_model *shipped(const char *name);
 
 #endif

@@ -18,14 +18,6 @@ static struct hr_trace *reference(const char *name) {
   return trace;
 }
 
-static struct hr_like_model *shipped(const char *name) {
-  struct hr_error error = {0};
-  struct hr_like_model *model = NULL;
-  if (hr_like_shipped(name, &model, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(model);
-  return model;
-}
-
 /* ---- Laws ------------------------------------------------------------------------------------------- */
 
 static bool gpus_of(const struct hr_trace *trace, uint32_t job, double *value) {

@@ -14,14 +14,6 @@
 
 static const int64_t day_us = 86400 * HR_SECOND_US;
 
-static struct hr_like_model *shipped(const char *name) {
-  struct hr_error error = {0};
-  struct hr_like_model *model = NULL;
-  if (hr_like_shipped(name, &model, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
-  CU_ASSERT_PTR_NOT_NULL_FATAL(model);
-  return model;
-}
-
 /* ---- Demand ----------------------------------------------------------------------------------------- */
 
 enum { JOBS = 60, END_S = 3000 };
