@@ -111,16 +111,19 @@ static void note_too_large(const struct hr_like_spec *spec, const struct hr_like
           spec->gpus_per_node, figures->most_gpus, jobs == 1 ? "it" : "they");
 }
 
-/* A few large jobs, or campaigns that go on as they began, may keep the load from being what was asked for. */
+/* A few large jobs, or campaigns that go on as they began, keep the load from being what was asked for by more or fewer
+   campaigns alone. */
 static void note_load(const struct hr_like_spec *spec, const struct hr_like_figures *figures) {
   static const double near = 0.01;
+  if (!(spec->load > 0)) return;
   double load = figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node);
-  if (!(spec->load > 0) || fabs(load / spec->load - 1) <= near) return;
-  fprintf(
-      stderr,
-      "note: the load is %.3g, not %.3g, which these jobs do not add up to; more jobs come nearer, and 'trace scale "
-      "--load' changes what is there\n",
-      load, spec->load);
+  if (fabs(load / spec->load - 1) > near)
+    fprintf(stderr, "note: the load is %.3g, not %.3g, which these jobs do not add up to\n", load, spec->load);
+  else if (fabs(log(figures->stretch)) > near)
+    fprintf(stderr,
+            "note: all times are multiplied with %.3g for the load to be %.3g: hours of the day are not those of the "
+            "model; more jobs need less of it\n",
+            figures->stretch, spec->load);
 }
 
 static enum hr_status make(const struct like_request *request, struct hr_like_model *model, struct hr_error *error) {

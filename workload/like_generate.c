@@ -108,6 +108,7 @@ enum hr_status hr_like_generate(const struct hr_like_model *model, const struct 
   if (status == HR_OK) {
     status = write_all(flow, &rows, spec->count, error);
     if (figures) *figures = hr__rows_figures(&rows);
+    if (figures) figures->stretch = flow->stretch;
     status = hr__rows_close(&rows, status, error);
   }
   hr__flow_finish(flow);

@@ -8,7 +8,7 @@
 
 enum { MOST_JOBS = 20000000, JOBS_OF_ALL = 1500000, WEEK_S = 7 * 86400 };
 enum { LEAST_PASSES = 6, MOST_PASSES = 64, STRAIGHT_PASSES = 4 };
-static const double near_enough = 0.002, golden = 0.6180339887498949, most_moved_s = 7200;
+static const double near_enough = 0.002, far = 0.01, golden = 0.6180339887498949, most_moved_s = 7200;
 
 /* ---- The usual demand ------------------------------------------------------------------------------- */
 
@@ -65,7 +65,13 @@ static enum hr_status draw_pass(const struct hr_like_model *model, const struct 
 
 /* Another tempo is another draw of what weeks and days give, so that the load of a few jobs jumps as the tempo moves:
    first straight to where the load should be, then evenly spread about where it would be if it did not jump. What is
-   left is made up by stretching the clock, by no more than two hours at its end. */
+   left is made up by stretching the clock: by no more than two hours at its end, so that hours of the day stay what
+   they are, but all of it where the tempo alone does not come near. */
+static double stretch_for(double off, double last_s) {
+  double most = most_moved_s / last_s;
+  return fabs(off) > far ? exp(-off) : 1 + fmin(most, fmax(-most, expm1(-off)));
+}
+
 enum hr_status hr__pilot_tempo(const struct hr_like_model *model, const struct hr_like_spec *spec, double wanted_gpus,
                                double *tempo, double *stretch) {
   double at = *tempo, off = HUGE_VAL, place = 0;
@@ -78,11 +84,11 @@ enum hr_status hr__pilot_tempo(const struct hr_like_model *model, const struct h
     status = draw_pass(model, spec, wanted_gpus, at, &pass);
     drawn += pass.drawn;
     if (!(pass.gpus > 0)) break;
-    double off_now = log(wanted_gpus / pass.gpus), most = most_moved_s / pass.last_s;
+    double off_now = log(wanted_gpus / pass.gpus);
     if (fabs(off_now) < fabs(off)) {
       off = off_now;
       *tempo = at;
-      *stretch = 1 + fmin(most, fmax(-most, expm1(-off)));
+      *stretch = stretch_for(off, pass.last_s);
     }
     place = fmod(place + golden, 1);
     at = i < STRAIGHT_PASSES ? at * exp(fmin(2, fmax(-2, off_now))) : *tempo * exp(off * (3 * place - 0.5));

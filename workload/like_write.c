@@ -160,6 +160,7 @@ enum hr_status hr_like_figures_write(const struct hr_like_model *model, const st
   if (spec->load > 0) hr__json_number(&json, root, "load_asked", spec->load);
   if (spec->load > 0)
     hr__json_number(&json, root, "load", figures->mean_gpus / ((double)spec->nodes * spec->gpus_per_node));
+  if (spec->load > 0) hr__json_number(&json, root, "stretch", figures->stretch);
   hr__json_count(&json, root, "most_gpus", figures->most_gpus);
   hr__json_count(&json, root, "too_large", figures->too_large);
   return hr__json_write(&json, root, path, error);

@@ -135,6 +135,7 @@ struct hr_like_figures {
   uint64_t jobs, users, tenants;
   double span_s, gpu_hours;
   double mean_gpus;   /* GPU-time over the span */
+  double stretch;     /* what times were multiplied with so that the load is the one asked for; 1 without one */
   uint64_t too_large; /* jobs of more GPUs than the cluster that the load is for has; 0 without a load */
   uint32_t most_gpus; /* of a job */
 };
