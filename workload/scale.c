@@ -167,10 +167,10 @@ static enum hr_status check(const struct hr_trace *trace, const struct hr_scale_
   double least = spec->by == HR_SCALING_DUPLICATE ? 1 : HR_MIN_LOAD_SCALE;
   double most = spec->by == HR_SCALING_THIN ? 1 : HR_MAX_LOAD_SCALE;
   if (!(spec->load >= least && spec->load <= most))
-    return hr_fail(error, HR_BAD_INPUT, "%s: a load of %g is not from %g to %g, which '%s' can give", trace->source,
-                   spec->load, least, most, hr_scaling_name(spec->by));
+    return hr_fail(error, HR_BAD_INPUT, "scale: a load of %g is not from %g to %g, which '%s' can give", spec->load,
+                   least, most, hr_scaling_name(spec->by));
   if (spec->jitter_us < 0 || spec->jitter_us > HR_MAX_INPUT_US)
-    return hr_fail(error, HR_BAD_INPUT, "%s: a jitter of %.9g s is not from 0 to 100000000000 s", trace->source,
+    return hr_fail(error, HR_BAD_INPUT, "scale: a jitter of %.9g s is not from 0 to 100000000000 s",
                    (double)spec->jitter_us / (double)HR_SECOND_US);
   if (spec->by != HR_SCALING_DUPLICATE || ceil(spec->load) * trace->n_jobs < HR_NONE) return HR_OK;
   return hr_fail(error, HR_BAD_INPUT, "%s: %g times %u jobs are more than %u", trace->source, spec->load, trace->n_jobs,

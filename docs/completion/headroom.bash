@@ -48,7 +48,10 @@ _headroom_operands() {
   run | why | report | compare | check | plan | advise | sweep | merge | fill | forecast | validate) compgen -f -- "$3" ;;
   list) compgen -W "$(_headroom_lists "$1")" -- "$3" ;;
   trace) if [ -n "$4" ]; then compgen -f -- "$3"; else compgen -W "$(_headroom_actions "$1" trace)" -- "$3"; fi ;;
-  help) compgen -W "$(_headroom_verbs "$1")" -- "$3" ;;
+  help)
+    if [ "$COMP_CWORD" -eq 2 ]; then compgen -W "$(_headroom_verbs "$1")" -- "$3"
+    elif [ "${COMP_WORDS[2]}" = trace ]; then compgen -W "$(_headroom_actions "$1" trace)" -- "$3"; fi
+    ;;
   esac
 }
 

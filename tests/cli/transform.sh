@@ -291,7 +291,7 @@ case_mistakes() {
   refused "--keep-running: is about the begin of a window" cut t.csv --keep-running -o out.csv
   refused "--load X is missing" scale t.csv -o out.csv
   refused "unknown method 'thn'; did you mean 'thin'?" scale t.csv --load 0.5 --by thn -o out.csv
-  refused "a load of 2 is not from 0.001 to 1, which 'thin' can give" scale t.csv --load 2 --by thin -o out.csv
+  refused "headroom: scale: a load of 2 is not from 0.001 to 1, which 'thin' can give" scale t.csv --load 2 --by thin -o out.csv
   refused "--jitter x: a length of time is wanted" scale t.csv --load 2 --jitter x -o out.csv
   refused "--jitter 5m: is how far copies come from their jobs, and 'thin' makes none" scale t.csv --load 0.5 --jitter 5m -o out.csv
   refused "--jitter 1: is how far copies come from their jobs, and 'compress' makes none" scale t.csv --load 2 --by compress --jitter 1 -o out.csv

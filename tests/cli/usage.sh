@@ -916,6 +916,8 @@ case_completion() {
   [ "$(complete_words "$headroom" plan x --br)" = --brief ] || fail "options of plan"
   [ "$(complete_words "$headroom" run x --format sw)" = swf ] || fail "formats"
   [ "$(complete_words "$headroom" help tr)" = trace ] || fail "help"
+  [ "$(complete_words "$headroom" help trace ch)" = check ] || fail "help of actions"
+  [ -z "$(complete_words "$headroom" help run tr)" ] || fail "help of nothing"
   [ "$(complete_words "$headroom" trace ch)" = check ] || fail "actions"
   [ "$(complete_words "$headroom" trace check --al)" = --allow ] || fail "options of an action"
   [ "$(complete_words "$headroom" trace check t.csv --allow gap,bur)" = gap,burst ] || fail "kinds of findings"
