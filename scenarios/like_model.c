@@ -86,6 +86,7 @@ static enum hr_status build_ask(struct hr__builder *builder, const cJSON *json, 
 static enum hr_status build_cell(struct hr__builder *builder, const cJSON *json, struct hr_like_cell *cell) {
   *cell = (struct hr_like_cell){.share = hr__number_of(json, "share", 0),
                                 .together = hr__number_of(json, "together", 0),
+                                .gaps_together = hr__number_of(json, "gaps_together", 0),
                                 .tail_from = hr__number_of(json, "tail_from", 1),
                                 .tail_scale = hr__number_of(json, "tail_scale", 0),
                                 .tail_shape = hr__number_of(json, "tail_shape", 0)};

@@ -246,6 +246,7 @@ void hr__campaign_draw(struct hr__draws *draws, uint32_t band, struct hr__campai
   draw_scores(draws, from, size, user, &stream, campaign);
   bool has_limit = hr__stream_uniform(&stream) < draws->model->limit_share;
   campaign->limit_p = has_limit ? hr__stream_uniform(&stream) : -1;
+  campaign->common_gap = sqrt(size->cells[campaign->cell].cell->gaps_together) * normal(&stream);
   hr__starts_advance(&from->starts);
 }
 
@@ -296,6 +297,7 @@ void hr__job_draw(struct hr__draws *draws, struct hr__campaign *campaign, struct
   if (job->run_ms < 1) job->run_ms = 1;
   job->limit_ms = limit_of(draws->model, campaign, stratum, job->run_ms);
   job->outcome = draw_outcome(&size->size->outcomes[stratum], hr__stream_uniform(&campaign->stream));
-  campaign->next_s += gap_of(cell->cell, hr__stream_uniform(&campaign->stream));
+  double gap = campaign->common_gap + sqrt(1 - cell->cell->gaps_together) * normal(&campaign->stream);
+  campaign->next_s += gap_of(cell->cell, hr__score_map_p(&draws->plain, gap));
   campaign->left--;
 }

@@ -92,6 +92,7 @@ struct hr__campaign {
   const struct hr_like_ask *ask;
   double common;            /* part of the normal score that all jobs share */
   double own, shift;        /* what the other part is multiplied with; the week's */
+  double common_gap;        /* the campaign's own tempo: the same part of the scores of the times between submits */
   double limit_p;           /* probability of the limit's ratio; negative: no limit */
   struct hr__stream stream; /* of its jobs */
 };

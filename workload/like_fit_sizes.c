@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sizes and cells: run times by number of GPUs and by how long campaigns are, how alike those of a campaign are, and
- * what campaigns look like. A size of fewer than 20 jobs is taken together with the one below it, a cell of fewer than
- * 100 with the one before it, so that no quantile is one job's.
+ * Sizes and cells: run times by number of GPUs and by how long campaigns are, how alike those of a campaign are, what
+ * campaigns look like, and at which tempo they go on. A size of fewer than 20 jobs is taken together with the one below
+ * it, a cell of fewer than 100 with the one before it, so that no quantile is one job's.
  */
 
 #include "workload/like_fit.h"
@@ -82,6 +82,7 @@ static void place_bins(struct hr__like_fit *fit, uint64_t jobs[HR_LIKE_MOST_SIZE
 
 /* ---- One cell --------------------------------------------------------------------------------------- */
 
+/* A run time, or the gap before a job. */
 struct timed {
   double log_s;
   uint32_t place;
@@ -100,17 +101,17 @@ static int by_number(const void *a, const void *b) {
 
 /* What a cell is made from; each array has room for all of the trace's jobs. */
 struct gathered {
-  struct timed *runs;
-  double *values;
-  uint32_t n_runs;
+  struct timed *times;
+  double *values, *scores;
+  uint32_t n_times;
 };
 
 /* Normal scores by rank, the same for equal times. */
-static void score(struct hr__like_fit *fit, const struct timed *runs, uint32_t n) {
+static void score(const struct timed *times, uint32_t n, double *scores) {
   for (uint32_t first = 0, end = 0; first < n; first = end) {
-    while (end < n && runs[end].log_s <= runs[first].log_s) end++;
+    while (end < n && times[end].log_s <= times[first].log_s) end++;
     double z = gsl_cdf_ugaussian_Pinv(((double)first + end) / 2 / n);
-    for (uint32_t i = first; i < end; i++) fit->score[runs[i].place] = z;
+    for (uint32_t i = first; i < end; i++) scores[times[i].place] = z;
   }
 }
 
@@ -131,11 +132,17 @@ static void fit_tail(struct hr_like_cell *cell, const double *logs, uint32_t n, 
   cell->most_s = 4 * exp(logs[n - 1]);
 }
 
+/* The scores of what was gathered; `values` are the logarithms, rising. */
+static void rank(struct gathered *gathered, double *scores) {
+  uint32_t n = gathered->n_times;
+  qsort(gathered->times, n, sizeof *gathered->times, by_time);
+  score(gathered->times, n, scores);
+  for (uint32_t i = 0; i < n; i++) gathered->values[i] = gathered->times[i].log_s;
+}
+
 static void fit_runs(struct hr__like_fit *fit, struct hr_like_cell *cell, struct gathered *gathered) {
-  uint32_t n = gathered->n_runs;
-  qsort(gathered->runs, n, sizeof *gathered->runs, by_time);
-  score(fit, gathered->runs, n);
-  for (uint32_t i = 0; i < n; i++) gathered->values[i] = gathered->runs[i].log_s;
+  uint32_t n = gathered->n_times;
+  rank(gathered, fit->score);
   for (uint32_t k = 0; k < HR_LIKE_RUN_KNOTS; k++)
     cell->run_s[k] = exp(gsl_stats_quantile_from_sorted_data(gathered->values, 1, n, hr_like_run_p[k]));
   fit_tail(cell, gathered->values, n, gathered->values + n);
@@ -161,55 +168,65 @@ static void fit_lengths(const struct hr__like_fit *fit, struct hr_like_cell *cel
   fit_knots(room, n, cell->jobs);
 }
 
-static void fit_gaps(const struct hr__like_fit *fit, struct hr_like_cell *cell, uint32_t size, uint32_t bin,
-                     double *room) {
-  const int64_t *submit_us = fit->trace->submit_us;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < fit->n_campaigns; i++) {
-    const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
-    for (uint32_t k = 1; is_of(campaign, size, bin) && k < campaign->n_jobs; k++) {
-      const uint32_t *job = &fit->order[campaign->first + k];
-      room[n++] = (double)(submit_us[job[0]] - submit_us[job[-1]]) / 1e6;
-    }
-  }
-  fit_knots(room, n, cell->gaps_s);
-}
-
-static double fit_together(const struct hr__like_fit *fit, uint32_t size, uint32_t bin) {
+/* The share of the variance that is between campaigns, of the scores of their jobs from the `skipped`th on. */
+static double fit_together(const struct hr__like_fit *fit, uint32_t size, uint32_t bin, const double *scores,
+                           uint32_t skipped) {
   struct hr__variances variances = {0};
   for (uint32_t i = 0; i < fit->n_campaigns; i++) {
     const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
-    if (!is_of(campaign, size, bin)) continue;
+    if (!is_of(campaign, size, bin) || campaign->n_jobs == skipped) continue;
     double sum = 0, squares = 0;
-    for (uint32_t k = 0; k < campaign->n_jobs; k++) {
-      double z = fit->score[campaign->first + k];
+    for (uint32_t k = skipped; k < campaign->n_jobs; k++) {
+      double z = scores[campaign->first + k];
       sum += z;
       squares += z * z;
     }
-    hr__variances_add(&variances, sum, squares, campaign->n_jobs);
+    hr__variances_add(&variances, sum, squares, campaign->n_jobs - skipped);
   }
   return variances.n_groups < LEAST_CAMPAIGNS ? 0 : hr__variances_between(&variances, 0);
 }
 
-static void gather(const struct hr__like_fit *fit, uint32_t size, uint32_t bin, struct gathered *gathered) {
-  gathered->n_runs = 0;
+static void gather_gaps(const struct hr__like_fit *fit, uint32_t size, uint32_t bin, struct gathered *gathered) {
+  const int64_t *submit_us = fit->trace->submit_us;
+  gathered->n_times = 0;
+  for (uint32_t i = 0; i < fit->n_campaigns; i++) {
+    const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
+    for (uint32_t k = 1; is_of(campaign, size, bin) && k < campaign->n_jobs; k++) {
+      uint32_t place = campaign->first + k;
+      double gap_s = (double)(submit_us[fit->order[place]] - submit_us[fit->order[place - 1]]) / 1e6;
+      gathered->times[gathered->n_times++] = (struct timed){log1p(gap_s), place};
+    }
+  }
+}
+
+static void fit_gaps(const struct hr__like_fit *fit, struct hr_like_cell *cell, uint32_t size, uint32_t bin,
+                     struct gathered *gathered) {
+  gather_gaps(fit, size, bin, gathered);
+  rank(gathered, gathered->scores);
+  for (uint32_t i = 0; i < gathered->n_times; i++) gathered->values[i] = expm1(gathered->values[i]);
+  fit_knots(gathered->values, gathered->n_times, cell->gaps_s);
+  cell->gaps_together = fit_together(fit, size, bin, gathered->scores, 1);
+}
+
+static void gather_runs(const struct hr__like_fit *fit, uint32_t size, uint32_t bin, struct gathered *gathered) {
+  gathered->n_times = 0;
   for (uint32_t i = 0; i < fit->n_campaigns; i++) {
     const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
     for (uint32_t k = 0; is_of(campaign, size, bin) && k < campaign->n_jobs; k++) {
       uint32_t place = campaign->first + k;
       double run_s = fmax(1e-3, (double)fit->trace->work_us[fit->order[place]] / 1e6);
-      gathered->runs[gathered->n_runs++] = (struct timed){log(run_s), place};
+      gathered->times[gathered->n_times++] = (struct timed){log(run_s), place};
     }
   }
 }
 
 static void fit_cell(struct hr__like_fit *fit, struct hr_like_cell *cell, uint32_t size, uint32_t bin,
                      struct gathered *gathered) {
-  gather(fit, size, bin, gathered);
+  gather_runs(fit, size, bin, gathered);
   fit_runs(fit, cell, gathered);
+  cell->together = fit_together(fit, size, bin, fit->score, 0);
   fit_lengths(fit, cell, size, bin, gathered->values);
-  fit_gaps(fit, cell, size, bin, gathered->values);
-  cell->together = fit_together(fit, size, bin);
+  fit_gaps(fit, cell, size, bin, gathered);
 }
 
 /* ---- All of them ------------------------------------------------------------------------------------ */
@@ -292,12 +309,14 @@ static enum hr_status fit_all(struct hr__like_fit *fit, struct gathered *gathere
 
 enum hr_status hr__like_fit_sizes(struct hr__like_fit *fit) {
   uint32_t n = fit->trace->n_jobs;
-  struct gathered gathered = {.runs = malloc(n * sizeof *gathered.runs),
-                              .values = malloc(2 * (size_t)n * sizeof *gathered.values)};
+  struct gathered gathered = {.times = malloc(n * sizeof *gathered.times),
+                              .values = malloc(2 * (size_t)n * sizeof *gathered.values),
+                              .scores = malloc(n * sizeof *gathered.scores)};
   fit->score = calloc(n, sizeof *fit->score);
-  bool room = gathered.runs && gathered.values && fit->score;
+  bool room = gathered.times && gathered.values && gathered.scores && fit->score;
   enum hr_status status = room ? fit_all(fit, &gathered) : HR_NO_MEMORY;
-  free(gathered.runs);
+  free(gathered.times);
   free(gathered.values);
+  free(gathered.scores);
   return status;
 }

@@ -51,6 +51,7 @@ struct hr_like_ask {
 struct hr_like_cell {
   double share;                    /* of the size's jobs */
   double together;                 /* share of the variance of run times, as normal scores, that is between campaigns */
+  double gaps_together;            /* the same of the times between submits */
   double jobs[HR_LIKE_KNOTS];      /* quantiles of the jobs of a campaign */
   double gaps_s[HR_LIKE_KNOTS];    /* quantiles of the time between two submits of a campaign */
   double run_s[HR_LIKE_RUN_KNOTS]; /* quantiles of run times */

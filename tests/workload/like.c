@@ -70,6 +70,8 @@ static void what_was_drawn_is_fitted_again(void) {
   CU_ASSERT_EQUAL_FATAL(ones_again->n_cells, ones->n_cells);
   for (uint32_t i = 1; i < ones->n_cells; i++) {
     CU_ASSERT_DOUBLE_EQUAL(ones_again->cells[i].together, ones->cells[i].together, 0.15);
+    CU_ASSERT(ones->cells[i].gaps_together > 0.25);
+    CU_ASSERT_DOUBLE_EQUAL(ones_again->cells[i].gaps_together, ones->cells[i].gaps_together, 0.15);
     CU_ASSERT_DOUBLE_EQUAL(log(ones_again->cells[i].run_s[21] / ones->cells[i].run_s[21]), 0, 0.25);
   }
   hr_like_destroy(again);

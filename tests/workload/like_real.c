@@ -71,11 +71,37 @@ static void large_sizes(const struct hr_trace *trace) {
   hr_like_destroy(model);
 }
 
+static uint32_t busiest_hour(const struct hr_trace *trace) {
+  uint32_t most = 0;
+  for (uint32_t first = 0, end = 0; first < trace->n_jobs; first = end) {
+    int64_t hour = trace->submit_us[first] / (3600 * HR_SECOND_US);
+    while (end < trace->n_jobs && trace->submit_us[end] / (3600 * HR_SECOND_US) == hour) end++;
+    if (end - first > most) most = end - first;
+  }
+  return most;
+}
+
+/* Some campaigns are submitted at once, others over days: the jobs of the busiest hour, the mean of a few seeds. */
+static void bursts(const struct hr_trace *trace) {
+  enum { SEEDS = 5 };
+  struct hr_like_model *model = fitted(trace);
+  double mean = 0;
+  for (uint64_t seed = 41; seed < 41 + SEEDS; seed++) {
+    struct hr_trace *like = drawn(model, trace->n_jobs, seed);
+    mean += (double)busiest_hour(like) / SEEDS;
+    hr_trace_destroy(like);
+  }
+  printf("\n    busiest hour: %u jobs, drawn %.0f ", busiest_hour(trace), mean);
+  CU_ASSERT(mean > busiest_hour(trace) / 2.0 && mean < busiest_hour(trace) * 2.0);
+  hr_like_destroy(model);
+}
+
 static void helios(void) {
   if (real_trace_missing(HELIOS)) return;
   struct hr_trace *trace = read(HELIOS, "submit=arrival_s,duration=service_sec,gpus=gpu_count");
   compare(trace, trace->n_jobs, 0.05);
   large_sizes(trace);
+  bursts(trace);
   hr_trace_destroy(trace);
 }
 
@@ -84,6 +110,7 @@ static void philly(void) {
   if (real_trace_missing(PHILLY)) return;
   struct hr_trace *trace = read(PHILLY, NULL);
   compare(trace, 500000, 0.05);
+  bursts(trace);
   hr_trace_destroy(trace);
 }
 
