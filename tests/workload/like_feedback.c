@@ -118,10 +118,10 @@ static void users_hold_back_when_much_runs(void) {
   struct hr_like_model *model = shipped("helios");
   hold_back(model, HR_LIKE_LEVELS);
   struct hr_trace *open = drawn(model, 60000, 4);
-  hold_back(model, 3);
+  hold_back(model, 2);
   struct hr_trace *held = drawn(model, 60000, 4);
   CU_ASSERT(time_above(open, 1.5) > 0.08);
-  CU_ASSERT(time_above(held, 1.5) < time_above(open, 1.5) / 2);
+  CU_ASSERT(time_above(held, 1.5) < time_above(open, 1.5) / 4);
   CU_ASSERT(distance_between(open, held, gpus_of) < 0.02);
   CU_ASSERT(distance_between(open, held, hour_of) < 0.02);
   CU_ASSERT(distance_of_run_times(open, held, 1, HR_NONE, 1) < 0.02);
