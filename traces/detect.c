@@ -5,6 +5,7 @@
 #include "traces/numbers.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { SWF_FIELDS = 18 };
 
@@ -45,6 +46,10 @@ static bool is_text(struct hr_text text, const char *wanted) {
   return text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
 }
 
+static bool is_name(struct hr_text text, const char *wanted) {
+  return text.length == strlen(wanted) && strncasecmp(text.at, wanted, text.length) == 0;
+}
+
 static bool is_number(struct hr_text text) {
   const struct hr__number_rule rule = {1, INT64_MAX, false};
   uint64_t value;
@@ -54,13 +59,13 @@ static bool is_number(struct hr_text text) {
 
 enum { MOST_COLUMNS = 200 };
 
-/* Whether the header has all of the columns, whatever their order; `wanted` ends with NULL. */
+/* Whether the header has all of the columns, whatever their order and case; `wanted` ends with NULL. */
 static bool has_columns(struct hr_text line, char separator, const char *const *wanted) {
   struct hr_text field[MOST_COLUMNS];
   size_t n = split(line, separator, field, MOST_COLUMNS);
   for (; *wanted; wanted++) {
     size_t i = 0;
-    while (i < n && !is_text(field[i], *wanted)) i++;
+    while (i < n && !is_name(field[i], *wanted)) i++;
     if (i == n) return false;
   }
   return true;
@@ -79,7 +84,7 @@ static bool is_pai(struct hr_text line) {
   static const struct { size_t n_fields, status; } tables[] = {{10, 3}, {6, 3}, {9, 5}};
   enum { MOST_FIELDS = 10 };
   struct hr_text field[MOST_FIELDS + 1];
-  if (hr__begins_with(line, "job_name,task_name,inst_num,status")) return true;
+  if (hr__begins_with_names(line, "job_name,task_name,inst_num,status")) return true;
   size_t n = split(line, ',', field, MOST_FIELDS + 1);
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     for (size_t k = 0; n == tables[i].n_fields && k < sizeof words / sizeof *words; k++)
@@ -136,7 +141,7 @@ const char *hr__detect_format(struct hr_text beginning) {
   struct hr_text line = hr__first_line(beginning);
   if (hr__begins_with(line, "{") || hr__begins_with(line, "[")) return json_format(beginning);
   if (hr__begins_with(line, ";") || is_swf_row(line)) return "swf";
-  if (hr__begins_with(line, "timestamp,duration,num_gpus,gpu_time,cluster")) return "philly";
-  if (hr__begins_with(line, "name,cpu_milli,memory_mib,num_gpu,gpu_milli")) return "openb";
+  if (hr__begins_with_names(line, "timestamp,duration,num_gpus,gpu_time,cluster")) return "philly";
+  if (hr__begins_with_names(line, "name,cpu_milli,memory_mib,num_gpu,gpu_milli")) return "openb";
   return table_format(line);
 }

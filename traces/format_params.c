@@ -51,11 +51,15 @@ static enum hr_status set(const struct hr__reader *reader, const char *format, c
 enum hr_status hr__format_params_read(const struct hr__reader *reader, const char *format,
                                       const struct hr__format_param *params, size_t n_params) {
   struct hr_text rest = {reader->params, reader->params ? strlen(reader->params) : 0};
+  bool told[MOST_PARAMS] = {false};
   while (rest.length) {
     struct hr_text value = take_until(&rest, ','), key = take_until(&value, '=');
     size_t i = 0;
     while (i < n_params && (strlen(params[i].key) != key.length || memcmp(params[i].key, key.at, key.length) != 0)) i++;
     if (i == n_params) return unknown_key(reader, format, key, params, n_params);
+    if (told[i])
+      return hr_fail(reader->error, HR_BAD_INPUT, "trace format '%s': '%s' is told twice", format, params[i].key);
+    told[i] = true;
     enum hr_status status = set(reader, format, &params[i], value);
     if (status != HR_OK) return status;
   }

@@ -7,6 +7,7 @@
 #include "headroom/trace.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define HR__LONGEST_LINE ((size_t)1 << 20)
 
@@ -22,6 +23,12 @@ struct hr_text hr__input_peek(const struct hr__input *input);
 static inline bool hr__begins_with(struct hr_text text, const char *start) {
   size_t length = strlen(start);
   return text.length >= length && memcmp(text.at, start, length) == 0;
+}
+
+/* The same of a line of names of columns, in upper or lower case. */
+static inline bool hr__begins_with_names(struct hr_text line, const char *start) {
+  size_t length = strlen(start);
+  return line.length >= length && strncasecmp(line.at, start, length) == 0;
 }
 
 /* The first line of a text that is neither blank nor a `#` comment, without white space around it. */

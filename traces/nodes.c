@@ -155,7 +155,7 @@ static enum hr_status read_nodes(struct kinds *kinds) {
   static const struct node blank;
   struct node node;
   struct hr_text line = hr__first_line(hr__input_peek(kinds->reader->input));
-  bool has_header = hr__begins_with(line, "machine,"), is_pai = has_header || is_bare_pai(line);
+  bool has_header = hr__begins_with_names(line, "machine,"), is_pai = has_header || is_bare_pai(line);
   const struct hr__csv_schema schema = {.columns = is_pai ? pai_columns : columns,
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .ignored = is_pai ? pai_ignored : ignored,

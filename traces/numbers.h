@@ -23,6 +23,9 @@ struct hr__number_rule {
 /* Reads "12", "+0.5", "5.", "1.5e3": anything else (nan, inf, hexadecimal, empty) is HR__NUMBER_BAD. */
 enum hr__number_fault hr__number_parse(struct hr_text text, const struct hr__number_rule *rule, uint64_t *value);
 
+/* Whether a text would be a number if it had no commas: "0,5", "1,000". */
+bool hr__number_has_comma(struct hr_text text);
+
 /* Reads an integer written in the one way that integers are printed: no plus, no leading zero, fits. */
 bool hr__integer_parse(struct hr_text text, int64_t *value);
 

@@ -115,7 +115,7 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
 }
 
 static bool has_header(const struct hr__reader *reader) {
-  return hr__begins_with(hr__first_line(hr__input_peek(reader->input)), "job_name,");
+  return hr__begins_with_names(hr__first_line(hr__input_peek(reader->input)), "job_name,");
 }
 
 /* The name of the table that the first line is of, NULL when it is the one that is read (or none of them). */

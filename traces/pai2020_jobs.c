@@ -91,7 +91,7 @@ static enum hr_status read_table(struct table *table, const char *path, const ch
   reader->path = path;
   enum hr_status status = hr__input_open(path, &reader->input, reader->error);
   if (status != HR_OK) return status;
-  if (!hr__begins_with(hr__first_line(hr__input_peek(reader->input)), names[0])) schema->header = names;
+  if (!hr__begins_with_names(hr__first_line(hr__input_peek(reader->input)), names[0])) schema->header = names;
   schema->self = table;
   status = hr__csv_read_rows(reader, schema);
   hr__input_close(reader->input);

@@ -26,6 +26,8 @@ static const struct number_kind number_kinds[] = {
 #undef NUMBER_KIND
 };
 
+static const char with_comma[] = "not a number: decimals follow a point, not a comma, and nothing is between thousands";
+
 static void store(void *member, size_t width, uint64_t value) {
   uint32_t narrow = (uint32_t)value;
   if (width == sizeof narrow)
@@ -41,6 +43,7 @@ static const char *read_number(enum hr__kind kind, uint64_t unit_us, struct hr_t
   uint64_t value = 0;
   enum hr__number_fault fault = hr__number_parse(text, rule, &value);
   if (fault == HR__NUMBER_TOO_LARGE) return number->too_large;
+  if (fault == HR__NUMBER_BAD && hr__number_has_comma(text)) return with_comma;
   if (fault != HR__NUMBER_FINE || value < number->least) return number->not_right;
   store(member, number->width, value);
   return NULL;
@@ -59,6 +62,8 @@ static const char *read_instant(struct hr__value_reader *reader, uint64_t unit_u
     us = (int64_t)seconds_us;
   else if (fault == HR__NUMBER_BAD && hr__date_parse(text, &us, &zoned))
     clock = zoned ? HR__CLOCK_ZONED_DATES : HR__CLOCK_LOCAL_DATES;
+  else if (fault == HR__NUMBER_BAD && hr__number_has_comma(text))
+    return with_comma;
   else
     return "not a number of seconds of at least 0, nor an ISO 8601 date like 2026-11-21T08:30:00Z";
   if (reader->clock == HR__CLOCK_UNKNOWN) reader->clock = clock;

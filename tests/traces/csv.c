@@ -318,7 +318,8 @@ static void other_separators_are_seen_in_the_header(void) {
     CU_ASSERT_EQUAL(trace->user[1], HR_NONE);
     hr_trace_destroy(trace);
   }
-  CU_ASSERT(refused("submit_s;duration_s;gpus\n0;1,5;1\n", NULL, "jobs.csv:2: column 'duration_s': '1,5' is not", ""));
+  CU_ASSERT(refused("submit_s;duration_s;gpus\n0;1,5;1\n", NULL, "jobs.csv:2: column 'duration_s': '1,5' is not",
+                    "decimals follow a point"));
   CU_ASSERT(refused("", NULL, "jobs.csv: the file is empty", ""));
 }
 

@@ -6,6 +6,8 @@
 #include "samples.h"
 #include "traces/formats.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -25,6 +27,24 @@ static const char *detected(const char *text, size_t length) {
 static void each_sample_is_recognised(void) {
   for (size_t i = 0; i < N_SAMPLES; i++)
     CU_ASSERT_STRING_EQUAL(detected(samples[i].text, strlen(samples[i].text)), samples[i].format);
+}
+
+/* Where the first line names columns, in whatever case; the jobs are the same. */
+static void headers_in_capitals_are_recognised(void) {
+  static const char *const with_header[] = {"csv", "philly", "openb", "helios", "acme", "spot2026", "azure-llm"};
+  for (size_t i = 0; i < N_SAMPLES; i++)
+    for (size_t k = 0; k < sizeof with_header / sizeof *with_header; k++) {
+      if (strcmp(samples[i].format, with_header[k]) != 0) continue;
+      char *text = strdup(samples[i].text);
+      for (char *at = text; *at && *at != '\n'; at++) *at = (char)toupper((unsigned char)*at);
+      CU_ASSERT_STRING_EQUAL(detected(text, strlen(text)), samples[i].format);
+      struct hr_trace *plain = trace_of(samples[i].text, NULL), *capitals = trace_of(text, NULL);
+      CU_ASSERT_PTR_NOT_NULL(capitals);
+      if (plain && capitals) CU_ASSERT_EQUAL(capitals->n_jobs, plain->n_jobs);
+      hr_trace_destroy(capitals);
+      hr_trace_destroy(plain);
+      free(text);
+    }
 }
 
 static void every_format_has_a_sample(void) {
@@ -92,13 +112,15 @@ static void only_some_formats_have_parameters(void) {
                     "trace format 'azure-llm' has no parameter 'decod'", "did you mean 'decode'?"));
   CU_ASSERT(refused(AZURE_SAMPLE, &(struct hr_trace_options){.format = "azure-llm:decode=0"},
                     "trace format 'azure-llm': 'decode' is '0', not a whole number from 1", ""));
+  CU_ASSERT(refused(AZURE_SAMPLE, &(struct hr_trace_options){.format = "azure-llm:decode=1,decode=2"},
+                    "trace format 'azure-llm': 'decode' is told twice", ""));
   CU_ASSERT(refused(GAVEL_SAMPLE, &(struct hr_trace_options){.format = "gavel:throughputs="},
                     "trace format 'gavel': 'throughputs' is empty", ""));
   CU_ASSERT_PTR_NULL(hr_trace_format_find("azure"));
   CU_ASSERT_STRING_EQUAL(hr_trace_format_find("azure-llm:decode=1")->name, "azure-llm");
 }
 
-TEST_MAIN("detect", TEST(each_sample_is_recognised), TEST(every_format_has_a_sample),
-          TEST(no_reader_takes_the_sample_of_another), TEST(beginnings_are_enough),
+TEST_MAIN("detect", TEST(each_sample_is_recognised), TEST(headers_in_capitals_are_recognised),
+          TEST(every_format_has_a_sample), TEST(no_reader_takes_the_sample_of_another), TEST(beginnings_are_enough),
           TEST(compression_does_not_hide_a_format), TEST(json_of_no_trace_is_refused),
           TEST(only_some_formats_have_parameters))

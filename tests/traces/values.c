@@ -68,6 +68,10 @@ static void bounds_are_told(void) {
   CU_ASSERT(value_refused("dedicated", "perhaps", "not one of true, false"));
   CU_ASSERT(value_refused("within", "pool", "'pool' is not one of island, numa, node, rack, zone"));
   CU_ASSERT(value_refused("within_wait_s", "-1", "not a number of seconds of at least 0"));
+  CU_ASSERT(value_refused("limit_s", "\"0,5\"", "'0,5' is not a number: decimals follow a point"));
+  CU_ASSERT(value_refused("mem_gb", "\"1,024.5\"", "'1,024.5' is not a number: decimals"));
+  CU_ASSERT(value_refused("limit_s", "\"5,\"", "'5,' is not a number of seconds"));
+  CU_ASSERT(value_refused("limit_s", "\"1,x\"", "'1,x' is not a number of seconds"));
   CU_ASSERT(value_refused("gpu_type", "A100||H100", "'|' between"));
   CU_ASSERT(value_refused("limit_s", "-1", "not a number of seconds of at least 0"));
 }
