@@ -5,7 +5,7 @@
  *
  * A sample of few long campaigns strays far from the law that it is drawn from, and so would the load. Lengths and asks
  * are therefore taken from a sequence that fills the cube evenly (Roberts' additive recurrence on powers of the root of
- * x^4 = x + 1, from a drawn start), and of two campaigns that are drawn, six where it is a long one, that is taken
+ * x^4 = x + 1, from a drawn start), and of eight campaigns that are drawn, 24 where it is a long one, that is taken
  * whose run times the cell has had too few of so far: each law stays what it is, and the sample nears it faster.
  */
 
@@ -30,8 +30,8 @@ static double *sums_of(const double *shares, uint32_t n) {
   return sums;
 }
 
-static void init_size(struct hr__draws *draws, struct hr__size_draws *at, const struct hr_like_size *size,
-                      double jobs_per_day, struct hr__stream *stream) {
+static void init_size(struct hr__size_draws *at, const struct hr_like_size *size, double jobs_per_day,
+                      struct hr__stream *stream) {
   double cells = 0;
   at->size = size;
   for (uint32_t i = 0; i < size->n_cells; i++) cells += size->cells[i].share;
@@ -46,7 +46,6 @@ static void init_size(struct hr__draws *draws, struct hr__size_draws *at, const 
   }
   for (uint32_t i = 0; i < size->n_asks; i++) at->asks += size->asks[i].share;
   for (uint32_t i = 0; i < HR__LIKE_AXES; i++) at->at[i] = hr__stream_uniform(stream);
-  (void)draws;
 }
 
 static void init_band(struct hr__draws *draws, uint32_t band) {
@@ -58,7 +57,7 @@ static void init_band(struct hr__draws *draws, uint32_t band) {
   for (uint32_t i = 0; i < from->n_sizes; i++) shares += from->sizes[i].share;
   for (uint32_t i = 0; i < from->n_sizes; i++) {
     double jobs_per_day = from->jobs_per_day * from->sizes[i].share / shares;
-    init_size(draws, &to->sizes[i], &from->sizes[i], jobs_per_day, &stream);
+    init_size(&to->sizes[i], &from->sizes[i], jobs_per_day, &stream);
     to->campaigns += to->sizes[i].campaigns;
     to->gpu_s += jobs_per_day * to->sizes[i].gpu_s;
   }

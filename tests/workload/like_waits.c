@@ -55,22 +55,31 @@ static double load_of(const struct hr_trace *trace) {
   return gpu_us / (double)trace->submit_us[trace->n_jobs - 1];
 }
 
+/* Job `i` of a trace, submitted at `submit_us`. */
+static void add_job(struct hr_trace_builder *builder, const struct hr_trace *trace, uint32_t i, int64_t submit_us) {
+  struct hr_job_record record;
+  struct hr_error error = {0};
+  hr_job_record_init(&record);
+  record.submit_us = submit_us;
+  record.work_us = trace->work_us[i];
+  record.gpus = trace->gpus[i];
+  must(hr_trace_builder_add(builder, &record, i + 1, &error), &error);
+}
+
+static struct hr_trace *built(struct hr_trace_builder *builder) {
+  struct hr_trace *trace = NULL;
+  struct hr_error error = {0};
+  must(hr_trace_builder_finish(builder, false, false, &trace, &error), &error);
+  hr_trace_builder_destroy(builder);
+  return trace;
+}
+
 /* Jobs `first` .. `end`, their submits times `stretch`. */
 static struct hr_trace *part_of(const struct hr_trace *trace, uint32_t first, uint32_t end, double stretch) {
   struct hr_trace_builder *builder = hr_trace_builder_create("part", "memory");
-  struct hr_trace *part = NULL;
-  struct hr_error error = {0};
-  for (uint32_t i = first; i < end; i++) {
-    struct hr_job_record record;
-    hr_job_record_init(&record);
-    record.submit_us = llround((double)(trace->submit_us[i] - trace->submit_us[first]) * stretch);
-    record.work_us = trace->work_us[i];
-    record.gpus = trace->gpus[i];
-    must(hr_trace_builder_add(builder, &record, i + 1, &error), &error);
-  }
-  must(hr_trace_builder_finish(builder, false, false, &part, &error), &error);
-  hr_trace_builder_destroy(builder);
-  return part;
+  for (uint32_t i = first; i < end; i++)
+    add_job(builder, trace, i, llround((double)(trace->submit_us[i] - trace->submit_us[first]) * stretch));
+  return built(builder);
 }
 
 /* ---- One trace -------------------------------------------------------------------------------------- */
@@ -176,20 +185,11 @@ static void compare_drawn(struct case_ *case_, uint64_t first_seed, uint32_t n_s
 static struct hr_trace *moved(const struct hr_trace *trace, const uint32_t *tenants, uint64_t seed) {
   int64_t weeks = trace->submit_us[trace->n_jobs - 1] / week_us;
   struct hr_trace_builder *builder = hr_trace_builder_create("moved", "memory");
-  struct hr_trace *made = NULL;
-  struct hr_error error = {0};
   for (uint32_t i = 0; i < trace->n_jobs && trace->submit_us[i] < weeks * week_us; i++) {
-    struct hr_job_record record;
-    hr_job_record_init(&record);
-    record.submit_us = trace->submit_us[i] + week_us * hr_random_below(seed, 0, tenants[i], (uint32_t)weeks);
-    record.submit_us %= weeks * week_us;
-    record.work_us = trace->work_us[i];
-    record.gpus = trace->gpus[i];
-    must(hr_trace_builder_add(builder, &record, i + 1, &error), &error);
+    int64_t by_us = week_us * hr_random_below(seed, 0, tenants[i], (uint32_t)weeks);
+    add_job(builder, trace, i, (trace->submit_us[i] + by_us) % (weeks * week_us));
   }
-  must(hr_trace_builder_finish(builder, false, false, &made, &error), &error);
-  hr_trace_builder_destroy(builder);
-  return made;
+  return built(builder);
 }
 
 static void compare_moved(struct case_ *case_, uint64_t first_seed, uint32_t n_seeds) {
