@@ -170,7 +170,7 @@ static enum hr_status missing_columns(const struct hr__csv_header *header, const
 
 static bool is_ignored(const struct hr__csv_schema *schema, const char *name) {
   for (const char *const *ignored = schema->ignored; ignored && *ignored; ignored++)
-    if (strcmp(*ignored, name) == 0) return true;
+    if (strcasecmp(*ignored, name) == 0) return true;
   return false;
 }
 

@@ -79,25 +79,32 @@ enum hr_status hr_column_map_add(struct hr_column_map *map, const char *field, c
   return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
 }
 
-/* One "field=column". */
-static enum hr_status add_pair(struct hr_column_map *map, char *pair, struct hr_error *error) {
+/* One "field=column"; what `told`, the fields of the same text, knows is told twice. */
+static enum hr_status add_pair(struct hr_column_map *map, struct hr_column_map *told, char *pair,
+                               struct hr_error *error) {
   char *equals = strchr(pair, '=');
   if (!equals)
     return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is not FIELD=COLUMN, like submit=arrival_s", pair);
   *equals = '\0';
-  return hr_column_map_add(map, pair, equals + 1, error);
+  if (find_entry(told, pair))
+    return hr_fail(error, HR_BAD_INPUT, "column map: '%.60s' is told twice: by '%.60s' and by '%.60s'", pair,
+                   find_entry(told, pair)->column, equals + 1);
+  enum hr_status status = hr_column_map_add(told, pair, equals + 1, error);
+  return status == HR_OK ? hr_column_map_add(map, pair, equals + 1, error) : status;
 }
 
 enum hr_status hr_column_map_parse(struct hr_column_map *map, const char *text, struct hr_error *error) {
   char *copy = strdup(text), *at = copy;
+  struct hr_column_map told = {0};
   if (!copy) return hr_fail(error, HR_NO_MEMORY, "column map: out of memory");
   enum hr_status status = HR_OK;
   while (status == HR_OK && at) {
     char *comma = strchr(at, ',');
     if (comma) *comma = '\0';
-    status = add_pair(map, at, error);
+    status = add_pair(map, &told, at, error);
     at = comma ? comma + 1 : NULL;
   }
+  hr_column_map_finish(&told);
   free(copy);
   return status;
 }

@@ -12,6 +12,7 @@
 struct hr__kube_pod {
   uint64_t gpus, shared, mig, cpu_milli, mem_mib; /* whole GPUs; replicas of shared ones; instances */
   uint32_t mig_profile, types;                    /* numbers of names; HR_NONE: none */
+  uint32_t kinds;                                 /* of GPUs that are asked for: a bit each */
 };
 
 enum hr__kube_kind { HR__KUBE_JOB, HR__KUBE_WORKLOAD, HR__KUBE_POD };
@@ -52,6 +53,8 @@ struct hr__kube {
 uint32_t hr__kube_name(struct hr__kube *kube, struct hr_text text);
 /* Reads the `spec` of a pod; `path` is where it stands, for messages. */
 bool hr__kube_pod_read(struct hr__kube *kube, const cJSON *spec, const char *path, struct hr__kube_pod *pod);
+/* Whether it asks for more than one kind of GPUs: of other makers, shares, instances by other MIG profiles. */
+bool hr__kube_asks_for_kinds(const struct hr__kube_pod *pod);
 /* Reads one item of the list. */
 enum hr_status hr__kube_item_read(struct hr__kube *kube, const struct hr__json_item *item);
 

@@ -52,12 +52,20 @@ static bool read_quantity(const cJSON *value, uint64_t factor, uint64_t *result)
 
 /* ---- Containers ------------------------------------------------------------------------------------- */
 
-static bool is_gpu(const char *resource) {
+/* Bits of hr__kube_pod.kinds, behind those of the makers of whole GPUs. */
+enum { SHARED_KIND = 1 << 8, MIG_KIND = 1 << 9, OTHER_MIG_KIND = 1 << 10 };
+
+/* The bit of a whole GPU's maker; 0: it is none. */
+static uint32_t maker_of(const char *resource) {
   static const char *const names[] = {"nvidia.com/gpu",   "amd.com/gpu",     "gpu.intel.com/i915",
                                       "gpu.intel.com/xe", "habana.ai/gaudi", NULL};
-  for (size_t i = 0; names[i]; i++)
-    if (strcmp(names[i], resource) == 0) return true;
-  return false;
+  for (uint32_t i = 0; names[i]; i++)
+    if (strcmp(names[i], resource) == 0) return UINT32_C(1) << i;
+  return 0;
+}
+
+bool hr__kube_asks_for_kinds(const struct hr__kube_pod *pod) {
+  return (pod->kinds & (pod->kinds - 1)) != 0;
 }
 
 static bool starts_with(const char *text, const char *start) {
@@ -70,7 +78,8 @@ static bool add_resource(struct hr__kube *kube, const cJSON *resource, struct hr
   const char *name = resource->string;
   bool memory = strcmp(name, "memory") == 0, cpu = strcmp(name, "cpu") == 0;
   bool instance = starts_with(name, mig), shared = strcmp(name, "nvidia.com/gpu.shared") == 0;
-  if (!memory && !cpu && !instance && !shared && !is_gpu(name)) return true;
+  uint32_t maker = maker_of(name);
+  if (!memory && !cpu && !instance && !shared && !maker) return true;
   if (!read_quantity(resource, cpu ? 1000 : 1, &value)) return false;
   if (memory)
     pod->mem_mib += (value + (1 << 19)) >> 20;
@@ -80,9 +89,12 @@ static bool add_resource(struct hr__kube *kube, const cJSON *resource, struct hr
     pod->shared += value;
   else if (!instance)
     pod->gpus += value;
+  if (value) pod->kinds |= maker | (shared ? SHARED_KIND : 0);
   if (instance && value) {
+    uint32_t before = pod->mig_profile;
     pod->mig += value;
     pod->mig_profile = hr__kube_name(kube, (struct hr_text){name + sizeof mig - 1, strlen(name) - sizeof mig + 1});
+    pod->kinds |= MIG_KIND | (before != HR_NONE && before != pod->mig_profile ? OTHER_MIG_KIND : 0);
   }
   return pod->mem_mib <= UINT64_C(1) << 30 && pod->cpu_milli <= 1000000000 &&
          pod->gpus + pod->shared + pod->mig <= HR_MAX_GPUS && value <= UINT64_C(1) << 52;
@@ -109,6 +121,7 @@ static bool add_containers(struct hr__kube *kube, const cJSON *spec, const char 
     struct hr__kube_pod one = {.mig_profile = pod->mig_profile}, *to = at_once ? pod : &one;
     if (!add_container(kube, container, to)) return false;
     pod->mig_profile = to->mig_profile;
+    pod->kinds |= to->kinds;
     if (one.gpus > pod->gpus) pod->gpus = one.gpus;
     if (one.shared > pod->shared) pod->shared = one.shared;
     if (one.mig > pod->mig) pod->mig = one.mig;
@@ -127,16 +140,25 @@ static bool is_type_label(const cJSON *key) {
   return false;
 }
 
-/* The values of an expression `label In (...)` with `|` between them; false when it is none or they are too long. */
+static bool is_listed(const char *list, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = list; *at; at += strcspn(at, "|"), at += *at == '|')
+    if (strcspn(at, "|") == length && strncmp(at, name, length) == 0) return true;
+  return false;
+}
+
+/* Adds the values of an expression `label In (...)` with `|` between them; false when it is none or they are too long.
+ */
 static bool join_values(const cJSON *expression, char *joined, size_t size) {
   const cJSON *operator= hr__get_member(expression, "operator"), *values = hr__get_member(expression, "values"), *value;
   if (!is_type_label(hr__get_member(expression, "key")) || !cJSON_IsString(operator) || !cJSON_IsArray(values) ||
       strcmp(operator->valuestring, "In") != 0)
     return false;
-  size_t used = 0;
+  size_t used = strlen(joined);
   cJSON_ArrayForEach(value, values) {
     size_t length = cJSON_IsString(value) ? strlen(value->valuestring) : 0;
     if (!length || used + length + 2 > size) return false;
+    if (is_listed(joined, value->valuestring)) continue;
     if (used) joined[used++] = '|';
     memcpy(joined + used, value->valuestring, length + 1);
     used += length;
@@ -144,20 +166,24 @@ static bool join_values(const cJSON *expression, char *joined, size_t size) {
   return used > 0;
 }
 
-/* The first required term of the affinity that names GPU types. */
+static bool join_term(const cJSON *term, char *joined, size_t size) {
+  const cJSON *expression;
+  cJSON_ArrayForEach(expression, hr__get_member(term, "matchExpressions")) {
+    if (join_values(expression, joined, size)) return true;
+  }
+  return false;
+}
+
+/* Any of the required terms will do: all that they name, nothing where one of them names none. */
 static uint32_t types_by_affinity(struct hr__kube *kube, const cJSON *spec) {
   const cJSON *terms =
       hr__get_member(spec, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms");
-  const cJSON *term, *expression;
-  char joined[500];
+  const cJSON *term;
+  char joined[500] = "";
   cJSON_ArrayForEach(term, terms) {
-    const cJSON *expressions = hr__get_member(term, "matchExpressions");
-    cJSON_ArrayForEach(expression, expressions) {
-      if (join_values(expression, joined, sizeof joined))
-        return hr__kube_name(kube, (struct hr_text){joined, strlen(joined)});
-    }
+    if (!join_term(term, joined, sizeof joined)) return HR_NONE;
   }
-  return HR_NONE;
+  return joined[0] ? hr__kube_name(kube, (struct hr_text){joined, strlen(joined)}) : HR_NONE;
 }
 
 static uint32_t types_of(struct hr__kube *kube, const cJSON *spec) {

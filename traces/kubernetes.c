@@ -19,7 +19,7 @@ struct joined {
   uint32_t *of_uid;   /* by number of the name: the object with that uid; HR_NONE: none */
   uint32_t *of_owner; /* the Workload that an object with that uid owns */
   uint32_t *of_class; /* the priority class of that name, a number of `words` */
-  uint64_t n_evicted, n_past, n_mixed, n_shared, n_early;
+  uint64_t n_evicted, n_past, n_mixed, n_kinds, n_shared, n_early;
 };
 
 static int64_t earlier(int64_t a, int64_t b) {
@@ -148,6 +148,7 @@ static bool fill_asks(struct joined *joined, const struct hr__kube_object *objec
   job->cpu_milli = pod->cpu_milli < UINT32_MAX ? (uint32_t)pod->cpu_milli : UINT32_MAX;
   job->mem_mib = pod->mem_mib;
   joined->n_mixed += object->mixed;
+  joined->n_kinds += hr__kube_asks_for_kinds(pod);
   return true;
 }
 
@@ -214,6 +215,10 @@ static enum hr_status note_all(const struct joined *joined) {
        {"workload has", "workloads have",
         " sets of pods that ask for different things: sets without GPUs are left out where others have some, and the "
         "others become one task"}},
+      {joined->n_kinds,
+       {"job asks", "jobs ask",
+        " for several kinds of GPUs in a pod: of whole ones, shares and MIG instances the first counts, whoever makes "
+        "them, and of MIG profiles the last, for all instances"}},
       {joined->n_early,
        {"job started before it was", "jobs started before they were", " created: when that was is taken as unknown"}},
   };
@@ -252,7 +257,8 @@ enum hr_status hr__read_kubernetes(struct hr__reader *reader) {
   if (status == HR_OK) status = hr__json_stream_read(reader, &schema);
   if (status == HR_OK && !kube.n_items)
     status = hr_fail(reader->error, HR_BAD_INPUT,
-                     "%s: has no \"items\"; a list is wanted, as kubectl get jobs -A -o json prints it", reader->path);
+                     "%s: has no \"items\", or none in it; a list is wanted, as kubectl get jobs -A -o json prints it",
+                     reader->path);
   if (status == HR_OK) status = hr__get_note_clock(&kube.get);
   if (status == HR_OK) status = add_jobs(&kube);
   hr__names_finish(&kube.names);

@@ -24,16 +24,20 @@ static struct hr_text kept(const struct hr__names *names, uint32_t number) {
   return (struct hr_text){names->text[number], names->length[number]};
 }
 
-/* A later row takes the place of an earlier one of the same id, but for the submission. */
+static bool is_later(const struct hr__sacct_job *job, const struct hr__sacct_job *than) {
+  return job->attempt_us != than->attempt_us ? job->attempt_us > than->attempt_us : job->began_us >= than->began_us;
+}
+
+/* Of rows of one id the last attempt is kept, whatever their order in the file, with the first one's submission. */
 static bool put_job(struct hr__sacct *sacct, const struct hr__sacct_job *job, struct hr_text id) {
   uint32_t number = keep(&sacct->ids, id);
   if (number == HR_NONE) return false;
   if (number < sacct->n_jobs) {
-    struct hr__sacct_job *earlier = &sacct->jobs[number], merged = *job;
+    struct hr__sacct_job *known = &sacct->jobs[number], merged = is_later(job, known) ? *job : *known;
     sacct->n_attempts++;
-    merged.line = earlier->line;
-    if (earlier->submit_us < merged.submit_us) merged.submit_us = earlier->submit_us;
-    *earlier = merged;
+    merged.line = known->line;
+    merged.submit_us = known->submit_us < job->submit_us ? known->submit_us : job->submit_us;
+    *known = merged;
     return true;
   }
   if (sacct->n_jobs == sacct->capacity) {
@@ -111,6 +115,12 @@ static enum hr_status note_all(const struct hr__sacct *sacct) {
       {sacct->n_mixed, {"row has", "rows have", " GPUs of several types, any of which will do in a replay"}},
       {sacct->n_per_node,
        {"row tells its", "rows tell their", " GPUs by GRES alone, which is taken as of each of their nodes"}},
+      {sacct->n_early,
+       {"row started before it was", "rows started before they were", " submitted: when that was is taken as unknown"}},
+      {sacct->n_shares,
+       {"row has", "rows have",
+        " shares of GPUs (gres/shard, gres/mps), which are not read: without whole ones they "
+        "have none"}},
       {sacct->n_priorities, {"row has", "rows have", " a priority above 2147483647, which is not read"}},
   };
   enum hr_status status = HR_OK;

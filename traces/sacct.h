@@ -20,6 +20,7 @@ struct hr__sacct_job {
   const char *left_out; /* why the job is not replayed; NULL when it is */
   uint64_t line, mem_mib;
   int64_t submit_us, start_us, work_us, limit_us;
+  int64_t attempt_us, began_us; /* submit and start of the attempt that is kept: the last */
   uint32_t user, tenant, types, gpus, tasks, cpu_milli;
   int32_t priority;
   uint8_t outcome;
@@ -32,7 +33,7 @@ struct hr__sacct {
   uint32_t n_jobs, capacity;
   bool asks_are_told; /* there is a column of what jobs asked for, apart from what they got */
   uint64_t n_steps, n_attempts, n_restarts, n_components, n_held, n_partition_limits, n_uneven, n_mixed, n_per_node,
-      n_priorities;
+      n_priorities, n_early, n_shares;
 };
 
 enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct);

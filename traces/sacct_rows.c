@@ -13,6 +13,7 @@
 #include "traces/tres.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define ROW(member) offsetof(struct hr__sacct_row, member)
 static const struct hr__csv_column columns[] = {
@@ -106,6 +107,7 @@ static bool add_up(struct hr__sacct *sacct, const struct hr__sacct_row *row, str
   uint64_t nodes = first_told(row->alloc_nodes, row->nodes, 1), total = gpus->gpus * (by_node ? nodes : 1);
   if (total > HR_MAX_GPUS) return false;
   sacct->n_per_node += by_node && total;
+  sacct->n_shares += asked->given.has_shares || asked->wanted.has_shares;
   uint64_t cpu_milli =
       rest->has_cpus ? rest->cpu_milli : first_told(row->alloc_cpu_milli, row->cpu_milli, row->req_cpu_milli);
   asked->job.gpus = (uint32_t)total;
@@ -182,13 +184,16 @@ static bool read_times(struct hr__sacct *sacct, const struct hr__sacct_row *row,
   if (row->submit_us == INT64_MIN) return false;
   job->outcome = state.outcome;
   job->left_out = why_left_out(row, &state);
-  job->submit_us = row->submit_us;
+  job->submit_us = job->attempt_us = row->submit_us;
+  job->began_us = row->start_us;
   if (job->left_out) return true;
   bool held = row->eligible_us > row->submit_us && row->eligible_us <= row->start_us;
   sacct->n_held += held;
   if (held) job->submit_us = row->eligible_us;
   *fault = (struct hr__row_fault){.line = fault->line, .fault = "the job ends before it starts"};
-  job->start_us = row->start_us < job->submit_us ? INT64_MIN : row->start_us;
+  bool early = row->start_us < job->submit_us;
+  sacct->n_early += early;
+  job->start_us = early ? INT64_MIN : row->start_us;
   job->work_us = row->end_us - row->start_us;
   return job->work_us >= 0;
 }
@@ -242,7 +247,7 @@ static bool header_has(struct hr_text header, const char *name) {
   const char *end = header.at + header.length;
   for (const char *at = header.at; at < end;) {
     const char *bar = memchr(at, '|', (size_t)(end - at));
-    if ((size_t)((bar ? bar : end) - at) == length && memcmp(at, name, length) == 0) return true;
+    if ((size_t)((bar ? bar : end) - at) == length && strncasecmp(at, name, length) == 0) return true;
     at = bar ? bar + 1 : end;
   }
   return false;

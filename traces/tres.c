@@ -110,6 +110,10 @@ static const char *take_item(struct hr__tres *tres, struct hr_text item, uint64_
   struct hr_text name = generic ? without(item, 5) : item, rest = name.length >= 3 ? without(name, 3) : name;
   if (hr__begins_with(name, "gpu") && (rest.length == 0 || *rest.at == '=' || *rest.at == ':'))
     return take_gpus(tres, rest, typed);
+  if (hr__begins_with(name, "shard") || hr__begins_with(name, "mps")) {
+    tres->has_shares = true;
+    return NULL;
+  }
   if (hr__begins_with(item, "cpu=")) {
     const struct hr__number_rule rule = {1000, UINT64_C(1) << 40, false};
     tres->has_cpus = hr__number_parse(without(item, 4), &rule, &tres->cpu_milli) == HR__NUMBER_FINE;

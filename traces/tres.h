@@ -11,6 +11,7 @@ enum { HR__TRES_TYPES_BYTES = 200 };
 struct hr__tres {
   uint64_t gpus, cpu_milli, mem_mib; /* of the whole job (GRES: of each node); 0 where not told */
   bool has_gpus, has_cpus, has_mem;
+  bool has_shares;                  /* of GPUs: shards, or percents under MPS, which are passed over */
   char types[HR__TRES_TYPES_BYTES]; /* of GPUs, `|` between them; "" where not told */
   bool mixed;                       /* more than one of them */
 };

@@ -214,6 +214,9 @@ static void maps_that_are_wrong_are_refused(void) {
   CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'durations' is not a field of a job; did you mean 'duration'?"));
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit", &error), HR_BAD_INPUT);
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit=", &error), HR_BAD_INPUT);
+  CU_ASSERT_EQUAL(hr_column_map_parse(&map, "submit=a,gpus=g,submit=b", &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "'submit' is told twice: by 'a' and by 'b'"));
+  hr_column_map_finish(&map);
   CU_ASSERT_EQUAL(hr_column_map_parse(&map, "", &error), HR_BAD_INPUT);
   CU_ASSERT_EQUAL(hr_column_map_add(&map, "submit", "b", &error), HR_OK);
   CU_ASSERT_EQUAL(map.count, 1);

@@ -89,6 +89,55 @@ static void jobs_without_kueue(void) {
   hr_trace_destroy(trace);
 }
 
+#define TERM(key, values)                                                                                              \
+  "{\"matchExpressions\": [{\"key\": \"" key "\", \"operator\": \"In\", \"values\": [" values "]}]}"
+#define POD_OF_TERMS(terms)                                                                                            \
+  "{\"containers\": [{\"resources\": {\"limits\": {\"nvidia.com/gpu\": 1}}}], \"affinity\": {\"nodeAffinity\": "       \
+  "{\"requiredDuringSchedulingIgnoredDuringExecution\": {\"nodeSelectorTerms\": [" terms "]}}}}"
+
+/* Any of the terms will do. */
+static void terms_of_an_affinity(void) {
+  static const struct expected_job jobs[] = {{"n/a", 0, 10, 60, 1, 1, HR_OUTCOME_COMPLETED, "n", "n", "A100|L4|H100"},
+                                             {"n/b", 0, 10, 60, 1, 1, HR_OUTCOME_COMPLETED, "n", "n"}};
+  struct hr_trace *trace = trace_of(
+      KUBE_LIST(JOB("a", "1", "",
+                    TEMPLATE(POD_OF_TERMS(TERM("nvidia.com/gpu.product", "\"A100\", \"L4\"") ", " TERM(
+                        "nvidia.com/gpu.product", "\"H100\", \"A100\""))),
+                    RAN("Complete")) ",\n" JOB("b", "2", "",
+                                               TEMPLATE(POD_OF_TERMS(TERM("nvidia.com/gpu.product",
+                                                                          "\"A100\"") ", " TERM("zone", "\"x\""))),
+                                               RAN("Complete"))),
+      NULL);
+  CU_ASSERT(jobs_are(trace, "kubernetes", jobs, 2));
+  hr_trace_destroy(trace);
+}
+
+/* What one job cannot ask for at once is told. */
+static void kinds_of_gpus(void) {
+  static const char *const limits[] = {"\"nvidia.com/gpu\": 1, \"amd.com/gpu\": 2",
+                                       "\"nvidia.com/gpu\": 1, \"nvidia.com/gpu.shared\": 1",
+                                       "\"nvidia.com/gpu\": 1, \"nvidia.com/mig-1g.10gb\": 1",
+                                       "\"nvidia.com/mig-1g.10gb\": 2, \"nvidia.com/mig-2g.20gb\": 1"};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    char text[2000];
+    snprintf(text, sizeof text, KUBE_LIST(JOB("a", "1", "", TEMPLATE(POD_SPEC("{\"limits\": {%s}}")), RAN("Complete"))),
+             limits[i]);
+    struct hr_trace *trace = trace_of(text, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+    CU_ASSERT(has_note(&trace->notes, "1 job asks for several kinds of GPUs in a pod"));
+    hr_trace_destroy(trace);
+  }
+  struct hr_trace *trace = trace_of(
+      KUBE_LIST(JOB("a", "1", "",
+                    TEMPLATE("{\"initContainers\": [{\"resources\": {\"limits\": {\"nvidia.com/mig-1g.10gb\": 1}}}], "
+                             "\"containers\": [{\"resources\": {\"limits\": {\"nvidia.com/mig-1g.10gb\": 2}}}]}"),
+                    RAN("Complete"))),
+      NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(!has_note(&trace->notes, "several kinds"));
+  hr_trace_destroy(trace);
+}
+
 #define WORKLOAD(name, uid, more, sets, status)                                                                        \
   "{\"apiVersion\": \"kueue.x-k8s.io/v1beta2\", \"kind\": \"Workload\", " META(                                        \
       name, uid, more) ", \"spec\": {\"podSets\": [" sets "]}, \"status\": {" status "}}"
@@ -193,4 +242,5 @@ static void bad_objects(void) {
 }
 
 TEST_MAIN("import_kubernetes", TEST(a_list_of_all_kinds), TEST(the_order_is_no_matter), TEST(jobs_without_kueue),
-          TEST(workloads_of_other_kinds), TEST(what_did_not_end_is_left_out), TEST(bad_objects))
+          TEST(terms_of_an_affinity), TEST(kinds_of_gpus), TEST(workloads_of_other_kinds),
+          TEST(what_did_not_end_is_left_out), TEST(bad_objects))

@@ -49,6 +49,35 @@ static void columns_in_any_order(void) {
 
 #define SHORT "JobID|State|Submit|Start|End|AllocTRES\n"
 
+/* Rows come in any order: the last attempt is the one that was submitted, or began, last. */
+static void attempts_in_any_order(void) {
+  static const struct expected_job jobs[] = {{"10", 0, 700, 300, 1, 1, HR_OUTCOME_COMPLETED}};
+  static const char *const rows[] = {"10|NODE_FAIL|100|110|400|gres/gpu=1\n", "10|PREEMPTED|100|400|500|gres/gpu=1\n",
+                                     "10|COMPLETED|700|800|1100|gres/gpu=1\n"};
+  static const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+    char text[500];
+    snprintf(text, sizeof text, SHORT "%s%s%s", rows[orders[i][0]], rows[orders[i][1]], rows[orders[i][2]]);
+    struct hr_trace *trace = trace_of(text, NULL);
+    CU_ASSERT(jobs_are(trace, "sacct", jobs, 1));
+    hr_trace_destroy(trace);
+  }
+}
+
+static void what_is_not_read_is_told(void) {
+  struct hr_trace *trace = trace_of(SHORT "1|COMPLETED|100|110|400|cpu=4,gres/shard=2\n"
+                                          "2|COMPLETED|100|110|400|gres/mps=50,gres/gpu=1\n"
+                                          "3|COMPLETED|100|90|400|gres/gpu:a100=1\n",
+                                    NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT(has_note(&trace->notes, "2 rows have shares of GPUs"));
+  CU_ASSERT(has_note(&trace->notes, "1 row started before it was submitted"));
+  hr_trace_destroy(trace);
+  trace = trace_of("jobid|STATE|submit|START|end|AllocTres\n1|COMPLETED|100|110|400|gres/gpu=1\n", NULL);
+  CU_ASSERT_PTR_NOT_NULL(trace);
+  hr_trace_destroy(trace);
+}
+
 static void attempts_are_one_job(void) {
   static const struct expected_job jobs[] = {{"9", 0, 500, 60, 2, 1, HR_OUTCOME_COMPLETED, .gpu_types = "a100|a40"},
                                              {"10+0", 20, 20, 5, 1, 1, HR_OUTCOME_UNKNOWN},
@@ -176,5 +205,6 @@ static void states(void) {
   CU_ASSERT(!hr__job_state_parse(text_of(""), &state));
 }
 
-TEST_MAIN("import_sacct", TEST(a_listing), TEST(columns_in_any_order), TEST(attempts_are_one_job), TEST(bad_rows),
-          TEST(bad_rows_are_counted), TEST(resources), TEST(spans_and_memory), TEST(states))
+TEST_MAIN("import_sacct", TEST(a_listing), TEST(columns_in_any_order), TEST(attempts_are_one_job),
+          TEST(attempts_in_any_order), TEST(what_is_not_read_is_told), TEST(bad_rows), TEST(bad_rows_are_counted),
+          TEST(resources), TEST(spans_and_memory), TEST(states))

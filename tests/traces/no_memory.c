@@ -53,7 +53,7 @@ static enum hr_status read_leniently(const char *path, struct hr_error *error) {
 
 static enum hr_status read_mapped(const char *path, struct hr_error *error) {
   struct hr_column_map map = {0};
-  enum hr_status status = hr_column_map_parse(&map, "submit=at,duration=run,gpus=n,gpus=m", error);
+  enum hr_status status = hr_column_map_parse(&map, "submit=at,duration=run,gpus=m", error);
   if (status == HR_OK) status = read_trace(path, &(struct hr_trace_options){.map = &map}, error);
   hr_column_map_finish(&map);
   return status;
