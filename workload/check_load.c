@@ -107,11 +107,11 @@ static void add_span(struct sets *sets, int64_t from_us, int64_t to_us, double g
   sets->level[last] -= gpus;
 }
 
-/* GPU hours; fills the steps. */
-static double add_jobs(struct sets *sets, uint32_t set) {
+/* GPU hours, of all that the jobs do and of what they do before the last submit; fills the steps. */
+static void add_jobs(struct sets *sets, uint32_t set, double *gpu_hours, double *within) {
   const struct hr_trace *trace = sets->checker->trace;
   const struct hr_cluster *cluster = &sets->against->cluster;
-  double gpu_hours = 0;
+  int64_t last_us = sets->checker->span_us;
   memset(sets->level, 0, (sets->n_steps + 1) * sizeof *sets->level);
   memset(sets->part, 0, (sets->n_steps + 1) * sizeof *sets->part);
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
@@ -120,15 +120,16 @@ static double add_jobs(struct sets *sets, uint32_t set) {
     if (own == HR_NONE || !is_part(sets, own, set)) continue;
     int64_t time_us = time_of(sets, i, own);
     double gpus = (double)hr_cluster_asked_milli(cluster, (hr_job){i}) / 1000;
-    gpu_hours += gpus * hr__seconds(time_us) / 3600;
+    int64_t left_us = last_us - trace->submit_us[i];
+    *gpu_hours += gpus * hr__seconds(time_us) / 3600;
+    *within += gpus * hr__seconds(time_us < left_us ? time_us : left_us) / 3600;
     add_span(sets, trace->submit_us[i], trace->submit_us[i] + time_us, gpus);
   }
-  return gpu_hours;
 }
 
 /* Days and the backlog, from the steps. */
 static void follow(const struct sets *sets, struct hr_offered_load *load) {
-  double step_h = hr__seconds(sets->step_us) / 3600, level = 0, backlog = 0, day = 0, day_h = 0, all = 0;
+  double step_h = hr__seconds(sets->step_us) / 3600, level = 0, backlog = 0, day = 0, day_h = 0;
   double gpus = (double)load->gpus;
   for (uint32_t i = 0; i < sets->n_steps; i++) {
     level += sets->level[i];
@@ -137,7 +138,6 @@ static void follow(const struct sets *sets, struct hr_offered_load *load) {
     load->backlog_h = fmax(load->backlog_h, backlog);
     day += asked * step_h;
     day_h += step_h;
-    all += asked * step_h;
     bool ends =
         i + 1 == sets->n_steps || (int64_t)(i + 1) * sets->step_us / HR__DAY_US > i * sets->step_us / HR__DAY_US;
     if (!ends) continue;
@@ -150,7 +150,6 @@ static void follow(const struct sets *sets, struct hr_offered_load *load) {
     load->days++;
     day = day_h = 0;
   }
-  load->within = all / (sets->n_steps * step_h * gpus);
 }
 
 /* ---- Telling -------------------------------------------------------------------------------------------- */
@@ -218,8 +217,10 @@ static bool measure(struct hr__checker *checker, struct sets *sets) {
     *load = (struct hr_offered_load){.gpu_types = types_of(sets, set), .gpus = gpus_of(sets, set)};
     if (!load->gpu_types) return false;
     check->n_loads++;
-    load->gpu_hours = add_jobs(sets, set);
+    double within = 0;
+    add_jobs(sets, set, &load->gpu_hours, &within);
     load->load = load->gpu_hours / ((double)load->gpus * span_h);
+    load->within = within / ((double)load->gpus * span_h);
     follow(sets, load);
   }
   if (!check->loads) return false;

@@ -159,7 +159,7 @@ static double overlap_h(const struct planted_job *job, double from_h, double to_
 static struct hr_offered_load naive_load(const struct planted *planted, unsigned pools, double gpus, double span_h) {
   struct hr_offered_load load = {0};
   uint32_t n_hours = (uint32_t)ceil(span_h);
-  double backlog = 0, day = 0, all = 0;
+  double backlog = 0, day = 0, within = 0;
   for (uint32_t hour = 0; hour < n_hours; hour++) {
     double asked = 0;
     for (uint32_t i = 0; i < planted->n; i++)
@@ -168,7 +168,6 @@ static struct hr_offered_load naive_load(const struct planted *planted, unsigned
     backlog = fmax(0, backlog + asked / gpus - 1);
     load.backlog_h = fmax(load.backlog_h, backlog);
     day += asked;
-    all += asked;
     if (hour % 24 != 23 && hour + 1 != n_hours) continue;
     load.worst = fmax(load.worst, day / ((hour % 24 + 1) * gpus));
     load.over += day / ((hour % 24 + 1) * gpus) > 1;
@@ -176,10 +175,12 @@ static struct hr_offered_load naive_load(const struct planted *planted, unsigned
     day = 0;
   }
   for (uint32_t i = 0; i < planted->n; i++)
-    if ((pools_of(planted->jobs[i].types) & ~pools) == 0)
+    if ((pools_of(planted->jobs[i].types) & ~pools) == 0) {
       load.gpu_hours += planted->jobs[i].gpus * (double)planted->jobs[i].work_us / 3.6e9;
+      within += planted->jobs[i].gpus * overlap_h(&planted->jobs[i], 0, span_h);
+    }
   load.load = load.gpu_hours / (gpus * span_h);
-  load.within = all / (gpus * n_hours);
+  load.within = within / (gpus * span_h);
   return load;
 }
 
