@@ -34,7 +34,7 @@ static enum hr_status check(const struct hr_trace *trace, const struct hr_anonym
     return hr_fail(error, HR_BAD_INPUT, "%s: pseudonyms of %u digits; from %d to %d can be had", trace->source,
                    spec->digits, HR_LEAST_PSEUDONYM_DIGITS, HR_MOST_PSEUDONYM_DIGITS);
   if (!trace->dated && !spec->undated && trace->origin_us + trace->submit_us[0] + spec->shift_us < 0)
-    return hr_fail(error, HR_BAD_INPUT, "%s: times shifted by %.9g s begin before 0 s", trace->source,
+    return hr_fail(error, HR_BAD_INPUT, "%s: times shifted by %.15g s begin before 0 s", trace->source,
                    (double)spec->shift_us / (double)HR_SECOND_US);
   return HR_OK;
 }

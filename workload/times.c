@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* The unit that begins at `*at`, which moves behind it; 0: none. A number at the end alone is seconds. */
-static int64_t take_unit(const char **at) {
+/* The unit that begins at `*at`, which moves behind it; 0: none. A number `alone` is seconds. */
+static int64_t take_unit(const char **at, bool alone) {
   static const struct {
     char letter;
     int64_t us;
@@ -16,7 +16,7 @@ static int64_t take_unit(const char **at) {
                {'h', 3600 * HR_SECOND_US},
                {'m', 60 * HR_SECOND_US},
                {'s', HR_SECOND_US}};
-  if (**at == '\0') return HR_SECOND_US;
+  if (**at == '\0') return alone ? HR_SECOND_US : 0;
   for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
     if (**at != units[i].letter) continue;
     ++*at;
@@ -44,11 +44,13 @@ static bool take_millionths(const char **at, int64_t *value) {
 
 /* "1d12h", "90", "1.5h". */
 static bool parse_span(const char *text, int64_t *us) {
+  const char *begin = text;
   *us = 0;
   do {
+    bool alone = text == begin;
     int64_t millionths, unit_us, part_us;
     if (!take_millionths(&text, &millionths)) return false;
-    unit_us = take_unit(&text);
+    unit_us = take_unit(&text, alone);
     if (!unit_us || __builtin_mul_overflow(millionths, unit_us / HR_SECOND_US, &part_us)) return false;
     if (part_us > HR_MAX_INPUT_US - *us) return false;
     *us += part_us;
