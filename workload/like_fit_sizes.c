@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_JOBS_OF_SIZE = 20, LEAST_JOBS_OF_CELL = 100, LEAST_CAMPAIGNS = 5 };
+enum { LEAST_JOBS_OF_SIZE = 20, LEAST_JOBS_OF_CELL = 100, LEAST_CAMPAIGNS = 5, LEAST_CLAMPED = 10 };
 
 static const uint32_t bin_ends[HR_LIKE_MOST_CELLS] = {1, 3, 10, 50, HR_NONE};
 
@@ -104,6 +104,7 @@ struct gathered {
   struct timed *times;
   double *values, *scores;
   uint32_t n_times;
+  double bound_s; /* that the trace's run times were cut at; HUGE_VAL: none */
 };
 
 /* Normal scores by rank, the same for equal times. */
@@ -116,20 +117,21 @@ static void score(const struct timed *times, uint32_t n, double *scores) {
 }
 
 /* Beyond what all but one in `n` stay within, the tail goes on as the sample's own, which is told by the exceedances
-   over its 95 % quantile: above a higher threshold the law is the same, with its scale moved on. */
-static void fit_tail(struct hr_like_cell *cell, const double *logs, uint32_t n, double *room) {
+   over its 95 % quantile: above a higher threshold the law is the same, with its scale moved on. Nothing goes beyond
+   what the trace's run times were cut at. */
+static void fit_tail(struct hr_like_cell *cell, const double *logs, uint32_t n, double bound_s, double *room) {
   uint32_t first = (uint32_t)(0.95 * (n - 1)) + 1, count = first < n ? n - first : 0;
   double base = gsl_stats_quantile_from_sorted_data(logs, 1, n, 0.95), scale, shape;
   cell->tail_from = 1;
   cell->most_s = exp(logs[n - 1]);
   for (uint32_t i = 0; i < count; i++) room[i] = logs[first + i] - base;
-  if (!hr__pareto_fit(room, count, &scale, &shape)) return;
+  if (cell->most_s >= bound_s * (1 - 1e-9) || !hr__pareto_fit(room, count, &scale, &shape)) return;
   scale += shape * (logs[n - 1] - base);
   if (!(scale > 1e-6)) return;
   cell->tail_from = 1 - 1.0 / n;
   cell->tail_scale = scale;
   cell->tail_shape = shape;
-  cell->most_s = 4 * exp(logs[n - 1]);
+  cell->most_s = fmin(bound_s, 4 * exp(logs[n - 1]));
 }
 
 /* The scores of what was gathered; `values` are the logarithms, rising. */
@@ -145,7 +147,7 @@ static void fit_runs(struct hr__like_fit *fit, struct hr_like_cell *cell, struct
   rank(gathered, fit->score);
   for (uint32_t k = 0; k < HR_LIKE_RUN_KNOTS; k++)
     cell->run_s[k] = exp(gsl_stats_quantile_from_sorted_data(gathered->values, 1, n, hr_like_run_p[k]));
-  fit_tail(cell, gathered->values, n, gathered->values + n);
+  fit_tail(cell, gathered->values, n, gathered->bound_s, gathered->values + n);
 }
 
 static void fit_knots(double *values, uint32_t n, double knots[HR_LIKE_KNOTS]) {
@@ -307,11 +309,24 @@ static enum hr_status fit_all(struct hr__like_fit *fit, struct gathered *gathere
   return status;
 }
 
+/* The longest run time, if several jobs have just that. */
+static double bound_of(const struct hr_trace *trace) {
+  int64_t longest_us = 0;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < trace->n_jobs; i++) {
+    if (trace->work_us[i] > longest_us) n = 0;
+    if (trace->work_us[i] >= longest_us) longest_us = trace->work_us[i];
+    n += trace->work_us[i] == longest_us;
+  }
+  return n < LEAST_CLAMPED ? HUGE_VAL : (double)longest_us / 1e6;
+}
+
 enum hr_status hr__like_fit_sizes(struct hr__like_fit *fit) {
   uint32_t n = fit->trace->n_jobs;
   struct gathered gathered = {.times = malloc(n * sizeof *gathered.times),
                               .values = malloc(2 * (size_t)n * sizeof *gathered.values),
-                              .scores = malloc(n * sizeof *gathered.scores)};
+                              .scores = malloc(n * sizeof *gathered.scores),
+                              .bound_s = bound_of(fit->trace)};
   fit->score = calloc(n, sizeof *fit->score);
   bool room = gathered.times && gathered.values && gathered.scores && fit->score;
   enum hr_status status = room ? fit_all(fit, &gathered) : HR_NO_MEMORY;

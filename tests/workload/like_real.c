@@ -83,7 +83,7 @@ static uint32_t busiest_hour(const struct hr_trace *trace) {
 
 /* Some campaigns are submitted at once, others over days: the jobs of the busiest hour, the mean of a few seeds. */
 static void bursts(const struct hr_trace *trace) {
-  enum { SEEDS = 8 };
+  enum { SEEDS = 16 };
   struct hr_like_model *model = fitted(trace);
   double mean = 0;
   for (uint64_t seed = 41; seed < 41 + SEEDS; seed++) {
