@@ -17,11 +17,12 @@ struct philly_log {
 
 struct attempts {
   int64_t first_start_us, first_us, total_us; /* the first attempt's run time, and all of them */
+  int64_t gpus_start_us, last_start_us;       /* of the attempt whose GPUs are taken; of the last one */
   uint64_t n, n_timed, gpus, servers;         /* GPUs and servers of the first attempt that has some */
   bool open;                                  /* the last one has no end */
 };
 
-static bool read_gpus(struct hr__json_get *get, const cJSON *attempt, struct attempts *attempts) {
+static bool read_gpus(struct hr__json_get *get, const cJSON *attempt, int64_t start_us, struct attempts *attempts) {
   const cJSON *detail = hr__get_member(attempt, "detail"), *server;
   uint64_t gpus = 0, servers = 0;
   if (detail && !cJSON_IsArray(detail)) return hr__get_wrong(get, "attempts.detail", detail, "not a list of servers");
@@ -31,7 +32,9 @@ static bool read_gpus(struct hr__json_get *get, const cJSON *attempt, struct att
     gpus += list ? (uint64_t)cJSON_GetArraySize(list) : 0;
     servers++;
   }
-  if (!attempts->gpus && gpus) {
+  bool earlier = start_us != INT64_MIN && start_us < attempts->gpus_start_us;
+  if (gpus && (!attempts->gpus || earlier)) {
+    attempts->gpus_start_us = start_us;
     attempts->gpus = gpus;
     attempts->servers = servers;
   }
@@ -42,14 +45,16 @@ static bool read_attempt(struct hr__json_get *get, const cJSON *attempt, struct 
   int64_t start_us = INT64_MIN, end_us = INT64_MIN;
   if (!cJSON_IsObject(attempt)) return hr__get_wrong(get, "attempts", attempt, "not a list of objects {...}");
   if (!hr__get_date(get, attempt, "start_time", &start_us) || !hr__get_date(get, attempt, "end_time", &end_us) ||
-      !read_gpus(get, attempt, attempts))
+      !read_gpus(get, attempt, start_us, attempts))
     return false;
-  attempts->n++;
-  attempts->open = end_us == INT64_MIN;
+  if (!attempts->n++ || start_us == INT64_MIN || start_us >= attempts->last_start_us) {
+    attempts->open = end_us == INT64_MIN;
+    attempts->last_start_us = start_us;
+  }
   if (start_us == INT64_MIN || end_us == INT64_MIN) return true;
   if (end_us < start_us)
     return hr__get_wrong(get, "attempts", NULL, "a list with an attempt that ends before it starts");
-  if (!attempts->n_timed++) {
+  if (!attempts->n_timed++ || start_us < attempts->first_start_us) {
     attempts->first_start_us = start_us;
     attempts->first_us = end_us - start_us;
   }

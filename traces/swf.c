@@ -43,7 +43,7 @@ struct swf {
   uint64_t n_other_request; /* jobs that got other processors than they asked for */
   int64_t requested;        /* processors, of the job that was read last */
   int64_t start_s;          /* of the header's UnixStartTime */
-  bool has_start, is_utc, has_jobs;
+  bool has_start, bad_start, is_utc, has_jobs;
   struct hr_text field[N_FIELDS];
 };
 
@@ -156,14 +156,17 @@ static struct hr_text header_value(struct hr_text line, const char *name) {
 
 static void take_comment(struct swf *swf, struct hr_text line) {
   struct hr_text start = header_value(line, "UnixStartTime:"), zone = header_value(line, "TimeZoneString:");
-  if (start.length && hr__integer_parse(start, &swf->start_s)) swf->has_start = true;
+  const int64_t most_s = HR_MAX_INPUT_US / HR_SECOND_US;
+  if (start.length) {
+    swf->has_start = hr__integer_parse(start, &swf->start_s) && swf->start_s <= most_s && swf->start_s >= -most_s;
+    swf->bad_start = !swf->has_start;
+  }
   if (zone.length) swf->is_utc = zone.length == 3 && memcmp(zone.at, "UTC", 3) == 0;
 }
 
 /* Where the header tells when second 0 was, and that the log's days are UTC's, times are dates. */
 static void set_dates(const struct swf *swf, struct hr_job_record *job) {
-  const int64_t most_s = HR_MAX_INPUT_US / HR_SECOND_US;
-  if (!swf->has_start || !swf->is_utc || swf->start_s > most_s || swf->start_s < -most_s) return;
+  if (!swf->has_start || !swf->is_utc) return;
   const int64_t start_us = swf->start_s * HR_SECOND_US;
   swf->reader->dated = true;
   job->submit_us += start_us;
@@ -199,7 +202,14 @@ static enum hr_status add_line(struct swf *swf, struct hr_text line) {
 }
 
 static enum hr_status note_all(const struct swf *swf) {
-  enum hr_status status = hr__reader_note_count(
+  enum hr_status status =
+      swf->bad_start && swf->is_utc
+          ? hr_notes_add(swf->reader->notes,
+                         "the header's UnixStartTime is no whole number of seconds from -100000000000 "
+                         "to 100000000000: times have no dates")
+          : HR_OK;
+  if (status != HR_OK) return hr__reader_no_memory(swf->reader);
+  status = hr__reader_note_count(
       swf->reader, swf->n_over_limit,
       (struct hr__count_words){"job ran longer than the time it asked for; it is replayed as it ran",
                                "jobs ran longer than the time they asked for; they are replayed as they ran"});

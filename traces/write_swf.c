@@ -120,9 +120,16 @@ static bool is_held(size_t field) {
   return false;
 }
 
+/* A bound of an elastic job that is what it asks for anyway: jobs without one have it so in a trace. */
+static bool is_no_bound(const struct hr_job_record *record, size_t field) {
+  const size_t offset = hr__fields[field].offset;
+  return (offset == offsetof(struct hr_job_record, min_gpus) && record->min_gpus == record->gpus) ||
+         (offset == offsetof(struct hr_job_record, max_gpus) && record->max_gpus == record->gpus);
+}
+
 static void lose_others(struct swf *swf, const struct hr_job_record *record, const bool others[HR__N_FIELDS]) {
   for (size_t field = 0; field < HR__N_FIELDS; field++)
-    if (others[field] && hr__field_is_told(record, &swf->blank, field))
+    if (others[field] && hr__field_is_told(record, &swf->blank, field) && !is_no_bound(record, field))
       hr__lose(swf->written, HR_LOSS_DROPPED, hr__fields[field].field, 1);
 }
 

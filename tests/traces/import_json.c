@@ -54,6 +54,29 @@ static void philly_attempts_without_times(void) {
   hr_trace_destroy(trace);
 }
 
+/* The first and the last attempt are so by their starts, wherever they are listed. */
+static void philly_attempts_in_any_order(void) {
+  static const struct expected_job jobs[] = {
+      {"a", 0, 600, 3660, 2, 1, HR_OUTCOME_FAILED, "v", "u", .fail_at = 3600 / 3660.0}};
+  struct hr_trace *trace = trace_of(
+      "[" PHILLY_JOB("a", "Failed", D("01:00:00"),
+                     ATTEMPT(D("03:00:00"), D("03:01:00")) ", {\"start_time\": " D("01:10:00") ", \"end_time\": " D(
+                         "02:10:00") ", \"detail\": [{\"ip\": \"m\", \"gpus\": "
+                                     "[\"g\", \"h\"]}]}") "]",
+      NULL);
+  CU_ASSERT(jobs_are(trace, "philly-log", jobs, 1));
+  hr_trace_destroy(trace);
+  trace = trace_of(
+      "[" PHILLY_JOB("a", "Pass", D("01:00:00"),
+                     ATTEMPT(D("03:00:00"), "null") "," ATTEMPT(
+                         D("02:00:00"), D("02:10:00"))) ",\n" PHILLY_JOB("b", "Pass", D("01:00:00"),
+                                                                         ATTEMPT(D("03:00:00"), D("03:01:00"))) "]",
+      NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  CU_ASSERT_EQUAL(left_out(trace, "the last attempt has no end: the job was still running", 1), 1);
+  hr_trace_destroy(trace);
+}
+
 static void bad_philly_jobs(void) {
   CU_ASSERT(refused("[" PHILLY_JOB("a", "Done", D("01:00:00"), "") "]", NULL,
                     "jobs.csv:1: [0].status: 'Done' is not one of Pass, Killed, Failed", ""));
@@ -208,6 +231,7 @@ static void an_item_is_bounded(void) {
   free(text);
 }
 
-TEST_MAIN("import_json", TEST(philly_attempts_become_jobs), TEST(philly_attempts_without_times), TEST(bad_philly_jobs),
-          TEST(batsim_workloads), TEST(batsim_versions), TEST(bad_batsim_workloads), TEST(what_is_no_json_has_a_place),
-          TEST(nesting_is_bounded), TEST(a_file_of_any_size), TEST(an_item_is_bounded))
+TEST_MAIN("import_json", TEST(philly_attempts_become_jobs), TEST(philly_attempts_without_times),
+          TEST(philly_attempts_in_any_order), TEST(bad_philly_jobs), TEST(batsim_workloads), TEST(batsim_versions),
+          TEST(bad_batsim_workloads), TEST(what_is_no_json_has_a_place), TEST(nesting_is_bounded),
+          TEST(a_file_of_any_size), TEST(an_item_is_bounded))

@@ -60,6 +60,11 @@ static void logs_in_utc_have_dates(void) {
   CU_ASSERT_EQUAL(origin_s("; UnixStartTime: 1000\n", false), 10);
   CU_ASSERT_EQUAL(origin_s("; TimeZoneString: UTC\n; UnixStartTime: never\n", false), 10);
   CU_ASSERT_EQUAL(origin_s("; TimeZoneString: UTC\n; UnixStartTime: 9000000000000000000\n", false), 10);
+  struct hr_trace *untold =
+      trace_of("; TimeZoneString: UTC\n; UnixStartTime: 1e9\n1 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(untold);
+  CU_ASSERT(has_note(&untold->notes, "the header's UnixStartTime is no whole number"));
+  hr_trace_destroy(untold);
   struct hr_trace *trace = trace_of("1 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST "; TimeZoneString: UTC\n; UnixStartTime: 7\n"
                                     "2 10 5 60 4 -1 -1 8 -1 -1 1 7 3" REST,
                                     NULL);

@@ -176,10 +176,12 @@ static void swf_counts_what_it_loses(void) {
     struct hr_trace *trace = random_trace(&(struct random_spec){.most_jobs = 60});
     struct hr_trace_written written;
     uint64_t n_left = 0, n_models = 0, n_shares = 0, n_dedicated = 0, n_starts = 0, n_users = 0, n_zero_limits = 0;
+    uint64_t n_bounds = 0;
     for (uint32_t i = 0; i < trace->n_jobs; i++) {
       n_left += !trace->gpus[i];
       if (!trace->gpus[i]) continue;
       n_models += trace->model && trace->model[i] != HR_NONE;
+      n_bounds += trace->min_gpus && trace->min_gpus[i] != trace->gpus[i];
       n_shares += trace->gpu_milli && trace->gpu_milli[i] != 1000;
       n_dedicated += trace->flags && trace->flags[i] & HR_JOB_DEDICATED;
       n_users += trace->user && trace->user[i] != HR_NONE;
@@ -196,6 +198,7 @@ static void swf_counts_what_it_loses(void) {
       CU_ASSERT_EQUAL(written.n_jobs, swf->n_jobs);
       CU_ASSERT_EQUAL(lost(&written, HR_LOSS_LEFT_OUT, "gpus"), n_left);
       CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "model"), n_models);
+      CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "min_gpus"), n_bounds);
       CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "gpu_milli"), n_shares);
       CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "dedicated"), n_dedicated);
       CU_ASSERT_EQUAL(lost(&written, HR_LOSS_DROPPED, "limit"), n_zero_limits);
