@@ -49,6 +49,19 @@ double hr__stream_uniform(struct hr__stream *stream) {
   return ((double)(high << 26 | low) + 0.5) * 0x1p-53;
 }
 
+uint32_t hr__weighted_place(const double *sums, uint32_t n, double p) {
+  uint32_t low = 0, high = n - 1;
+  double wanted = p * sums[high];
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (sums[middle] < wanted)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 uint32_t hr_random_below(uint64_t seed, uint32_t stream, uint64_t number, uint32_t bound) {
   const uint32_t counter[4] = {(uint32_t)number, HR__PURPOSE_PLACEMENT, stream, (uint32_t)(number >> 32)};
   const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};

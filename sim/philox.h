@@ -60,6 +60,9 @@ uint32_t hr__stream_next(struct hr__stream *stream);
 /* Uniform in (0, 1), 53 bits. */
 double hr__stream_uniform(struct hr__stream *stream);
 
+/* Which of `n` things, at least one, `p` in (0, 1) falls on; `sums`, rising: of their weights up to each. */
+uint32_t hr__weighted_place(const double *sums, uint32_t n, double p);
+
 /* GSL's samplers draw from `stream` through this: a gsl_rng on the caller's stack, valid while the stream stays
    where it is. */
 gsl_rng hr__stream_rng(struct hr__stream *stream);

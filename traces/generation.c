@@ -104,16 +104,7 @@ static uint32_t draw_gpus(const struct hr__generation *work, uint32_t job) {
 }
 
 static uint32_t draw_user(const struct hr__generation *work, uint32_t job) {
-  uint32_t low = 0, high = work->g->users - 1;
-  double wanted = draw_uniform(work, HR__PURPOSE_USER, job) * work->user_cumulated[high];
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (work->user_cumulated[middle] < wanted)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return hr__weighted_place(work->user_cumulated, work->g->users, draw_uniform(work, HR__PURPOSE_USER, job));
 }
 
 static int64_t draw_limit_ms(const struct hr__generation *work, uint32_t job, int64_t run_ms) {

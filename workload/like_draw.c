@@ -108,19 +108,6 @@ double hr__draws_gpus(const struct hr__draws *draws) {
 
 /* ---- A campaign ------------------------------------------------------------------------------------- */
 
-/* Which of the n things whose shares sum up to `sums` is at `p`. */
-static uint32_t find_share(const double *sums, uint32_t n, double p) {
-  uint32_t low = 0, high = n - 1;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (sums[middle] < p * sums[n - 1])
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 static double normal(struct hr__stream *stream) {
   return gsl_cdf_ugaussian_Pinv(hr__stream_uniform(stream));
 }
@@ -129,9 +116,9 @@ static double normal(struct hr__stream *stream) {
 static double draw_user(const struct hr__draws *draws, struct hr__stream *stream, struct hr__campaign *campaign) {
   const struct hr_like_model *model = draws->model;
   double p = hr__stream_uniform(stream);
-  campaign->user = model->n_users ? find_share(draws->users, model->n_users, p) : HR_NONE;
+  campaign->user = model->n_users ? hr__weighted_place(draws->users, model->n_users, p) : HR_NONE;
   bool by_tenant = !model->n_users && model->n_tenants;
-  uint32_t tenant = by_tenant ? find_share(draws->tenants, model->n_tenants, p) : HR_NONE;
+  uint32_t tenant = by_tenant ? hr__weighted_place(draws->tenants, model->n_tenants, p) : HR_NONE;
   if (!model->n_users && !by_tenant) {
     campaign->tenant = HR_NONE;
     return normal(stream);
@@ -139,7 +126,7 @@ static double draw_user(const struct hr__draws *draws, struct hr__stream *stream
   struct hr__stream own;
   hr__stream_init(&own, draws->seed, HR__PURPOSE_LIKE_USER, by_tenant ? tenant : campaign->user, 0);
   double score = normal(&own), place = hr__stream_uniform(&own);
-  if (!by_tenant && model->n_tenants) tenant = find_share(draws->tenants, model->n_tenants, place);
+  if (!by_tenant && model->n_tenants) tenant = hr__weighted_place(draws->tenants, model->n_tenants, place);
   campaign->tenant = tenant;
   return score;
 }
