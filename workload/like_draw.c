@@ -31,52 +31,57 @@ static double *sums_of(const double *shares, uint32_t n) {
 }
 
 static void init_size(struct hr__size_draws *at, const struct hr_like_size *size, double jobs_per_day,
-                      struct hr__stream *stream) {
+                      const struct hr__run_times *runs, struct hr__stream *stream) {
   double cells = 0;
   at->size = size;
   for (uint32_t i = 0; i < size->n_cells; i++) cells += size->cells[i].share;
   for (uint32_t i = 0; i < size->n_cells; i++) {
     struct hr__cell_draws *cell = &at->cells[i];
     cell->cell = &size->cells[i];
-    hr__run_times_init(&cell->runs, cell->cell);
+    cell->runs = &runs[i];
     double share = cell->cell->share / cells;
     at->cell_campaigns[i] = jobs_per_day * share / hr__mean_jobs(cell->cell);
     at->campaigns += at->cell_campaigns[i];
-    at->gpu_s += share * hr__mean_gpus(size) * hr__run_times_mean(&cell->runs);
+    at->gpu_s += share * hr__mean_gpus(size) * hr__run_times_mean(cell->runs);
   }
   for (uint32_t i = 0; i < size->n_asks; i++) at->asks += size->asks[i].share;
   for (uint32_t i = 0; i < HR__LIKE_AXES; i++) at->at[i] = hr__stream_uniform(stream);
 }
 
-static void init_band(struct hr__draws *draws, uint32_t band) {
+static bool init_band(struct hr__draws *draws, uint32_t band) {
   const struct hr_like_band *from = &draws->model->bands[band];
   struct hr__band_draws *to = &draws->bands[band];
   struct hr__stream stream;
   hr__stream_init(&stream, draws->seed, HR__PURPOSE_LIKE_SEQUENCE, band, 0);
   double shares = 0;
+  to->runs = hr__run_times_of(from);
+  if (!to->runs) return false;
   for (uint32_t i = 0; i < from->n_sizes; i++) shares += from->sizes[i].share;
   for (uint32_t i = 0; i < from->n_sizes; i++) {
     double jobs_per_day = from->jobs_per_day * from->sizes[i].share / shares;
-    init_size(&to->sizes[i], &from->sizes[i], jobs_per_day, &stream);
+    init_size(&to->sizes[i], &from->sizes[i], jobs_per_day, &to->runs[i * HR_LIKE_MOST_CELLS], &stream);
     to->campaigns += to->sizes[i].campaigns;
     to->gpu_s += jobs_per_day * to->sizes[i].gpu_s;
   }
   hr__score_map_init(&to->scores, from->shifts, from->weeks, draws->model->n_weeks);
   hr__score_map_init(&to->lengths, from->length_shifts, from->weeks, draws->model->n_weeks);
+  return true;
 }
 
 enum hr_status hr__draws_init(struct hr__draws *draws, const struct hr_like_model *model, uint64_t seed) {
   static const double none = 0, all = 1;
   *draws = (struct hr__draws){.model = model, .seed = seed};
   hr__score_map_init(&draws->plain, &none, &all, 1);
-  for (uint32_t i = 0; i < model->n_bands; i++) init_band(draws, i);
+  bool whole = true;
+  for (uint32_t i = 0; i < model->n_bands; i++) whole = init_band(draws, i) && whole;
   if (model->n_users) draws->users = sums_of(model->users, model->n_users);
   if (model->n_tenants) draws->tenants = sums_of(model->tenants, model->n_tenants);
-  bool whole = (!model->n_users || draws->users) && (!model->n_tenants || draws->tenants);
+  whole = whole && (!model->n_users || draws->users) && (!model->n_tenants || draws->tenants);
   return whole ? HR_OK : HR_NO_MEMORY;
 }
 
 void hr__draws_finish(struct hr__draws *draws) {
+  for (uint32_t i = 0; i < HR_LIKE_MOST_BANDS; i++) free(draws->bands[i].runs);
   free(draws->users);
   free(draws->tenants);
 }
@@ -182,7 +187,7 @@ static bool is_within(const struct hr__band_draws *band, const struct hr__size_d
   if (campaign->left == 1 || !(most > 0)) return true;
   double p = fmin(1 - 1e-12, fmax(1e-12, hr__score_map_p(&band->scores, common + campaign->own + campaign->shift)));
   double gpus = (double)campaign->ask->gpus * campaign->ask->gpu_milli / 1000;
-  return campaign->left * gpus * hr__run_times_quantile(&size->cells[campaign->cell].runs, p) <= most;
+  return campaign->left * gpus * hr__run_times_quantile(size->cells[campaign->cell].runs, p) <= most;
 }
 
 /* The parts of the jobs' scores that they share; a campaign of one job has nothing but these. */
@@ -279,7 +284,7 @@ void hr__job_draw(struct hr__draws *draws, struct hr__campaign *campaign, struct
   double p = fmin(1 - 1e-12, fmax(1e-12, hr__score_map_p(&band->scores, score + campaign->shift)));
   uint32_t stratum = stratum_of(p);
   job->submit_ms = llround(campaign->next_s * 1000);
-  job->run_ms = llround(hr__run_times_quantile(&cell->runs, p) * 1000);
+  job->run_ms = llround(hr__run_times_quantile(cell->runs, p) * 1000);
   if (job->run_ms < 1) job->run_ms = 1;
   job->limit_ms = limit_of(draws->model, campaign, stratum, job->run_ms);
   job->outcome = draw_outcome(&size->size->outcomes[stratum], hr__stream_uniform(&campaign->stream));

@@ -41,7 +41,7 @@ void hr__starts_advance(struct hr__starts *starts);
 
 struct hr__cell_draws {
   const struct hr_like_cell *cell;
-  struct hr__run_times runs;
+  const struct hr__run_times *runs;
   uint64_t bins[HR__LIKE_BINS]; /* jobs by probability, so far */
   uint64_t n_jobs;
 };
@@ -58,6 +58,7 @@ struct hr__size_draws {
 };
 
 struct hr__band_draws {
+  struct hr__run_times *runs; /* hr__run_times_of the band */
   struct hr__size_draws sizes[HR_LIKE_MOST_SIZES];
   double campaigns; /* a day */
   double gpu_s;     /* a day */

@@ -5,6 +5,7 @@
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
+#include <stdlib.h>
 
 static const double least_score = -8, score_step = 0.05;
 
@@ -27,15 +28,6 @@ double hr__score_map_p(const struct hr__score_map *map, double score) {
 
 /* ---- Run times -------------------------------------------------------------------------------------- */
 
-void hr__run_times_init(struct hr__run_times *runs, const struct hr_like_cell *cell) {
-  runs->cell = cell;
-  for (uint32_t k = 0; k < HR_LIKE_RUN_KNOTS; k++) runs->log_s[k] = log(fmax(1e-3, cell->run_s[k]));
-  double part;
-  uint32_t low = hr__knot_below(hr_like_run_p, HR_LIKE_RUN_KNOTS, cell->tail_from, &part);
-  runs->tail_log_s = runs->log_s[low] + (runs->log_s[low + 1] - runs->log_s[low]) * part;
-  runs->most_log_s = log(fmax(1e-3, cell->most_s));
-}
-
 double hr__run_times_quantile(const struct hr__run_times *runs, double p) {
   const struct hr_like_cell *cell = runs->cell;
   double log_s, part;
@@ -47,6 +39,25 @@ double hr__run_times_quantile(const struct hr__run_times *runs, double p) {
     log_s = runs->log_s[low] + (runs->log_s[low + 1] - runs->log_s[low]) * part;
   }
   return exp(fmin(log_s, runs->most_log_s));
+}
+
+static void init_run_times(struct hr__run_times *runs, const struct hr_like_cell *cell) {
+  runs->cell = cell;
+  for (uint32_t k = 0; k < HR_LIKE_RUN_KNOTS; k++) runs->log_s[k] = log(fmax(1e-3, cell->run_s[k]));
+  double part;
+  uint32_t low = hr__knot_below(hr_like_run_p, HR_LIKE_RUN_KNOTS, cell->tail_from, &part);
+  runs->tail_log_s = runs->log_s[low] + (runs->log_s[low + 1] - runs->log_s[low]) * part;
+  runs->most_log_s = log(fmax(1e-3, cell->most_s));
+  for (uint32_t i = 0; i < HR__QUANTILE_STEPS; i++)
+    runs->at[i] = hr__run_times_quantile(runs, (i + 0.5) / HR__QUANTILE_STEPS);
+}
+
+struct hr__run_times *hr__run_times_of(const struct hr_like_band *band) {
+  struct hr__run_times *runs = calloc((size_t)band->n_sizes * HR_LIKE_MOST_CELLS, sizeof *runs);
+  for (uint32_t i = 0; i < band->n_sizes && runs; i++)
+    for (uint32_t k = 0; k < band->sizes[i].n_cells; k++)
+      init_run_times(&runs[i * HR_LIKE_MOST_CELLS + k], &band->sizes[i].cells[k]);
+  return runs;
 }
 
 /* Midpoints of steps that grow finer towards 1, where the most time is. */

@@ -10,7 +10,13 @@
 
 #include "headroom/like.h"
 
-enum { HR__SCORE_STEPS = 320 }; /* from -8 to 8 */
+enum { HR__SCORE_STEPS = 320 /* from -8 to 8 */, HR__QUANTILE_STEPS = 200 };
+
+/* The step that a probability is in. */
+static inline uint32_t hr__quantile_step(double p) {
+  uint32_t step = (uint32_t)(p * HR__QUANTILE_STEPS);
+  return step < HR__QUANTILE_STEPS ? step : HR__QUANTILE_STEPS - 1;
+}
 
 struct hr__score_map {
   double p[HR__SCORE_STEPS + 1];
@@ -22,9 +28,11 @@ double hr__score_map_p(const struct hr__score_map *map, double score);
 /* Run times of a cell. */
 struct hr__run_times {
   double log_s[HR_LIKE_RUN_KNOTS], tail_log_s, most_log_s;
+  double at[HR__QUANTILE_STEPS]; /* seconds, at the quantiles (i + 1/2) / HR__QUANTILE_STEPS */
   const struct hr_like_cell *cell;
 };
-void hr__run_times_init(struct hr__run_times *runs, const struct hr_like_cell *cell);
+/* Those of all cells of a band: [n_sizes][HR_LIKE_MOST_CELLS]. NULL when out of memory. The caller frees them. */
+struct hr__run_times *hr__run_times_of(const struct hr_like_band *band);
 /* The quantile at `p`, above 0 and below 1, in seconds. */
 double hr__run_times_quantile(const struct hr__run_times *runs, double p);
 double hr__run_times_mean(const struct hr__run_times *runs);
