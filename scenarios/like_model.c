@@ -6,6 +6,7 @@
 #include "scenarios/like_keys.h"
 #include "scenarios/workloads/embedded.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,12 @@ static enum hr_status build_ask(struct hr__builder *builder, const cJSON *json, 
                            ask->gpus, ask->tasks);
 }
 
+/* Where they are not told, all campaigns are as alike as they are on average. */
+static enum hr_status build_spreads(struct hr__builder *builder, const cJSON *json, struct hr_like_cell *cell) {
+  for (uint32_t i = 0; i < HR_LIKE_KNOTS; i++) cell->spreads[i] = sqrt(1 - cell->together);
+  return read_quantiles(builder, json, "spreads", cell->spreads, HR_LIKE_KNOTS);
+}
+
 static enum hr_status build_cell(struct hr__builder *builder, const cJSON *json, struct hr_like_cell *cell) {
   *cell = (struct hr_like_cell){.share = hr__number_of(json, "share", 0),
                                 .together = hr__number_of(json, "together", 0),
@@ -90,7 +97,8 @@ static enum hr_status build_cell(struct hr__builder *builder, const cJSON *json,
                                 .tail_from = hr__number_of(json, "tail_from", 1),
                                 .tail_scale = hr__number_of(json, "tail_scale", 0),
                                 .tail_shape = hr__number_of(json, "tail_shape", 0)};
-  enum hr_status status = read_quantiles(builder, json, "jobs", cell->jobs, HR_LIKE_KNOTS);
+  enum hr_status status = build_spreads(builder, json, cell);
+  if (status == HR_OK) status = read_quantiles(builder, json, "jobs", cell->jobs, HR_LIKE_KNOTS);
   if (status == HR_OK) status = read_quantiles(builder, json, "gaps_s", cell->gaps_s, HR_LIKE_KNOTS);
   if (status == HR_OK) status = read_quantiles(builder, json, "run_s", cell->run_s, HR_LIKE_RUN_KNOTS);
   cell->most_s = hr__number_of(json, "most_s", cell->run_s[HR_LIKE_RUN_KNOTS - 1]);

@@ -2,11 +2,6 @@
 /*
  * What campaigns and jobs are. The run time of a job is the quantile of its cell at a probability that comes from a
  * normal score, the sum of a user's part, a campaign's and the job's own.
- *
- * A sample of few long campaigns strays far from the law that it is drawn from, and so would the load. Lengths and asks
- * are therefore taken from a sequence that fills the cube evenly (Roberts' additive recurrence on powers of the root of
- * x^4 = x + 1, from a drawn start), and of eight campaigns that are drawn, 24 where it is a long one, that is taken
- * whose run times the cell has had too few of so far: each law stays what it is, and the sample nears it faster.
  */
 
 #include "workload/like_draw.h"
@@ -16,11 +11,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CANDIDATES = 8, CANDIDATES_OF_LONG = 24, LONG_CAMPAIGN = 50, MOST_CANDIDATES = 48, DAY_S = 86400 };
+enum { DAY_S = 86400 };
 enum { WARM_WEEKS = 4, USUAL_WARM_JOBS = 100000, MOST_WARM_JOBS = 1000000 };
 
-/* Powers of 1 / 1.2207440846057596. */
-static const double steps[HR__LIKE_AXES] = {0.8191725133961645, 0.6710436067037893, 0.5497004779019703};
+/* Of the root of 2: what asks are taken from fills the interval evenly, and with like_lengths.c's the square. */
+static const double ask_step = 0.4142135623730951;
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
@@ -31,7 +26,7 @@ static double *sums_of(const double *shares, uint32_t n) {
 }
 
 static void init_size(struct hr__size_draws *at, const struct hr_like_size *size, double jobs_per_day,
-                      const struct hr__run_times *runs, struct hr__stream *stream) {
+                      const struct hr__run_times *runs) {
   double cells = 0;
   at->size = size;
   for (uint32_t i = 0; i < size->n_cells; i++) cells += size->cells[i].share;
@@ -40,12 +35,11 @@ static void init_size(struct hr__size_draws *at, const struct hr_like_size *size
     cell->cell = &size->cells[i];
     cell->runs = &runs[i];
     double share = cell->cell->share / cells;
-    at->cell_campaigns[i] = jobs_per_day * share / hr__mean_jobs(cell->cell);
-    at->campaigns += at->cell_campaigns[i];
+    cell->campaigns = jobs_per_day * share / hr__mean_jobs(cell->cell);
+    at->campaigns += cell->campaigns;
     at->gpu_s += share * hr__mean_gpus(size) * hr__run_times_mean(cell->runs);
   }
   for (uint32_t i = 0; i < size->n_asks; i++) at->asks += size->asks[i].share;
-  for (uint32_t i = 0; i < HR__LIKE_AXES; i++) at->at[i] = hr__stream_uniform(stream);
 }
 
 static bool init_band(struct hr__draws *draws, uint32_t band) {
@@ -54,17 +48,20 @@ static bool init_band(struct hr__draws *draws, uint32_t band) {
   struct hr__stream stream;
   hr__stream_init(&stream, draws->seed, HR__PURPOSE_LIKE_SEQUENCE, band, 0);
   double shares = 0;
+  to->band = from;
   to->runs = hr__run_times_of(from);
   if (!to->runs) return false;
   for (uint32_t i = 0; i < from->n_sizes; i++) shares += from->sizes[i].share;
   for (uint32_t i = 0; i < from->n_sizes; i++) {
     double jobs_per_day = from->jobs_per_day * from->sizes[i].share / shares;
-    init_size(&to->sizes[i], &from->sizes[i], jobs_per_day, &to->runs[i * HR_LIKE_MOST_CELLS], &stream);
+    init_size(&to->sizes[i], &from->sizes[i], jobs_per_day, &to->runs[i * HR_LIKE_MOST_CELLS]);
+    to->sizes[i].ask_at = hr__stream_uniform(&stream);
     to->campaigns += to->sizes[i].campaigns;
     to->gpu_s += jobs_per_day * to->sizes[i].gpu_s;
   }
   hr__score_map_init(&to->scores, from->shifts, from->weeks, draws->model->n_weeks);
   hr__score_map_init(&to->lengths, from->length_shifts, from->weeks, draws->model->n_weeks);
+  hr__lengths_init(to, &stream);
   return true;
 }
 
@@ -72,6 +69,7 @@ enum hr_status hr__draws_init(struct hr__draws *draws, const struct hr_like_mode
   static const double none = 0, all = 1;
   *draws = (struct hr__draws){.model = model, .seed = seed};
   hr__score_map_init(&draws->plain, &none, &all, 1);
+  hr__candidates_init(draws);
   bool whole = true;
   for (uint32_t i = 0; i < model->n_bands; i++) whole = init_band(draws, i) && whole;
   if (model->n_users) draws->users = sums_of(model->users, model->n_users);
@@ -136,80 +134,15 @@ static double draw_user(const struct hr__draws *draws, struct hr__stream *stream
   return score;
 }
 
-static void step_sequence(struct hr__size_draws *size) {
-  for (uint32_t i = 0; i < HR__LIKE_AXES; i++) {
-    size->at[i] += steps[i];
-    if (size->at[i] >= 1) size->at[i] -= 1;
-  }
-}
-
-/* How many jobs: the place on the first axis, moved by the week's shift, says which cell and where in its quantiles. */
-static void draw_length(const struct hr__band_draws *band, const struct hr__size_draws *size, double shift,
-                        struct hr__stream *stream, struct hr__campaign *campaign) {
-  double score = gsl_cdf_ugaussian_Pinv(fmin(1 - 1e-12, fmax(1e-12, size->at[0]))), part;
-  double p = hr__score_map_p(&band->lengths, score + shift);
-  uint32_t cell = hr__place_in(size->cell_campaigns, size->size->n_cells, p, &part);
-  double length = hr__jobs_at(size->cells[cell].cell, part) + hr__stream_uniform(stream);
-  campaign->left = length < 1 ? 1 : length > 1e9 ? 1000000000 : (uint32_t)length;
-  campaign->cell = (uint8_t)cell;
-}
-
 static void draw_ask(struct hr__size_draws *size, struct hr__stream *stream, struct hr__campaign *campaign) {
   bool again = hr__stream_uniform(stream) < size->size->repeats && size->last;
-  double left = size->at[1] * size->asks;
+  size->ask_at += ask_step;
+  if (size->ask_at >= 1) size->ask_at -= 1;
+  double left = size->ask_at * size->asks;
   uint32_t ask = 0;
   while (ask + 1 < size->size->n_asks && left >= size->size->asks[ask].share) left -= size->size->asks[ask++].share;
   if (!again) size->last = &size->size->asks[ask];
   campaign->ask = size->last;
-}
-
-/* Bins of 1/20, the last of which, where most of the time is, is cut finer. */
-static const double bin_ends[HR__LIKE_BINS] = {0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4,   0.45, 0.5,   0.55,  0.6,
-                                               0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 1};
-
-static uint32_t bin_of(const struct hr__draws *draws, double score) {
-  double p = hr__score_map_p(&draws->plain, score);
-  uint32_t bin = p < 0.95 ? (uint32_t)(p * 20) : 19;
-  while (bin + 1 < HR__LIKE_BINS && p >= bin_ends[bin]) bin++;
-  return bin;
-}
-
-/* How many jobs fewer than there should be a bin has had, by its width: the narrow ones are where most GPU-time is. */
-static double lack_of(const struct hr__cell_draws *cell, uint32_t bin) {
-  double width = bin_ends[bin] - (bin ? bin_ends[bin - 1] : 0);
-  return (double)cell->n_jobs - (double)cell->bins[bin] / width;
-}
-
-/* Whether what all jobs take together, as a long one of them has it, is no more than a campaign may. */
-static bool is_within(const struct hr__band_draws *band, const struct hr__size_draws *size,
-                      const struct hr__campaign *campaign, double common) {
-  double most = size->size->most_gpu_s;
-  if (campaign->left == 1 || !(most > 0)) return true;
-  double p = fmin(1 - 1e-12, fmax(1e-12, hr__score_map_p(&band->scores, common + campaign->own + campaign->shift)));
-  double gpus = (double)campaign->ask->gpus * campaign->ask->gpu_milli / 1000;
-  return campaign->left * gpus * hr__run_times_quantile(size->cells[campaign->cell].runs, p) <= most;
-}
-
-/* The parts of the jobs' scores that they share; a campaign of one job has nothing but these. */
-static void draw_scores(const struct hr__draws *draws, const struct hr__band_draws *band,
-                        const struct hr__size_draws *size, double user, struct hr__stream *stream,
-                        struct hr__campaign *campaign) {
-  const struct hr__cell_draws *cell = &size->cells[campaign->cell];
-  double of_user = draws->model->user_together, least = HUGE_VAL;
-  double of_campaign = campaign->left == 1 ? 1 : fmax(of_user, cell->cell->together);
-  double most_lacking = -HUGE_VAL;
-  uint32_t candidates = campaign->left > LONG_CAMPAIGN ? CANDIDATES_OF_LONG : CANDIDATES;
-  campaign->own = sqrt(1 - of_campaign);
-  for (uint32_t i = 0, n = 0; i < MOST_CANDIDATES && n < candidates; i++) {
-    double common = sqrt(of_user) * user + sqrt(of_campaign - of_user) * normal(stream);
-    uint32_t bin = bin_of(draws, of_campaign > 0 ? common / sqrt(of_campaign) : 0);
-    bool within = is_within(band, size, campaign, common);
-    n += within;
-    if (within ? lack_of(cell, bin) <= most_lacking : n > 0 || common >= least) continue;
-    if (within) most_lacking = lack_of(cell, bin);
-    least = common;
-    campaign->common = common;
-  }
 }
 
 static uint32_t week_of(const struct hr__draws *draws, double at_s) {
@@ -222,19 +155,14 @@ void hr__campaign_draw(struct hr__draws *draws, uint32_t band, struct hr__campai
   *campaign = (struct hr__campaign){.next_s = from->starts.next_s, .number = from->n_campaigns++};
   hr__stream_init(&stream, draws->seed, HR__PURPOSE_LIKE_CAMPAIGN, campaign->number, band);
   hr__stream_init(&campaign->stream, draws->seed, HR__PURPOSE_LIKE_JOBS, campaign->number, band);
-  double left = hr__stream_uniform(&stream) * from->campaigns;
-  uint32_t at = 0, n_sizes = draws->model->bands[band].n_sizes;
-  while (at + 1 < n_sizes && left >= from->sizes[at].campaigns) left -= from->sizes[at++].campaigns;
-  struct hr__size_draws *size = &from->sizes[at];
-  step_sequence(size);
+  campaign->band = (uint8_t)band;
   uint32_t week = week_of(draws, campaign->next_s);
-  draw_length(from, size, draws->model->bands[band].length_shifts[week], &stream, campaign);
+  campaign->shift = from->band->shifts[week];
+  hr__length_draw(draws, week, &stream, campaign);
+  struct hr__size_draws *size = &from->sizes[campaign->size];
   draw_ask(size, &stream, campaign);
   double user = draw_user(draws, &stream, campaign);
-  campaign->band = (uint8_t)band;
-  campaign->size = (uint8_t)at;
-  campaign->shift = draws->model->bands[band].shifts[week];
-  draw_scores(draws, from, size, user, &stream, campaign);
+  hr__candidates_draw(draws, user, &stream, campaign);
   bool has_limit = hr__stream_uniform(&stream) < draws->model->limit_share;
   campaign->limit_p = has_limit ? hr__stream_uniform(&stream) : -1;
   campaign->common_gap = sqrt(size->cells[campaign->cell].cell->gaps_together) * normal(&stream);
@@ -279,8 +207,6 @@ void hr__job_draw(struct hr__draws *draws, struct hr__campaign *campaign, struct
   struct hr__size_draws *size = &band->sizes[campaign->size];
   struct hr__cell_draws *cell = &size->cells[campaign->cell];
   double score = campaign->common + campaign->own * normal(&campaign->stream);
-  cell->bins[bin_of(draws, score)]++;
-  cell->n_jobs++;
   double p = fmin(1 - 1e-12, fmax(1e-12, hr__score_map_p(&band->scores, score + campaign->shift)));
   uint32_t stratum = stratum_of(p);
   job->submit_ms = llround(campaign->next_s * 1000);

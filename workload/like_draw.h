@@ -4,15 +4,16 @@
 
 /*
  * Jobs drawn from a model. Campaigns begin band by band (like_starts.c); each draws what its jobs have in common when
- * it begins, and its jobs one after the other when their time comes (like_draw.c). Those that have not submitted all of
- * their jobs are all that is kept (like_generate.c).
+ * it begins (like_draw.c): its size and how many they are (like_lengths.c), how long they run (like_candidates.c); and
+ * its jobs one after the other when their time comes. Those that have not submitted all of their jobs are all that is
+ * kept (like_flow.c).
  */
 
 #include "headroom/like.h"
 #include "sim/philox.h"
 #include "workload/like_scores.h"
 
-enum { HR__LIKE_BINS = 24, HR__LIKE_DAYS = 7, HR__LIKE_AXES = 3 };
+enum { HR__LIKE_EDGES = 23, HR__LIKE_DAYS = 7 };
 
 /* ---- When campaigns begin --------------------------------------------------------------------------- */
 
@@ -42,22 +43,27 @@ void hr__starts_advance(struct hr__starts *starts);
 struct hr__cell_draws {
   const struct hr_like_cell *cell;
   const struct hr__run_times *runs;
-  uint64_t bins[HR__LIKE_BINS]; /* jobs by probability, so far */
-  uint64_t n_jobs;
+  double campaigns; /* a day */
+  double end;       /* normal score of lengths below which are those of this cell and of those before */
+  double due;       /* campaigns that should have come by now, beyond those that have */
+  double from, to;  /* of the lengths of its size in the week at hand, the probabilities that its own are between */
+  double weight;    /* of it, were it chosen now */
+  double length_at; /* of the sequence that lengths are taken from */
+  double excess[HR__LIKE_EDGES]; /* jobs of a score at most that of the edge, beyond what the normal law has */
 };
 
 struct hr__size_draws {
   const struct hr_like_size *size;
   struct hr__cell_draws cells[HR_LIKE_MOST_CELLS];
-  double cell_campaigns[HR_LIKE_MOST_CELLS]; /* a day */
-  double campaigns;                          /* of all cells */
-  double gpu_s;                              /* of a job, on average */
-  double asks;                               /* sum of shares */
-  const struct hr_like_ask *last;            /* asked for */
-  double at[HR__LIKE_AXES];                  /* of the sequence that lengths and asks are taken from */
+  double campaigns;               /* of all cells */
+  double gpu_s;                   /* of a job, on average */
+  double asks;                    /* sum of shares */
+  double ask_at;                  /* of the sequence that asks are taken from */
+  const struct hr_like_ask *last; /* asked for */
 };
 
 struct hr__band_draws {
+  const struct hr_like_band *band;
   struct hr__run_times *runs; /* hr__run_times_of the band */
   struct hr__size_draws sizes[HR_LIKE_MOST_SIZES];
   double campaigns; /* a day */
@@ -74,7 +80,8 @@ struct hr__draws {
   uint32_t warm_weeks;
   struct hr__band_draws bands[HR_LIKE_MOST_BANDS];
   struct hr__score_map plain;
-  double *users, *tenants; /* sums of shares, as the model has them */
+  double edges[HR__LIKE_EDGES]; /* normal scores */
+  double *users, *tenants;      /* sums of shares, as the model has them */
 };
 enum hr_status hr__draws_init(struct hr__draws *draws, const struct hr_like_model *model, uint64_t seed);
 void hr__draws_finish(struct hr__draws *draws);
@@ -99,6 +106,17 @@ struct hr__campaign {
 };
 /* The next campaign of a band, from the start that has been drawn. */
 void hr__campaign_draw(struct hr__draws *draws, uint32_t band, struct hr__campaign *campaign);
+
+/* Where in the sequences a band begins, whose cells and maps are set. */
+void hr__lengths_init(struct hr__band_draws *band, struct hr__stream *stream);
+/* Sets size, cell and number of jobs of a campaign of that week of the model. */
+void hr__length_draw(struct hr__draws *draws, uint32_t week, struct hr__stream *stream, struct hr__campaign *campaign);
+
+void hr__candidates_init(struct hr__draws *draws);
+/* Sets what the scores of a campaign's jobs have in common, its user's being `user`, and what they have not; of several
+   draws that which brings what was drawn so far nearest to the model's laws. */
+void hr__candidates_draw(struct hr__draws *draws, double user, struct hr__stream *stream,
+                         struct hr__campaign *campaign);
 
 struct hr__drawn_job {
   int64_t submit_ms, run_ms, limit_ms; /* -1: no limit */

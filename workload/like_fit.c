@@ -56,6 +56,7 @@ static void round_all(double *values, uint32_t n) {
 static void round_cell(struct hr_like_cell *cell) {
   round_all(&cell->share, 1);
   round_all(&cell->together, 1);
+  round_all(cell->spreads, HR_LIKE_KNOTS);
   round_all(&cell->gaps_together, 1);
   round_all(cell->jobs, HR_LIKE_KNOTS);
   round_all(cell->gaps_s, HR_LIKE_KNOTS);

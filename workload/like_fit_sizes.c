@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_JOBS_OF_SIZE = 20, LEAST_JOBS_OF_CELL = 100, LEAST_CAMPAIGNS = 5, LEAST_CLAMPED = 10 };
+enum { LEAST_JOBS_OF_SIZE = 20, LEAST_JOBS_OF_CELL = 100, LEAST_CAMPAIGNS = 5, LEAST_CLAMPED = 10, LEAST_SPREAD = 4 };
 
 static const uint32_t bin_ends[HR_LIKE_MOST_CELLS] = {1, 3, 10, 50, HR_NONE};
 
@@ -188,6 +188,26 @@ static double fit_together(const struct hr__like_fit *fit, uint32_t size, uint32
   return variances.n_groups < LEAST_CAMPAIGNS ? 0 : hr__variances_between(&variances, 0);
 }
 
+static double spread_of(const double *scores, uint32_t n) {
+  return fmin(1, gsl_stats_sd(scores, 1, n));
+}
+
+/* How far the scores of a campaign's jobs are from each other, of some campaigns less than of others. Two or three jobs
+   tell too little. */
+static void fit_spreads(const struct hr__like_fit *fit, struct hr_like_cell *cell, uint32_t size, uint32_t bin,
+                        double *room) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < fit->n_campaigns; i++) {
+    const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
+    if (is_of(campaign, size, bin) && campaign->n_jobs >= LEAST_SPREAD)
+      room[n++] = spread_of(fit->score + campaign->first, campaign->n_jobs);
+  }
+  if (n < LEAST_CAMPAIGNS)
+    for (uint32_t k = 0; k < HR_LIKE_KNOTS; k++) cell->spreads[k] = sqrt(1 - cell->together);
+  else
+    fit_knots(room, n, cell->spreads);
+}
+
 static void gather_gaps(const struct hr__like_fit *fit, uint32_t size, uint32_t bin, struct gathered *gathered) {
   const int64_t *submit_us = fit->trace->submit_us;
   gathered->n_times = 0;
@@ -227,6 +247,7 @@ static void fit_cell(struct hr__like_fit *fit, struct hr_like_cell *cell, uint32
   gather_runs(fit, size, bin, gathered);
   fit_runs(fit, cell, gathered);
   cell->together = fit_together(fit, size, bin, fit->score, 0);
+  fit_spreads(fit, cell, size, bin, gathered->values);
   fit_lengths(fit, cell, size, bin, gathered->values);
   fit_gaps(fit, cell, size, bin, gathered);
 }

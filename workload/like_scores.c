@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { LAST_STEPS = 256 };
 static const double least_score = -8, score_step = 0.05;
 
 void hr__score_map_init(struct hr__score_map *map, const double *shifts, const double *weights, uint32_t n) {
@@ -41,6 +42,26 @@ double hr__run_times_quantile(const struct hr__run_times *runs, double p) {
   return exp(fmin(log_s, runs->most_log_s));
 }
 
+/* The mean from `p` to `p + width`, by midpoints. */
+static double mean_between(const struct hr__run_times *runs, double p, double width, uint32_t n) {
+  double mean = 0;
+  for (uint32_t i = 0; i < n; i++) mean += hr__run_times_quantile(runs, p + (i + 0.5) / n * width) / n;
+  return mean;
+}
+
+/* Finer towards 1, where the most time is. */
+static void fill_steps(struct hr__run_times *runs) {
+  double width = 1.0 / HR__QUANTILE_STEPS;
+  for (uint32_t i = 0; i < HR__QUANTILE_STEPS; i++)
+    runs->at[i] = mean_between(runs, i * width, width, i + 1 < HR__QUANTILE_STEPS ? 1 : LAST_STEPS);
+}
+
+double hr__run_times_mean(const struct hr__run_times *runs) {
+  double mean = 0;
+  for (uint32_t i = 0; i < HR__QUANTILE_STEPS; i++) mean += runs->at[i] / HR__QUANTILE_STEPS;
+  return mean;
+}
+
 static void init_run_times(struct hr__run_times *runs, const struct hr_like_cell *cell) {
   runs->cell = cell;
   for (uint32_t k = 0; k < HR_LIKE_RUN_KNOTS; k++) runs->log_s[k] = log(fmax(1e-3, cell->run_s[k]));
@@ -48,8 +69,7 @@ static void init_run_times(struct hr__run_times *runs, const struct hr_like_cell
   uint32_t low = hr__knot_below(hr_like_run_p, HR_LIKE_RUN_KNOTS, cell->tail_from, &part);
   runs->tail_log_s = runs->log_s[low] + (runs->log_s[low + 1] - runs->log_s[low]) * part;
   runs->most_log_s = log(fmax(1e-3, cell->most_s));
-  for (uint32_t i = 0; i < HR__QUANTILE_STEPS; i++)
-    runs->at[i] = hr__run_times_quantile(runs, (i + 0.5) / HR__QUANTILE_STEPS);
+  fill_steps(runs);
 }
 
 struct hr__run_times *hr__run_times_of(const struct hr_like_band *band) {
@@ -58,14 +78,6 @@ struct hr__run_times *hr__run_times_of(const struct hr_like_band *band) {
     for (uint32_t k = 0; k < band->sizes[i].n_cells; k++)
       init_run_times(&runs[i * HR_LIKE_MOST_CELLS + k], &band->sizes[i].cells[k]);
   return runs;
-}
-
-/* Midpoints of steps that grow finer towards 1, where the most time is. */
-double hr__run_times_mean(const struct hr__run_times *runs) {
-  double mean = 0, step = 1.0 / 4096, fine = step / 256;
-  for (uint32_t i = 0; i < 4095; i++) mean += step * hr__run_times_quantile(runs, (i + 0.5) * step);
-  for (uint32_t i = 0; i < 256; i++) mean += fine * hr__run_times_quantile(runs, 1 - step + (i + 0.5) * fine);
-  return mean;
 }
 
 uint32_t hr__place_in(const double *weights, uint32_t n_weights, double p, double *part) {

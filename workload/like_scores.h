@@ -28,7 +28,7 @@ double hr__score_map_p(const struct hr__score_map *map, double score);
 /* Run times of a cell. */
 struct hr__run_times {
   double log_s[HR_LIKE_RUN_KNOTS], tail_log_s, most_log_s;
-  double at[HR__QUANTILE_STEPS]; /* seconds, at the quantiles (i + 1/2) / HR__QUANTILE_STEPS */
+  double at[HR__QUANTILE_STEPS]; /* seconds, on average, of each of HR__QUANTILE_STEPS steps of probability */
   const struct hr_like_cell *cell;
 };
 /* Those of all cells of a band: [n_sizes][HR_LIKE_MOST_CELLS]. NULL when out of memory. The caller frees them. */

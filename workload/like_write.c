@@ -53,6 +53,7 @@ static void add_cell(struct hr__json *json, cJSON *list, const struct hr_like_ce
   cJSON *object = add_item(json, list);
   hr__json_number(json, object, "share", cell->share);
   hr__json_number(json, object, "together", cell->together);
+  add_list(json, object, "spreads", cell->spreads, HR_LIKE_KNOTS);
   hr__json_number(json, object, "gaps_together", cell->gaps_together);
   add_list(json, object, "jobs", cell->jobs, HR_LIKE_KNOTS);
   add_list(json, object, "gaps_s", cell->gaps_s, HR_LIKE_KNOTS);

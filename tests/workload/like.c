@@ -70,6 +70,8 @@ static void what_was_drawn_is_fitted_again(void) {
   CU_ASSERT_EQUAL_FATAL(ones_again->n_cells, ones->n_cells);
   for (uint32_t i = 1; i < ones->n_cells; i++) {
     CU_ASSERT_DOUBLE_EQUAL(ones_again->cells[i].together, ones->cells[i].together, 0.15);
+    for (uint32_t k = 1; k + 1 < HR_LIKE_KNOTS; k++)
+      CU_ASSERT_DOUBLE_EQUAL(ones_again->cells[i].spreads[k], ones->cells[i].spreads[k], 0.2);
     CU_ASSERT(ones->cells[i].gaps_together > 0.25);
     CU_ASSERT_DOUBLE_EQUAL(ones_again->cells[i].gaps_together, ones->cells[i].gaps_together, 0.15);
     CU_ASSERT_DOUBLE_EQUAL(log(ones_again->cells[i].run_s[21] / ones->cells[i].run_s[21]), 0, 0.25);
@@ -277,6 +279,56 @@ static void frequent_numbers_of_gpus_are_sizes(void) {
   hr_like_destroy(model);
 }
 
+/* Jobs ten minutes apart, and once 120 at a time: of traces of that length it is in most, and once. */
+static void a_campaign_that_comes_once_does_so(void) {
+  enum { JOBS = 1700, LONG = 120, SEEDS = 40 };
+  static char text[(JOBS + LONG) * 40];
+  size_t used = (size_t)sprintf(text, "submit_s,duration_s,gpus\n");
+  for (int i = 0; i < JOBS; i++) {
+    used += (size_t)sprintf(text + used, "%d,%d,2\n", i * 600, 20 + i * 7919 % 100);
+    for (int k = 0; i == JOBS / 2 && k < LONG; k++)
+      used += (size_t)sprintf(text + used, "%d,%d,2\n", i * 600 + 5 + k * 4, 9000 + k * 31 % 1000);
+  }
+  struct hr_trace *trace = trace_of(text, NULL);
+  struct hr_like_model *model = fitted(trace);
+  int once = 0;
+  for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    struct hr_trace *like = drawn(model, JOBS + LONG, seed);
+    int n_long = 0;
+    for (uint32_t i = 0; i < like->n_jobs; i++) n_long += like->work_us[i] > 5000 * HR_SECOND_US;
+    once += n_long > LONG / 2 && n_long < 3 * LONG / 2;
+    hr_trace_destroy(like);
+  }
+  CU_ASSERT(once >= SEEDS * 8 / 10);
+  hr_trace_destroy(trace);
+  hr_like_destroy(model);
+}
+
+/* Of ten campaigns five have jobs as long as each other, and five jobs of all lengths. */
+static void some_campaigns_are_more_alike_than_others(void) {
+  enum { CAMPAIGNS = 60, JOBS = 20 };
+  static char text[CAMPAIGNS * JOBS * 40];
+  size_t used = (size_t)sprintf(text, "submit_s,duration_s,gpus\n");
+  for (int i = 0; i < CAMPAIGNS; i++)
+    for (int k = 0; k < JOBS; k++) {
+      int run_s = i % 2 ? 50 + (i * JOBS + k) * 7919 % 1000 : 50 + i * 613 % 1000;
+      used += (size_t)sprintf(text + used, "%d,%d,1\n", i * 20000 + k * 10, run_s);
+    }
+  struct hr_trace *trace = trace_of(text, NULL);
+  struct hr_like_model *model = fitted(trace);
+  struct hr_trace *like = drawn(model, 20000, 7);
+  struct hr_like_model *again = fitted(like);
+  for (int i = 0; i < 2; i++) {
+    const struct hr_like_size *size = &(i ? again : model)->bands[0].sizes[0];
+    const double *spreads = size->cells[size->n_cells - 1].spreads;
+    CU_ASSERT(spreads[2] < 0.1 && spreads[4] > 0.7);
+  }
+  hr_like_destroy(again);
+  hr_trace_destroy(like);
+  hr_like_destroy(model);
+  hr_trace_destroy(trace);
+}
+
 static void poor_traces_will_do(void) {
   draws_like("submit_s,duration_s,gpus\n5,10,1\n");
   draws_like("submit_s,duration_s,gpus\n5,0,1\n");
@@ -350,6 +402,8 @@ static void wrong_models_are_refused(void) {
   CU_ASSERT(model_refused("\"weekdays\": [", "\"weekdays\": [9", "the mean of these factors is "));
   CU_ASSERT(model_refused("\"weeks\": [", "\"weeks\": [99", "the mean of these factors is "));
   CU_ASSERT(model_refused("\"jobs\": [1, ", "\"jobs\": [2, ", "quantiles rise"));
+  CU_ASSERT(model_refused("\"spreads\": [", "\"spreads\": [1, ", "spreads"));
+  CU_ASSERT(model_refused("\"spreads\": [0.", "\"spreads\": [1.", "spreads"));
   CU_ASSERT(model_refused("\"levels\": [", "\"levels\": [9, ", "levels"));
   CU_ASSERT(model_refused("\"levels\": [1.", "\"levels\": [9.", "2. number is less than the one before it"));
   CU_ASSERT(model_refused("\"admits\": [0.9", "\"admits\": [0.1", "above higher levels less begins"));
@@ -364,5 +418,6 @@ static void wrong_models_are_refused(void) {
 TEST_MAIN("workloads like another", TEST(drawn_jobs_have_the_laws_of_the_trace), TEST(what_was_drawn_is_fitted_again),
           TEST(the_load_is_what_was_asked_for), TEST(nothing_goes_beyond_a_cut), TEST(tails_go_beyond_the_sample),
           TEST(users_differ_as_they_did), TEST(a_written_model_draws_the_same), TEST(more_jobs_begin_with_the_same),
-          TEST(every_shipped_model_draws), TEST(frequent_numbers_of_gpus_are_sizes), TEST(poor_traces_will_do),
-          TEST(what_cannot_be_is_refused), TEST(wrong_models_are_refused))
+          TEST(every_shipped_model_draws), TEST(frequent_numbers_of_gpus_are_sizes),
+          TEST(a_campaign_that_comes_once_does_so), TEST(some_campaigns_are_more_alike_than_others),
+          TEST(poor_traces_will_do), TEST(what_cannot_be_is_refused), TEST(wrong_models_are_refused))
