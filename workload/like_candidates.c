@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * How long the jobs of a campaign run. Of eight draws of what they have in common, 24 where they are many, that is
- * taken which brings what was drawn so far nearest to the model: a sample of few campaigns strays far from its law,
- * this one nears it faster, and the law stays what it is (of the kind of herding: Chen, Welling, Smola, UAI 2010).
- * Nearness is of two kinds, weighed against each other: of the scores of the cell's jobs, by the distance of Anderson
- * and Darling; and of the band's GPU-time of late, which the weeks should have.
+ * taken which brings the scores of the cell's jobs nearest to the normal law, by the distance of Anderson and Darling,
+ * with those of the campaign as they are to be expected. A sample of few campaigns strays far from its law; this one
+ * nears it faster, and the law stays what it is (of the kind of herding: Chen, Welling, Smola, UAI 2010).
  */
 
 #include "workload/like_draw.h"
@@ -19,6 +18,7 @@ static const double least_own = 1e-6, least_p = 1e-12;
 /* Of scores that are counted: every 1/20, and finer where most of the time is. */
 static const double edge_p[HR__LIKE_EDGES] = {0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4,   0.45, 0.5,   0.55, 0.6,
                                               0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999};
+
 void hr__candidates_init(struct hr__draws *draws) {
   for (uint32_t i = 0; i < HR__LIKE_EDGES; i++) draws->edges[i] = gsl_cdf_ugaussian_Pinv(edge_p[i]);
 }
@@ -33,7 +33,7 @@ static double added(const struct hr__draws *draws, const struct hr__campaign *ca
   return campaign->left * (below - edge_p[edge]);
 }
 
-/* How far off all would be. */
+/* How far off the cell's jobs would be. */
 static double cost_of(const struct hr__draws *draws, const struct hr__cell_draws *cell,
                       const struct hr__campaign *campaign, double common) {
   double sum = 0, last_p = 0;
