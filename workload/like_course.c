@@ -59,9 +59,14 @@ void hr__course_of_work(struct hr__course *course, const struct hr_like_band *ba
   end_course(course, sum);
 }
 
+static uint32_t step_of(double p) {
+  uint32_t step = (uint32_t)(p * HR__QUANTILE_STEPS);
+  return step < HR__QUANTILE_STEPS ? step : HR__QUANTILE_STEPS - 1;
+}
+
 double hr__course_mean(const struct hr__course *course, const struct hr__score_map *map, double shift) {
   double sum = 0;
   for (uint32_t i = 0; i < HR__QUANTILE_STEPS; i++)
-    sum += course->at[hr__quantile_step(hr__score_map_p(map, course->scores[i] + shift))];
+    sum += course->at[step_of(hr__score_map_p(map, course->scores[i] + shift))];
   return sum / HR__QUANTILE_STEPS;
 }

@@ -13,8 +13,9 @@
 #include <math.h>
 
 enum { HALVINGS = 40 };
-static const double length_step = 0.6180339887498949, least_p = 1e-12, most_score = 8, beyond_all = 12;
-static const double overdue = 1e6 /* what one weighs that is */, memory_days = 0.25;
+static const double length_step = 0.6180339887498949, memory_days = 0.25, least_p = 1e-12;
+static const double most_score = 8, beyond_all = 12; /* the latter even of a week whose scores are shifted by 4 */
+static const double overdue = 1e6;                   /* what one that is weighs, so that it comes next */
 
 /* The score that a map takes to `p`. */
 static double score_at(const struct hr__score_map *map, double p) {

@@ -12,12 +12,6 @@
 
 enum { HR__SCORE_STEPS = 320 /* from -8 to 8 */, HR__QUANTILE_STEPS = 200 };
 
-/* The step that a probability is in. */
-static inline uint32_t hr__quantile_step(double p) {
-  uint32_t step = (uint32_t)(p * HR__QUANTILE_STEPS);
-  return step < HR__QUANTILE_STEPS ? step : HR__QUANTILE_STEPS - 1;
-}
-
 struct hr__score_map {
   double p[HR__SCORE_STEPS + 1];
 };

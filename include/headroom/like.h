@@ -51,8 +51,8 @@ struct hr_like_ask {
 struct hr_like_cell {
   double share;                    /* of the size's jobs */
   double together;                 /* share of the variance of run times, as normal scores, that is between campaigns */
-  double spreads[HR_LIKE_KNOTS];   /* quantiles of a campaign's own standard deviation of these scores, which says
-                                      the same campaign by campaign */
+  double spreads[HR_LIKE_KNOTS];   /* quantiles, over campaigns, of the standard deviation of these scores within
+                                      one; 1: they are as far apart as those of any jobs */
   double gaps_together;            /* the same of the times between submits */
   double jobs[HR_LIKE_KNOTS];      /* quantiles of the jobs of a campaign */
   double gaps_s[HR_LIKE_KNOTS];    /* quantiles of the time between two submits of a campaign */
