@@ -14,6 +14,7 @@
 #define MOST_CPU 1e9
 #define MOST_MIB 1073741824.0
 #define LEAST_SHARE 0.001 /* so that what is put off comes one day */
+#define LEAST_TREND 0.001
 #define BAND "bands.*"
 #define SIZE BAND ".sizes.*"
 #define ASK SIZE ".asks.*"
@@ -43,12 +44,16 @@ static const struct hr__key keys[] = {OBJECT(""),
                                       NUMBERS("hours", 24, 24, 0, MOST_FACTOR),
                                       NUMBERS("weekdays", 7, 7, 0, MOST_FACTOR),
                                       OPTIONAL_NUMBERS("levels", HR_LIKE_LEVELS, 0, MOST_FACTOR),
+                                      OPTIONAL_NUMBERS("admits", HR_LIKE_LEVELS, LEAST_SHARE, 1),
+                                      LIST("trend", 1, HR_LIKE_MOST_WEEKS),
+                                      {"trend.*", HR__KEY_REAL, true, LEAST_TREND, MOST_FACTOR, NULL},
+                                      OPTIONAL_NUMBERS("trend_levels", HR_LIKE_LEVELS, 0, MOST_FACTOR),
+                                      OPTIONAL_NUMBERS("trend_admits", HR_LIKE_LEVELS, LEAST_SHARE, 1),
                                       REQUIRED_LIST("bands", 1, HR_LIKE_MOST_BANDS),
                                       OBJECT(BAND),
                                       REQUIRED_REAL(BAND ".jobs_per_day", 0, 1e12),
                                       REAL(BAND ".day_variance", 0, 100),
                                       REAL(BAND ".day_correlation", 0, 0.99),
-                                      OPTIONAL_NUMBERS(BAND ".admits", HR_LIKE_LEVELS, LEAST_SHARE, 1),
                                       NUMBERS(BAND ".weeks", 1, HR_LIKE_MOST_WEEKS, 0, MOST_FACTOR),
                                       NUMBERS(BAND ".shifts", 1, HR_LIKE_MOST_WEEKS, -4, 4),
                                       NUMBERS(BAND ".length_shifts", 1, HR_LIKE_MOST_WEEKS, -4, 4),
@@ -72,6 +77,7 @@ static const struct hr__key keys[] = {OBJECT(""),
                                       REQUIRED_REAL(CELL ".share", 0, MOST_FACTOR),
                                       REAL(CELL ".together", 0, 1),
                                       OPTIONAL_NUMBERS(CELL ".spreads", HR_LIKE_KNOTS, 0, 1),
+                                      REAL(CELL ".alike", 0, 0.99),
                                       REAL(CELL ".gaps_together", 0, 1),
                                       NUMBERS(CELL ".jobs", HR_LIKE_KNOTS, HR_LIKE_KNOTS, 1, 1e9),
                                       NUMBERS(CELL ".gaps_s", HR_LIKE_KNOTS, HR_LIKE_KNOTS, 0, MOST_SECONDS),

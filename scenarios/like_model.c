@@ -93,6 +93,7 @@ static enum hr_status build_spreads(struct hr__builder *builder, const cJSON *js
 static enum hr_status build_cell(struct hr__builder *builder, const cJSON *json, struct hr_like_cell *cell) {
   *cell = (struct hr_like_cell){.share = hr__number_of(json, "share", 0),
                                 .together = hr__number_of(json, "together", 0),
+                                .alike = hr__number_of(json, "alike", 0),
                                 .gaps_together = hr__number_of(json, "gaps_together", 0),
                                 .tail_from = hr__number_of(json, "tail_from", 1),
                                 .tail_scale = hr__number_of(json, "tail_scale", 0),
@@ -170,28 +171,13 @@ static enum hr_status read_shifts(struct hr__builder *builder, const cJSON *json
   return HR_OK;
 }
 
-/* Without them all campaigns begin when they would. */
-static enum hr_status build_admits(struct hr__builder *builder, const struct hr_like_model *model, const cJSON *json,
-                                   struct hr_like_band *band) {
-  for (uint32_t i = 0; i < HR_LIKE_LEVELS; i++) band->admits[i] = 1;
-  read_numbers(json, "admits", band->admits);
-  if (length_of(json, "admits") && !(model->levels[HR_LIKE_LEVELS - 1] > 0))
-    return hr__build_fail_at(builder, json, "admits", "says nothing without 'levels' of the workload; give both");
-  for (uint32_t i = 1; i < HR_LIKE_LEVELS; i++)
-    if (band->admits[i] > band->admits[i - 1])
-      return hr__build_fail_at(builder, json, "admits",
-                               "the %u. number is more than the one before it; above higher levels less begins", i + 1);
-  return HR_OK;
-}
-
 static enum hr_status build_band(struct hr__builder *builder, struct hr_like_model *model, const cJSON *json,
                                  struct hr_like_band *band) {
   uint32_t n_weeks = 0;
   band->jobs_per_day = hr__number_of(json, "jobs_per_day", 0);
   band->day_variance = hr__number_of(json, "day_variance", 0);
   band->day_correlation = hr__number_of(json, "day_correlation", 0);
-  enum hr_status status = build_admits(builder, model, json, band);
-  if (status == HR_OK) status = read_shares(builder, json, "weeks", &band->weeks, &n_weeks);
+  enum hr_status status = read_shares(builder, json, "weeks", &band->weeks, &n_weeks);
   if (status == HR_OK) status = check_mean(builder, json, "weeks", band->weeks, n_weeks);
   if (status != HR_OK) return status;
   if (model->n_weeks == 0) model->n_weeks = n_weeks;
@@ -221,6 +207,31 @@ static enum hr_status build_bands(struct hr__builder *builder, struct hr_like_mo
 }
 
 /* ---- The rest --------------------------------------------------------------------------------------- */
+
+/* Without them all campaigns begin when they would. */
+static enum hr_status build_holding(struct hr__builder *builder, struct hr_like_holding *holding, const char *levels,
+                                    const char *admits) {
+  const cJSON *root = builder->source.file.tree;
+  enum hr_status status = read_quantiles(builder, root, levels, holding->levels, HR_LIKE_LEVELS);
+  if (status != HR_OK) return status;
+  for (uint32_t i = 0; i < HR_LIKE_LEVELS; i++) holding->admits[i] = 1;
+  read_numbers(root, admits, holding->admits);
+  if (length_of(root, admits) && !(holding->levels[HR_LIKE_LEVELS - 1] > 0))
+    return hr__build_fail_at(builder, root, admits, "says nothing without '%s'; give both", levels);
+  for (uint32_t i = 1; i < HR_LIKE_LEVELS; i++)
+    if (holding->admits[i] > holding->admits[i - 1])
+      return hr__build_fail_at(builder, root, admits,
+                               "the %u. number is more than the one before it; above higher levels less begins", i + 1);
+  return HR_OK;
+}
+
+/* After the bands, whose weeks are counted. */
+static enum hr_status build_trend(struct hr__builder *builder, struct hr_like_model *model) {
+  const cJSON *root = builder->source.file.tree;
+  if (length_of(root, "trend")) return read_shifts(builder, root, "trend", &model->trend, model->n_weeks);
+  if (length_of(root, "trend_levels") == 0) return HR_OK;
+  return hr__build_fail_at(builder, root, "trend_levels", "says nothing without 'trend'; give both");
+}
 
 static enum hr_status build_people(struct hr__builder *builder, struct hr_like_model *model) {
   const cJSON *root = builder->source.file.tree, *users, *tenants;
@@ -261,8 +272,11 @@ static enum hr_status build(struct hr__builder *builder, struct hr_like_model *m
   if (!model->name || !model->source) return hr__build_no_memory(builder);
   status = read_factors(builder, "hours", model->hours, 24);
   if (status == HR_OK) status = read_factors(builder, "weekdays", model->weekdays, 7);
-  if (status == HR_OK) status = read_quantiles(builder, root, "levels", model->levels, HR_LIKE_LEVELS);
+  if (status == HR_OK) status = build_holding(builder, &model->holding[HR_LIKE_BY_MEAN], "levels", "admits");
+  if (status == HR_OK)
+    status = build_holding(builder, &model->holding[HR_LIKE_BY_TREND], "trend_levels", "trend_admits");
   if (status == HR_OK) status = build_bands(builder, model);
+  if (status == HR_OK) status = build_trend(builder, model);
   if (status == HR_OK) status = build_people(builder, model);
   return status == HR_OK ? build_limits(builder, model) : status;
 }
@@ -345,6 +359,7 @@ void hr_like_destroy(struct hr_like_model *model) {
     free(band->shifts);
     free(band->length_shifts);
   }
+  free(model->trend);
   free(model->users);
   free(model->tenants);
   free(model->name);

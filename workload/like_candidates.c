@@ -48,13 +48,13 @@ static double cost_of(const struct hr__draws *draws, const struct hr__cell_draws
 /* ---- Candidates ------------------------------------------------------------------------------------- */
 
 /* Whether what all jobs take together, as a long one of them has it, is no more than a campaign may. */
-static bool is_within(const struct hr__band_draws *band, const struct hr__run_times *runs, double most_gpu_s,
-                      const struct hr__campaign *campaign, double common) {
+static bool is_within(const struct hr__cell_draws *cell, double most_gpu_s, const struct hr__campaign *campaign,
+                      double common) {
   if (campaign->left == 1 || !(most_gpu_s > 0)) return true;
   double score = common + campaign->own + campaign->shift;
-  double p = fmin(1 - least_p, fmax(least_p, hr__score_map_p(&band->scores, score)));
+  double p = fmin(1 - least_p, fmax(least_p, hr__score_map_p(cell->scores, score)));
   double gpus = (double)campaign->ask->gpus * campaign->ask->gpu_milli / 1000;
-  return campaign->left * gpus * hr__run_times_quantile(runs, p) <= most_gpu_s;
+  return campaign->left * gpus * hr__run_times_quantile(cell->runs, p) <= most_gpu_s;
 }
 
 /* The share of the variance of scores that is between campaigns, of this one, of whose user's `of_user` is: a campaign
@@ -70,8 +70,7 @@ static double share_between(const struct hr_like_cell *cell, double of_user, uin
 
 void hr__candidates_draw(struct hr__draws *draws, double user, struct hr__stream *stream,
                          struct hr__campaign *campaign) {
-  struct hr__band_draws *band = &draws->bands[campaign->band];
-  struct hr__size_draws *size = &band->sizes[campaign->size];
+  struct hr__size_draws *size = &draws->bands[campaign->band].sizes[campaign->size];
   struct hr__cell_draws *cell = &size->cells[campaign->cell];
   double of_user = draws->model->user_together, smallest = HUGE_VAL, least = HUGE_VAL;
   double of_campaign = share_between(cell->cell, of_user, campaign->left, stream);
@@ -80,7 +79,7 @@ void hr__candidates_draw(struct hr__draws *draws, double user, struct hr__stream
   for (uint32_t i = 0; i < MOST_TRIES && n < most; i++) {
     double z = gsl_cdf_ugaussian_Pinv(hr__stream_uniform(stream));
     double common = sqrt(of_user) * user + sqrt(of_campaign - of_user) * z;
-    bool within = is_within(band, cell->runs, size->size->most_gpu_s, campaign, common);
+    bool within = is_within(cell, size->size->most_gpu_s, campaign, common);
     double cost = within ? cost_of(draws, cell, campaign, common) : HUGE_VAL;
     n += within;
     if (within ? cost >= least : n > 0 || common >= smallest) continue;

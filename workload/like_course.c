@@ -4,10 +4,13 @@
 #include <gsl/gsl_cdf.h>
 #include <string.h>
 
+void hr__quantile_scores(double scores[HR__QUANTILE_STEPS]) {
+  for (uint32_t i = 0; i < HR__QUANTILE_STEPS; i++) scores[i] = gsl_cdf_ugaussian_Pinv((i + 0.5) / HR__QUANTILE_STEPS);
+}
+
 static void begin_course(struct hr__course *course) {
   memset(course, 0, sizeof *course);
-  for (uint32_t i = 0; i < HR__QUANTILE_STEPS; i++)
-    course->scores[i] = gsl_cdf_ugaussian_Pinv((i + 0.5) / HR__QUANTILE_STEPS);
+  hr__quantile_scores(course->scores);
 }
 
 /* What was summed over `campaigns`. */
@@ -38,22 +41,30 @@ void hr__course_of_lengths(struct hr__course *course, const struct hr_like_band 
   end_course(course, sum);
 }
 
+void hr__jobs_by_cell(const struct hr_like_size *size, const struct hr__score_map *lengths, const double *scores,
+                      double shift, double jobs[HR_LIKE_MOST_CELLS]) {
+  double weights[HR_LIKE_MOST_CELLS], part;
+  weigh_cells(size, weights);
+  for (uint32_t k = 0; k < HR_LIKE_MOST_CELLS; k++) jobs[k] = 0;
+  for (uint32_t at = 0; at < HR__QUANTILE_STEPS; at++) {
+    double p = hr__score_map_p(lengths, scores[at] + shift);
+    uint32_t cell = hr__place_in(weights, size->n_cells, p, &part);
+    jobs[cell] += hr__jobs_at(&size->cells[cell], part) / HR__QUANTILE_STEPS;
+  }
+}
+
 void hr__course_of_work(struct hr__course *course, const struct hr_like_band *band, const struct hr__run_times *runs,
                         const struct hr__score_map *lengths, double shift) {
   double sum = 0;
   begin_course(course);
   for (uint32_t i = 0; i < band->n_sizes; i++) {
     const struct hr_like_size *size = &band->sizes[i];
-    double weights[HR_LIKE_MOST_CELLS], jobs[HR_LIKE_MOST_CELLS] = {0}, part;
+    double weights[HR_LIKE_MOST_CELLS], jobs[HR_LIKE_MOST_CELLS];
     double campaigns = weigh_cells(size, weights), gpus = hr__mean_gpus(size);
-    for (uint32_t at = 0; at < HR__QUANTILE_STEPS; at++) {
-      double p = hr__score_map_p(lengths, course->scores[at] + shift);
-      uint32_t cell = hr__place_in(weights, size->n_cells, p, &part);
-      jobs[cell] += campaigns * hr__jobs_at(&size->cells[cell], part) / HR__QUANTILE_STEPS;
-    }
+    hr__jobs_by_cell(size, lengths, course->scores, shift, jobs);
     for (uint32_t k = 0; k < size->n_cells; k++)
       for (uint32_t at = 0; at < HR__QUANTILE_STEPS; at++)
-        course->at[at] += jobs[k] * gpus * runs[i * HR_LIKE_MOST_CELLS + k].at[at];
+        course->at[at] += campaigns * jobs[k] * gpus * runs[i * HR_LIKE_MOST_CELLS + k].at[at];
     sum += campaigns;
   }
   end_course(course, sum);

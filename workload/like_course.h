@@ -18,6 +18,12 @@ void hr__course_of_lengths(struct hr__course *course, const struct hr_like_band 
    lengths are shifted by `shift`. `runs`: hr__run_times_of the band. */
 void hr__course_of_work(struct hr__course *course, const struct hr_like_band *band, const struct hr__run_times *runs,
                         const struct hr__score_map *lengths, double shift);
+/* Jobs of a campaign of that size, on average, by its cell, in a week whose lengths are shifted by `shift`. `scores`:
+   of the quantiles (i + 1/2) / HR__QUANTILE_STEPS. */
+void hr__jobs_by_cell(const struct hr_like_size *size, const struct hr__score_map *lengths, const double *scores,
+                      double shift, double jobs[HR_LIKE_MOST_CELLS]);
+/* The scores of these quantiles. */
+void hr__quantile_scores(double scores[HR__QUANTILE_STEPS]);
 /* The mean where scores are shifted. */
 double hr__course_mean(const struct hr__course *course, const struct hr__score_map *map, double shift);
 

@@ -5,6 +5,7 @@
  */
 
 #include "workload/like_draw.h"
+#include "workload/like_course.h"
 #include "workload/like_numbers.h"
 
 #include <gsl/gsl_cdf.h>
@@ -25,21 +26,48 @@ static double *sums_of(const double *shares, uint32_t n) {
   return sums;
 }
 
-static void init_size(struct hr__size_draws *at, const struct hr_like_size *size, double jobs_per_day,
-                      const struct hr__run_times *runs) {
+static void init_size(struct hr__band_draws *band, uint32_t place, double jobs_per_day) {
+  struct hr__size_draws *at = &band->sizes[place];
+  const struct hr_like_size *size = &band->band->sizes[place];
   double cells = 0;
   at->size = size;
   for (uint32_t i = 0; i < size->n_cells; i++) cells += size->cells[i].share;
   for (uint32_t i = 0; i < size->n_cells; i++) {
     struct hr__cell_draws *cell = &at->cells[i];
     cell->cell = &size->cells[i];
-    cell->runs = &runs[i];
+    cell->runs = &band->runs[place * HR_LIKE_MOST_CELLS + i];
+    cell->scores = &band->scores[place * HR_LIKE_MOST_CELLS + i];
     double share = cell->cell->share / cells;
     cell->campaigns = jobs_per_day * share / hr__mean_jobs(cell->cell);
     at->campaigns += cell->campaigns;
     at->gpu_s += share * hr__mean_gpus(size) * hr__run_times_mean(cell->runs);
   }
   for (uint32_t i = 0; i < size->n_asks; i++) at->asks += size->asks[i].share;
+}
+
+/* How many jobs of each cell come in each week, [n_sizes][HR_LIKE_MOST_CELLS][n_weeks]. NULL when out of memory. */
+static double *jobs_by_week(const struct hr_like_band *band, const struct hr__score_map *lengths, uint32_t n_weeks) {
+  double scores[HR__QUANTILE_STEPS], by_cell[HR_LIKE_MOST_CELLS];
+  double *jobs = calloc((size_t)band->n_sizes * HR_LIKE_MOST_CELLS * n_weeks, sizeof *jobs);
+  hr__quantile_scores(scores);
+  for (uint32_t i = 0; i < band->n_sizes && jobs; i++)
+    for (uint32_t week = 0; week < n_weeks; week++) {
+      hr__jobs_by_cell(&band->sizes[i], lengths, scores, band->length_shifts[week], by_cell);
+      for (uint32_t k = 0; k < HR_LIKE_MOST_CELLS; k++)
+        jobs[((size_t)i * HR_LIKE_MOST_CELLS + k) * n_weeks + week] = band->weeks[week] * by_cell[k];
+    }
+  return jobs;
+}
+
+/* Over all weeks the jobs of each cell have its law, whatever the weeks in which most of them come. */
+static bool init_scores(struct hr__band_draws *draws, uint32_t n_weeks) {
+  const struct hr_like_band *band = draws->band;
+  uint32_t n_maps = band->n_sizes * HR_LIKE_MOST_CELLS;
+  double *jobs = jobs_by_week(band, &draws->lengths, n_weeks);
+  draws->scores = malloc(n_maps * sizeof *draws->scores);
+  if (jobs && draws->scores) hr__score_maps_init(draws->scores, n_maps, band->shifts, jobs, n_weeks);
+  free(jobs);
+  return jobs && draws->scores;
 }
 
 static bool init_band(struct hr__draws *draws, uint32_t band) {
@@ -50,17 +78,16 @@ static bool init_band(struct hr__draws *draws, uint32_t band) {
   double shares = 0;
   to->band = from;
   to->runs = hr__run_times_of(from);
-  if (!to->runs) return false;
+  hr__score_map_init(&to->lengths, from->length_shifts, from->weeks, draws->model->n_weeks);
+  if (!to->runs || !init_scores(to, draws->model->n_weeks)) return false;
   for (uint32_t i = 0; i < from->n_sizes; i++) shares += from->sizes[i].share;
   for (uint32_t i = 0; i < from->n_sizes; i++) {
     double jobs_per_day = from->jobs_per_day * from->sizes[i].share / shares;
-    init_size(&to->sizes[i], &from->sizes[i], jobs_per_day, &to->runs[i * HR_LIKE_MOST_CELLS]);
+    init_size(to, i, jobs_per_day);
     to->sizes[i].ask_at = hr__stream_uniform(&stream);
     to->campaigns += to->sizes[i].campaigns;
     to->gpu_s += jobs_per_day * to->sizes[i].gpu_s;
   }
-  hr__score_map_init(&to->scores, from->shifts, from->weeks, draws->model->n_weeks);
-  hr__score_map_init(&to->lengths, from->length_shifts, from->weeks, draws->model->n_weeks);
   hr__lengths_init(to, &stream);
   return true;
 }
@@ -79,7 +106,10 @@ enum hr_status hr__draws_init(struct hr__draws *draws, const struct hr_like_mode
 }
 
 void hr__draws_finish(struct hr__draws *draws) {
-  for (uint32_t i = 0; i < HR_LIKE_MOST_BANDS; i++) free(draws->bands[i].runs);
+  for (uint32_t i = 0; i < HR_LIKE_MOST_BANDS; i++) {
+    free(draws->bands[i].runs);
+    free(draws->bands[i].scores);
+  }
   free(draws->users);
   free(draws->tenants);
 }
@@ -203,11 +233,13 @@ static double gap_of(const struct hr_like_cell *cell, double p) {
 }
 
 void hr__job_draw(struct hr__draws *draws, struct hr__campaign *campaign, struct hr__drawn_job *job) {
-  struct hr__band_draws *band = &draws->bands[campaign->band];
-  struct hr__size_draws *size = &band->sizes[campaign->size];
-  struct hr__cell_draws *cell = &size->cells[campaign->cell];
-  double score = campaign->common + campaign->own * normal(&campaign->stream);
-  double p = fmin(1 - 1e-12, fmax(1e-12, hr__score_map_p(&band->scores, score + campaign->shift)));
+  const struct hr__size_draws *size = &draws->bands[campaign->band].sizes[campaign->size];
+  const struct hr__cell_draws *cell = &size->cells[campaign->cell];
+  if (!campaign->begun || hr__stream_uniform(&campaign->stream) >= cell->cell->alike)
+    campaign->last = normal(&campaign->stream);
+  campaign->begun = true;
+  double score = campaign->common + campaign->own * campaign->last;
+  double p = fmin(1 - 1e-12, fmax(1e-12, hr__score_map_p(cell->scores, score + campaign->shift)));
   uint32_t stratum = stratum_of(p);
   job->submit_ms = llround(campaign->next_s * 1000);
   job->run_ms = llround(hr__run_times_quantile(cell->runs, p) * 1000);

@@ -30,6 +30,9 @@ struct hr__starts {
   uint32_t warm_weeks; /* see hr__week_of */
   double day_score;
   double factors[HR__LIKE_DAYS]; /* of the week at hand */
+  double units, passed;          /* campaigns that the week at hand should have, and should have had by now */
+  double owed;                   /* part of one, of the weeks before */
+  uint64_t left;                 /* campaigns that it still gets */
   int64_t hour;                  /* from the first week's start; that of next_s */
   double next_s;
 };
@@ -43,7 +46,8 @@ void hr__starts_advance(struct hr__starts *starts);
 struct hr__cell_draws {
   const struct hr_like_cell *cell;
   const struct hr__run_times *runs;
-  double campaigns; /* a day */
+  const struct hr__score_map *scores; /* of its jobs: those of the weeks, by how many of them each has */
+  double campaigns;                   /* a day */
   double end;       /* normal score of lengths below which are those of this cell and of those before */
   double due;       /* campaigns that should have come by now, beyond those that have */
   double from, to;  /* of the lengths of its size in the week at hand, the probabilities that its own are between */
@@ -64,11 +68,12 @@ struct hr__size_draws {
 
 struct hr__band_draws {
   const struct hr_like_band *band;
-  struct hr__run_times *runs; /* hr__run_times_of the band */
+  struct hr__run_times *runs;   /* hr__run_times_of the band */
+  struct hr__score_map *scores; /* of the same shape */
   struct hr__size_draws sizes[HR_LIKE_MOST_SIZES];
   double campaigns; /* a day */
   double gpu_s;     /* a day */
-  struct hr__score_map scores, lengths;
+  struct hr__score_map lengths;
   struct hr__starts starts;
   uint32_t n_campaigns;
 };
@@ -100,6 +105,7 @@ struct hr__campaign {
   const struct hr_like_ask *ask;
   double common;            /* part of the normal score that all jobs share */
   double own, shift;        /* what the other part is multiplied with; the week's */
+  double last;              /* of the job before, that other part */
   double common_gap;        /* the campaign's own tempo: the same part of the scores of the times between submits */
   double limit_p;           /* probability of the limit's ratio; negative: no limit */
   struct hr__stream stream; /* of its jobs */

@@ -57,6 +57,7 @@ static void round_cell(struct hr_like_cell *cell) {
   round_all(&cell->share, 1);
   round_all(&cell->together, 1);
   round_all(cell->spreads, HR_LIKE_KNOTS);
+  round_all(&cell->alike, 1);
   round_all(&cell->gaps_together, 1);
   round_all(cell->jobs, HR_LIKE_KNOTS);
   round_all(cell->gaps_s, HR_LIKE_KNOTS);
@@ -84,7 +85,11 @@ static void round_size(struct hr_like_size *size) {
 void hr__like_fit_round(struct hr_like_model *model) {
   round_all(model->hours, 24);
   round_all(model->weekdays, 7);
-  round_all(model->levels, HR_LIKE_LEVELS);
+  if (model->trend) round_all(model->trend, model->n_weeks);
+  for (uint32_t i = 0; i < HR_LIKE_MEASURES; i++) {
+    round_all(model->holding[i].levels, HR_LIKE_LEVELS);
+    round_all(model->holding[i].admits, HR_LIKE_LEVELS);
+  }
   round_all(model->users, model->n_users);
   round_all(model->tenants, model->n_tenants);
   round_all(&model->user_together, 1);
@@ -95,7 +100,6 @@ void hr__like_fit_round(struct hr_like_model *model) {
     round_all(&band->jobs_per_day, 1);
     round_all(&band->day_variance, 1);
     round_all(&band->day_correlation, 1);
-    round_all(band->admits, HR_LIKE_LEVELS);
     round_all(band->weeks, model->n_weeks);
     round_all(band->shifts, model->n_weeks);
     round_all(band->length_shifts, model->n_weeks);

@@ -6,6 +6,8 @@
 
 #include "headroom/like.h"
 
+#define HR__LIKE_MOST_SHIFT 2.5 /* of a week's normal scores, either way */
+
 /* Jobs of one user (or tenant, or unknown) and one number of GPUs, each soon after the one before. */
 struct hr__like_fit_campaign {
   int64_t start_us;

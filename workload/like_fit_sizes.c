@@ -9,11 +9,13 @@
 #include "workload/like_numbers.h"
 
 #include <gsl/gsl_cdf.h>
+#include <gsl/gsl_pow_int.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum { LEAST_JOBS_OF_SIZE = 20, LEAST_JOBS_OF_CELL = 100, LEAST_CAMPAIGNS = 5, LEAST_CLAMPED = 10, LEAST_SPREAD = 4 };
+enum { LEAST_ROW = 10, LEAST_PAIRS = 100 }; /* jobs of a campaign, of a cell */
 
 static const uint32_t bin_ends[HR_LIKE_MOST_CELLS] = {1, 3, 10, 50, HR_NONE};
 
@@ -208,6 +210,23 @@ static void fit_spreads(const struct hr__like_fit *fit, struct hr_like_cell *cel
     fit_knots(room, n, cell->spreads);
 }
 
+/* How often a job runs as long as the one before: so much nearer are two in a row than any two of a campaign, by the
+   squares of their distances. Campaigns of a few jobs tell too little. */
+static double fit_alike(const struct hr__like_fit *fit, uint32_t size, uint32_t bin) {
+  double in_a_row = 0, any = 0;
+  uint64_t n_pairs = 0;
+  for (uint32_t i = 0; i < fit->n_campaigns; i++) {
+    const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
+    if (!is_of(campaign, size, bin) || campaign->n_jobs < LEAST_ROW) continue;
+    const double *scores = fit->score + campaign->first;
+    for (uint32_t k = 1; k < campaign->n_jobs; k++) in_a_row += gsl_pow_2(scores[k] - scores[k - 1]);
+    any += 2 * gsl_stats_tss(scores, 1, campaign->n_jobs);
+    n_pairs += campaign->n_jobs - 1;
+  }
+  if (n_pairs < LEAST_PAIRS || !(any > 0)) return 0;
+  return fmin(0.95, fmax(0, 1 - in_a_row / any));
+}
+
 static void gather_gaps(const struct hr__like_fit *fit, uint32_t size, uint32_t bin, struct gathered *gathered) {
   const int64_t *submit_us = fit->trace->submit_us;
   gathered->n_times = 0;
@@ -248,6 +267,7 @@ static void fit_cell(struct hr__like_fit *fit, struct hr_like_cell *cell, uint32
   fit_runs(fit, cell, gathered);
   cell->together = fit_together(fit, size, bin, fit->score, 0);
   fit_spreads(fit, cell, size, bin, gathered->values);
+  cell->alike = fit_alike(fit, size, bin);
   fit_lengths(fit, cell, size, bin, gathered->values);
   fit_gaps(fit, cell, size, bin, gathered);
 }

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 4, HALVINGS = 20, LEAST_CAMPAIGNS = 10 };
-static const double most_shift = 2, least_days = 1.0 / 24;
+enum { ROUNDS = 4, HALVINGS = 20 };
+static const double most_shift = HR__LIKE_MOST_SHIFT, least_days = 1.0 / 24;
 
 struct week {
   double campaigns, jobs, gpu_s, days;
@@ -81,7 +81,7 @@ static void fit_length_shifts(const struct hr__like_fit *fit, struct hr_like_ban
     struct hr__score_map map;
     hr__score_map_init(&map, band->length_shifts, band->weeks, fit->model->n_weeks);
     for (uint32_t i = 0; i < fit->model->n_weeks; i++) {
-      if (weeks[i].campaigns < LEAST_CAMPAIGNS) continue;
+      if (!(weeks[i].campaigns > 0)) continue;
       double wanted = weeks[i].jobs / weeks[i].campaigns / (jobs / campaigns) * course.mean;
       band->length_shifts[i] = seek_shift(&map, &course, wanted);
     }
@@ -106,7 +106,7 @@ static void seek_shifts(const struct hr__like_fit *fit, struct hr_like_band *ban
   for (uint32_t round = 0; round < ROUNDS; round++) {
     hr__score_map_init(&map, band->shifts, band->weeks, fit->model->n_weeks);
     for (uint32_t i = 0; i < fit->model->n_weeks; i++) {
-      if (weeks[i].campaigns < LEAST_CAMPAIGNS) continue;
+      if (!(weeks[i].campaigns > 0)) continue;
       hr__course_of_work(&course, band, runs, &lengths, band->length_shifts[i]);
       double wanted = weeks[i].gpu_s / weeks[i].campaigns / (gpu_s / campaigns) * usual.mean;
       band->shifts[i] = seek_shift(&map, &course, wanted);

@@ -73,15 +73,10 @@ static bool begin_campaigns(struct hr__flow *flow) {
 
 /* ---- Feedback --------------------------------------------------------------------------------------- */
 
-void hr__begins_add(struct hr__begins *begins, const double levels[HR_LIKE_LEVELS], double demand) {
-  begins->n++;
-  for (uint32_t i = 0; i < HR_LIKE_LEVELS; i++) begins->above[i] += demand > levels[i];
-}
-
-/* The probability that a campaign begins. */
-static double admission(const struct hr_like_model *model, uint32_t band, double demand) {
+/* The probability that a campaign begins, `demand` by the mean. */
+static double admission(const struct hr_like_holding *holding, double demand) {
   double share = 1;
-  for (uint32_t i = 0; i < HR_LIKE_LEVELS && demand > model->levels[i]; i++) share = model->bands[band].admits[i];
+  for (uint32_t i = 0; i < HR_LIKE_LEVELS && demand > holding->levels[i]; i++) share = holding->admits[i];
   return share;
 }
 
@@ -90,16 +85,14 @@ static bool put_off(struct hr__flow *flow) {
   const struct hr_like_model *model = flow->draws.model;
   struct hr__campaign *campaign = &flow->heap[0];
   uint64_t gpus_milli = hr__campaign_gpus_milli(campaign);
-  if (gpus_milli == 0 || !(model->levels[HR_LIKE_LEVELS - 1] > 0)) return false;
-  double demand = (double)(flow->demand.in_use_milli + gpus_milli) / 1000 / flow->usual_gpus;
-  double share = admission(model, campaign->band, demand);
-  if (share < 1 && hr__stream_uniform(&flow->admissions) >= share) {
-    campaign->next_s += DAY_S;
-    sift_down(flow, 0);
-    return true;
-  }
-  if (flow->demand.now_ms >= flow->warm_ms) hr__begins_add(&flow->begins[campaign->band], model->levels, demand);
-  return false;
+  if (gpus_milli == 0 || !hr__holds_back(model)) return false;
+  double share = 1;
+  for (enum hr_like_measure i = 0; i < HR_LIKE_MEASURES; i++)
+    share *= admission(&model->holding[i], hr__like_demand_now(&flow->demand, i, gpus_milli) / flow->usual_gpus);
+  if (share >= 1 || hr__stream_uniform(&flow->admissions) < share) return false;
+  campaign->next_s += DAY_S;
+  sift_down(flow, 0);
+  return true;
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
@@ -118,7 +111,6 @@ static enum hr_status take_job(struct hr__flow *flow, struct hr__drawn_job *job)
     struct hr__campaign *campaign = &flow->heap[0];
     hr__like_demand_advance(&flow->demand, llround(campaign->next_s * 1000));
     if (!campaign->begun && put_off(flow)) continue;
-    campaign->begun = true;
     hr__job_draw(&flow->draws, campaign, job);
     flow->n_drawn++;
     flow->taken = true;
@@ -147,7 +139,7 @@ enum hr_status hr__flow_init(struct hr__flow *flow, const struct hr_like_model *
   flow->warm_ms = (int64_t)hr__draws_begin(&flow->draws, tempo) * HR__LIKE_DAYS * DAY_S * 1000;
   flow->usual_gpus = usual_gpus > 0 ? usual_gpus : hr__draws_gpus(&flow->draws) * tempo;
   hr__stream_init(&flow->admissions, seed, HR__PURPOSE_LIKE_ADMISSION, 0, 0);
-  hr__like_demand_init(&flow->demand, 0, flow->warm_ms, flow->usual_gpus);
+  hr__like_demand_init(&flow->demand, 0, flow->warm_ms, flow->usual_gpus, hr__trend_of(model));
   return HR_OK;
 }
 

@@ -11,20 +11,12 @@
 #include "workload/like_demand.h"
 #include "workload/like_draw.h"
 
-/* Campaigns that began, and those of them at which demand was above each level. */
-struct hr__begins {
-  uint64_t n, above[HR_LIKE_LEVELS];
-};
-/* One more, `demand` by the mean. */
-void hr__begins_add(struct hr__begins *begins, const double levels[HR_LIKE_LEVELS], double demand);
-
 struct hr__flow {
   struct hr__draws draws;
   struct hr__campaign *heap; /* by when the next job of each comes */
   uint32_t n_heap, heap_room;
   bool taken; /* the first one's job was */
   struct hr__like_demand demand;
-  struct hr__begins begins[HR_LIKE_MOST_BANDS]; /* from time 0 on */
   struct hr__stream admissions;
   double usual_gpus; /* demand on average, that the model's levels are of */
   int64_t warm_ms;   /* before time 0 */
@@ -38,6 +30,13 @@ enum hr_status hr__flow_init(struct hr__flow *flow, const struct hr_like_model *
 void hr__flow_finish(struct hr__flow *flow);
 /* The next job at time 0 or later, and the campaign that it is of, which is so until the next call. */
 enum hr_status hr__flow_next(struct hr__flow *flow, const struct hr__campaign **campaign, struct hr__drawn_job *job);
+
+/* Whether the model says at what demand users hold back. */
+static inline bool hr__holds_back(const struct hr_like_model *model) {
+  bool any = false;
+  for (uint32_t i = 0; i < HR_LIKE_MEASURES; i++) any = any || model->holding[i].levels[HR_LIKE_LEVELS - 1] > 0;
+  return any;
+}
 
 /* Thousandths of a GPU that each job of a campaign asks for. */
 static inline uint64_t hr__campaign_gpus_milli(const struct hr__campaign *campaign) {

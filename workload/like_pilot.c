@@ -14,7 +14,7 @@ static const double near_enough = 0.002, far = 0.01, golden = 0.6180339887498949
 
 enum hr_status hr__pilot_usual(const struct hr_like_model *model, uint64_t seed, double *gpus) {
   *gpus = 0;
-  if (!(model->levels[HR_LIKE_LEVELS - 1] > 0)) return HR_OK;
+  if (!hr__holds_back(model)) return HR_OK;
   struct hr__flow *flow = malloc(sizeof *flow);
   if (!flow) return HR_NO_MEMORY;
   enum hr_status status = hr__flow_init(flow, model, seed, 1, 0);

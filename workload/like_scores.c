@@ -10,14 +10,30 @@
 enum { LAST_STEPS = 256 };
 static const double least_score = -8, score_step = 0.05;
 
-void hr__score_map_init(struct hr__score_map *map, const double *shifts, const double *weights, uint32_t n) {
+static double sum_of(const double *numbers, uint32_t n) {
   double sum = 0;
-  for (uint32_t k = 0; k < n; k++) sum += weights[k];
-  for (uint32_t i = 0; i <= HR__SCORE_STEPS; i++) {
-    map->p[i] = 0;
-    for (uint32_t k = 0; k < n; k++)
-      map->p[i] += weights[k] / sum * gsl_cdf_ugaussian_P(least_score + i * score_step - shifts[k]);
+  for (uint32_t k = 0; k < n; k++) sum += numbers[k];
+  return sum;
+}
+
+/* What each law has at each step is told once, whatever the number of maps. */
+void hr__score_maps_init(struct hr__score_map *maps, uint32_t n_maps, const double *shifts, const double *weights,
+                         uint32_t n) {
+  double law[HR__SCORE_STEPS + 1];
+  for (uint32_t m = 0; m < n_maps; m++) maps[m] = (struct hr__score_map){0};
+  for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t i = 0; i <= HR__SCORE_STEPS; i++)
+      law[i] = gsl_cdf_ugaussian_P(least_score + i * score_step - shifts[k]);
+    for (uint32_t m = 0; m < n_maps; m++) {
+      double sum = sum_of(&weights[(size_t)m * n], n);
+      double share = sum > 0 ? weights[(size_t)m * n + k] / sum : 1.0 / n;
+      for (uint32_t i = 0; i <= HR__SCORE_STEPS; i++) maps[m].p[i] += share * law[i];
+    }
   }
+}
+
+void hr__score_map_init(struct hr__score_map *map, const double *shifts, const double *weights, uint32_t n) {
+  hr__score_maps_init(map, 1, shifts, weights, n);
 }
 
 double hr__score_map_p(const struct hr__score_map *map, double score) {

@@ -17,6 +17,9 @@ struct hr__score_map {
 };
 /* The mixture of normal laws of variance 1 about `shifts`, with `weights` of which one at least is above 0. */
 void hr__score_map_init(struct hr__score_map *map, const double *shifts, const double *weights, uint32_t n);
+/* So many of them, of other `weights` [n_maps][n] each; where all of these are 0 they are taken as equal. */
+void hr__score_maps_init(struct hr__score_map *maps, uint32_t n_maps, const double *shifts, const double *weights,
+                         uint32_t n);
 double hr__score_map_p(const struct hr__score_map *map, double score);
 
 /* Run times of a cell. */

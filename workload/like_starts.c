@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A Poisson process whose rate is constant within each hour: an exponential number of units is used up hour by hour.
- * The rate is the band's, times the factors of the week, the weekday and the hour, times the day's own, which is
- * log-normal and goes with the day's before; of each week these are scaled so that the week keeps its own factor.
+ * A Poisson process whose rate is constant within each hour, given how many campaigns each week has: as many as it
+ * should, to a whole number, what is over being the next week's. The rate is the band's, times the factors of the week,
+ * the weekday and the hour, times the day's own, which is log-normal and goes with the day's before; of each week these
+ * are scaled so that the week keeps its own factor. Time is told in units, in each of which one campaign should come,
+ * and within a week campaigns are anywhere among its units: the next one is the least of those that are left.
  */
 
 #include "workload/like_draw.h"
@@ -32,8 +34,30 @@ static double rate_of(const struct hr__starts *starts) {
          starts->model->hours[hour % HOURS_OF_DAY];
 }
 
+static void begin_week(struct hr__starts *starts) {
+  double of_days = 0, of_hours = 0;
+  draw_week(starts);
+  for (uint32_t day = 0; day < HR__LIKE_DAYS; day++) of_days += starts->factors[day];
+  for (uint32_t hour = 0; hour < HOURS_OF_DAY; hour++) of_hours += starts->model->hours[hour];
+  double week = starts->band->weeks[hr__week_of(starts->model, starts->warm_weeks, starts->hour / HOURS_OF_WEEK)];
+  starts->units = starts->per_day / HOURS_OF_DAY * week * of_days * of_hours;
+  starts->passed = 0;
+  starts->owed += starts->units;
+  starts->left = (uint64_t)starts->owed;
+  starts->owed -= (double)starts->left;
+}
+
+/* From the last campaign, or the begin of the week, to the next; beyond all where the week gets no more. */
+static double next_units(struct hr__starts *starts) {
+  if (starts->left == 0) return HUGE_VAL;
+  double beyond = pow(hr__stream_uniform(&starts->arrivals), 1.0 / (double)starts->left--);
+  double units = (starts->units - starts->passed) * (1 - beyond);
+  starts->passed += units;
+  return units;
+}
+
 void hr__starts_advance(struct hr__starts *starts) {
-  double units = -log(hr__stream_uniform(&starts->arrivals));
+  double units = next_units(starts);
   for (;;) {
     double rate = rate_of(starts), left_s = (double)(starts->hour + 1) * HOUR_S - starts->next_s;
     if (rate * left_s >= units) {
@@ -43,7 +67,10 @@ void hr__starts_advance(struct hr__starts *starts) {
     units -= rate * left_s;
     starts->hour++;
     starts->next_s = (double)starts->hour * HOUR_S;
-    if (starts->hour % HOURS_OF_WEEK == 0) draw_week(starts);
+    if (starts->hour % HOURS_OF_WEEK) continue;
+    begin_week(starts);
+    if (units < HUGE_VAL) return; /* the week's last, but for rounding */
+    units = next_units(starts);
   }
 }
 
@@ -54,6 +81,7 @@ void hr__starts_init(struct hr__starts *starts, const struct hr_like_model *mode
   hr__stream_init(&starts->arrivals, seed, HR__PURPOSE_LIKE_ARRIVAL, band, 0);
   hr__stream_init(&starts->days, seed, HR__PURPOSE_LIKE_DAY, band, 0);
   starts->day_score = gsl_cdf_ugaussian_Pinv(hr__stream_uniform(&starts->days));
-  draw_week(starts);
+  starts->owed = hr__stream_uniform(&starts->arrivals);
+  begin_week(starts);
   hr__starts_advance(starts);
 }

@@ -54,6 +54,7 @@ static void add_cell(struct hr__json *json, cJSON *list, const struct hr_like_ce
   hr__json_number(json, object, "share", cell->share);
   hr__json_number(json, object, "together", cell->together);
   add_list(json, object, "spreads", cell->spreads, HR_LIKE_KNOTS);
+  hr__json_number(json, object, "alike", cell->alike);
   hr__json_number(json, object, "gaps_together", cell->gaps_together);
   add_list(json, object, "jobs", cell->jobs, HR_LIKE_KNOTS);
   add_list(json, object, "gaps_s", cell->gaps_s, HR_LIKE_KNOTS);
@@ -80,8 +81,11 @@ static void add_outcomes(struct hr__json *json, cJSON *object, const struct hr_l
   }
 }
 
-static bool holds_back(const struct hr_like_model *model) {
-  return model->levels[HR_LIKE_LEVELS - 1] > 0;
+static void add_holding(struct hr__json *json, cJSON *root, const struct hr_like_holding *holding, const char *levels,
+                        const char *admits) {
+  if (!(holding->levels[HR_LIKE_LEVELS - 1] > 0)) return;
+  add_list(json, root, levels, holding->levels, HR_LIKE_LEVELS);
+  add_list(json, root, admits, holding->admits, HR_LIKE_LEVELS);
 }
 
 static void add_band(struct hr__json *json, cJSON *list, const struct hr_like_model *model,
@@ -90,7 +94,6 @@ static void add_band(struct hr__json *json, cJSON *list, const struct hr_like_mo
   hr__json_number(json, object, "jobs_per_day", band->jobs_per_day);
   hr__json_number(json, object, "day_variance", band->day_variance);
   hr__json_number(json, object, "day_correlation", band->day_correlation);
-  if (holds_back(model)) add_list(json, object, "admits", band->admits, HR_LIKE_LEVELS);
   add_list(json, object, "weeks", band->weeks, model->n_weeks);
   add_list(json, object, "shifts", band->shifts, model->n_weeks);
   add_list(json, object, "length_shifts", band->length_shifts, model->n_weeks);
@@ -137,7 +140,9 @@ enum hr_status hr_like_write(const struct hr_like_model *model, const char *path
   hr__json_text(&json, root, "source", model->source);
   add_list(&json, root, "hours", model->hours, 24);
   add_list(&json, root, "weekdays", model->weekdays, 7);
-  if (holds_back(model)) add_list(&json, root, "levels", model->levels, HR_LIKE_LEVELS);
+  add_holding(&json, root, &model->holding[HR_LIKE_BY_MEAN], "levels", "admits");
+  if (model->trend) add_list(&json, root, "trend", model->trend, model->n_weeks);
+  add_holding(&json, root, &model->holding[HR_LIKE_BY_TREND], "trend_levels", "trend_admits");
   cJSON *bands = hr__json_array(&json, root, "bands");
   for (uint32_t i = 0; i < model->n_bands; i++) add_band(&json, bands, model, &model->bands[i]);
   add_people(&json, root, model);

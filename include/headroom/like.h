@@ -53,7 +53,8 @@ struct hr_like_cell {
   double together;                 /* share of the variance of run times, as normal scores, that is between campaigns */
   double spreads[HR_LIKE_KNOTS];   /* quantiles, over campaigns, of the standard deviation of these scores within
                                       one; 1: they are as far apart as those of any jobs */
-  double gaps_together;            /* the same of the times between submits */
+  double alike;                    /* probability that a job runs just as long as the one before it in its campaign */
+  double gaps_together;            /* as `together` of the times between submits */
   double jobs[HR_LIKE_KNOTS];      /* quantiles of the jobs of a campaign */
   double gaps_s[HR_LIKE_KNOTS];    /* quantiles of the time between two submits of a campaign */
   double run_s[HR_LIKE_RUN_KNOTS]; /* quantiles of run times */
@@ -79,24 +80,36 @@ struct hr_like_size {
 };
 
 struct hr_like_band {
-  double jobs_per_day;           /* mean over the weeks */
-  double day_variance;           /* of the day's factor, whose mean is 1; it is log-normal */
-  double day_correlation;        /* of the logarithms of one day's and the next */
-  double *weeks;                 /* [n_weeks of the model] factors of the rate */
-  double *shifts;                /* [n_weeks] what is added to the normal scores of run times */
-  double *length_shifts;         /* [n_weeks] to those of the numbers of jobs of campaigns */
-  double admits[HR_LIKE_LEVELS]; /* probability that a campaign begins where demand, with its first job, is above the
-                                    model's level; else it is put off by a day. They fall */
+  double jobs_per_day;    /* mean over the weeks */
+  double day_variance;    /* of the day's factor, whose mean is 1; it is log-normal */
+  double day_correlation; /* of the logarithms of one day's and the next */
+  double *weeks;          /* [n_weeks of the model] factors of the rate */
+  double *shifts;         /* [n_weeks] what is added to the normal scores of run times */
+  double *length_shifts;  /* [n_weeks] to those of the numbers of jobs of campaigns */
   struct hr_like_size *sizes;
   uint32_t n_sizes;
+};
+
+/* What demand, which is the GPUs that would be in use if every job ran at once, is measured by when users hold back. */
+enum hr_like_measure {
+  HR_LIKE_BY_MEAN,  /* over all weeks */
+  HR_LIKE_BY_TREND, /* what is usual at the time, too: that mean times the trend */
+  HR_LIKE_MEASURES
+};
+
+/* How users hold back when much runs. */
+struct hr_like_holding {
+  double levels[HR_LIKE_LEVELS]; /* of demand so measured; they rise. All 0: nobody holds back */
+  double admits[HR_LIKE_LEVELS]; /* probability that a campaign begins where demand, with its first job, is above the
+                                    level; else it is put off by a day. They fall; all 1 where there are no levels */
 };
 
 struct hr_like_model {
   char *name, *source;
   double hours[24], weekdays[7]; /* factors of the rate; the first day is a Monday where the trace was dated */
   uint32_t n_weeks;              /* which come over and over again */
-  double levels[HR_LIKE_LEVELS]; /* of demand, which is the GPUs that would be in use if every job ran at once, by its
-                                    mean; they rise. All 0: nobody holds back */
+  double *trend;                 /* [n_weeks] mean demand of each week by that of all; NULL: there is none */
+  struct hr_like_holding holding[HR_LIKE_MEASURES];
   struct hr_like_band bands[HR_LIKE_MOST_BANDS];
   uint32_t n_bands;
   double *users; /* [n_users] shares of the campaigns, by rank; [0]: no user is told */

@@ -52,7 +52,7 @@ static enum hr_status fit_alone(void) {
   struct hr_like_model *model = NULL;
   enum hr_status status = hr_like_fit(trace, &model, &error);
   CU_ASSERT_EQUAL(status == HR_OK, model != NULL);
-  if (status == HR_OK) CU_ASSERT(model->levels[HR_LIKE_LEVELS - 1] > 0);
+  if (status == HR_OK) CU_ASSERT(model->holding[HR_LIKE_BY_MEAN].levels[HR_LIKE_LEVELS - 1] > 0);
   if (status == HR_OK) status = hr_like_write(model, model_path, &error);
   hr_like_destroy(model);
   return status;
