@@ -14,6 +14,8 @@
 
 enum { HOUR_S = 3600, HOURS_OF_DAY = 24, HOURS_OF_WEEK = HOURS_OF_DAY * HR__LIKE_DAYS };
 
+static const double most_of_week = 1e18;
+
 static void draw_week(struct hr__starts *starts) {
   const struct hr_like_band *band = starts->band;
   double spread = sqrt(log(1 + band->day_variance)), link = band->day_correlation, sum = 0;
@@ -43,7 +45,7 @@ static void begin_week(struct hr__starts *starts) {
   starts->units = starts->per_day / HOURS_OF_DAY * week * of_days * of_hours;
   starts->passed = 0;
   starts->owed += starts->units;
-  starts->left = (uint64_t)starts->owed;
+  starts->left = (uint64_t)fmin(starts->owed, most_of_week);
   starts->owed -= (double)starts->left;
 }
 
@@ -60,7 +62,7 @@ void hr__starts_advance(struct hr__starts *starts) {
   double units = next_units(starts);
   for (;;) {
     double rate = rate_of(starts), left_s = (double)(starts->hour + 1) * HOUR_S - starts->next_s;
-    if (rate * left_s >= units) {
+    if (rate > 0 && rate * left_s >= units) {
       starts->next_s += units / rate;
       return;
     }
