@@ -5,9 +5,9 @@
 
 enum { BINS_OF_USUAL = 64, WEEK_MS = 7 * 86400 * 1000 };
 
-double hr__trend_at(struct hr__trend trend, double weeks) {
+double hr__trend_at(struct hr__trend trend, int64_t at_ms) {
   if (trend.n_weeks == 0) return 1;
-  double from_middle = weeks - 0.5;
+  double from_middle = (double)(at_ms - trend.from_ms) / WEEK_MS - 0.5;
   if (from_middle <= 0) return trend.weeks[0];
   double whole = floor(from_middle);
   uint32_t week = (uint32_t)fmod(whole, trend.n_weeks), next = (week + 1) % trend.n_weeks;
@@ -27,7 +27,7 @@ void hr__like_demand_finish(struct hr__like_demand *demand) {
 double hr__like_demand_now(const struct hr__like_demand *demand, enum hr_like_measure measure, uint64_t more_milli) {
   double gpus = (double)(demand->in_use_milli + more_milli) / 1000;
   if (measure == HR_LIKE_BY_MEAN) return gpus;
-  return gpus / hr__trend_at(demand->trend, (double)(demand->now_ms - demand->from_ms) / WEEK_MS);
+  return gpus / hr__trend_at(demand->trend, demand->now_ms);
 }
 
 /* What was in use stays so until then. */

@@ -14,11 +14,12 @@ enum { HR__DEMAND_BINS = 1024 };
 struct hr__trend {
   const double *weeks; /* [n_weeks] */
   uint32_t n_weeks;
+  int64_t from_ms; /* where the first week begins */
 };
-/* So many weeks, of any part, after the first one's begin; before the first one's middle it is as there. */
-double hr__trend_at(struct hr__trend trend, double weeks);
-static inline struct hr__trend hr__trend_of(const struct hr_like_model *model) {
-  return (struct hr__trend){.weeks = model->trend, .n_weeks = model->trend ? model->n_weeks : 0};
+/* Before the first week's middle it is as there. */
+double hr__trend_at(struct hr__trend trend, int64_t at_ms);
+static inline struct hr__trend hr__trend_of(const struct hr_like_model *model, int64_t from_ms) {
+  return (struct hr__trend){.weeks = model->trend, .n_weeks = model->trend ? model->n_weeks : 0, .from_ms = from_ms};
 }
 
 struct hr__like_demand {
@@ -30,8 +31,8 @@ struct hr__like_demand {
   double seconds[HR_LIKE_MEASURES][HR__DEMAND_BINS]; /* since `from_ms`, by GPUs, and by GPUs over the trend */
   double gpu_s;                                      /* likewise */
 };
-/* From `now_ms` on, nothing under way; times are counted from `from_ms` on, which is where the trend begins, in bins of
-   a 64th of `usual_gpus`. The weeks of the trend stay the caller's. */
+/* From `now_ms` on, nothing under way; times are counted from `from_ms` on, in bins of a 64th of `usual_gpus`. The
+ * weeks of the trend stay the caller's. */
 void hr__like_demand_init(struct hr__like_demand *demand, int64_t now_ms, int64_t from_ms, double usual_gpus,
                           struct hr__trend trend);
 void hr__like_demand_finish(struct hr__like_demand *demand);

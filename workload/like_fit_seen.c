@@ -8,7 +8,7 @@
 
 enum { HOUR_MS = 3600000, WEEK_MS = HOUR_MS * HR__HOURS * HR__WEEKDAYS };
 static const double level_p[HR_LIKE_LEVELS] = {0.65, 0.75, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999};
-static const double least_trend = 0.3;
+static const double least_trend = 0.3, least_days = 1.0 / 24;
 
 enum hr_status hr__seen_init(struct hr__seen *seen, const struct hr_like_model *model) {
   *seen = (struct hr__seen){.weeks = calloc((size_t)model->n_bands * model->n_weeks, sizeof *seen->weeks)};
@@ -19,35 +19,45 @@ void hr__seen_finish(struct hr__seen *seen) {
   free(seen->weeks);
 }
 
-/* A job of `gpus` GPUs is in use for a part of each of some weeks; times from the first week's begin on. */
-static void add_to_weeks(double *weeks, uint32_t n_weeks, double submit_ms, double run_ms, double gpus) {
-  double end_ms = submit_ms + run_ms;
-  for (uint32_t i = submit_ms > 0 ? (uint32_t)(submit_ms / WEEK_MS) : 0; i < n_weeks; i++) {
-    double from_ms = fmax(submit_ms, (double)i * WEEK_MS), to_ms = fmin(end_ms, (double)(i + 1) * WEEK_MS);
-    if (to_ms <= from_ms) break;
-    weeks[i] += gpus * (to_ms - from_ms) / WEEK_MS;
+/* What is seen of the weeks that are kept: from the first submit to the last. On the trace's clock. */
+struct window {
+  int64_t from_ms, to_ms;
+};
+
+static struct window window_of(const struct hr__like_fit *fit) {
+  int64_t end_ms = fit->start_us / 1000 + (int64_t)fit->n_weeks * WEEK_MS;
+  int64_t last_ms = fit->trace->submit_us[fit->trace->n_jobs - 1] / 1000;
+  return (struct window){.from_ms = fit->start_us > 0 ? fit->start_us / 1000 : 0,
+                         .to_ms = end_ms < last_ms ? end_ms : last_ms};
+}
+
+/* A job of `gpus` GPUs is in use for a part of each of some weeks, while the trace lasts. */
+static void add_to_weeks(const struct hr__like_fit *fit, double *weeks, int64_t submit_ms, int64_t run_ms,
+                         double gpus) {
+  const struct window window = window_of(fit);
+  int64_t begin_ms = fit->start_us / 1000, now_ms = submit_ms > window.from_ms ? submit_ms : window.from_ms;
+  int64_t end_ms = submit_ms + run_ms < window.to_ms ? submit_ms + run_ms : window.to_ms;
+  while (now_ms < end_ms) {
+    int64_t week = (now_ms - begin_ms) / WEEK_MS, next_ms = begin_ms + (week + 1) * WEEK_MS;
+    if (next_ms > end_ms) next_ms = end_ms;
+    weeks[week] += gpus * (double)(next_ms - now_ms) / WEEK_MS;
+    now_ms = next_ms;
   }
 }
 
 /* ---- The trace -------------------------------------------------------------------------------------- */
 
-static int64_t end_of_weeks_ms(const struct hr__like_fit *fit) {
-  int64_t end_ms = fit->start_us / 1000 + (int64_t)fit->n_weeks * WEEK_MS;
-  int64_t last_ms = fit->trace->submit_us[fit->trace->n_jobs - 1] / 1000;
-  return end_ms < last_ms ? end_ms : last_ms;
-}
-
 /* Demand over the weeks that are kept. */
 static enum hr_status run_trace(const struct hr__like_fit *fit, struct hr__like_demand *demand, double usual_gpus) {
   const struct hr_trace *trace = fit->trace;
-  int64_t from_ms = fit->start_us > 0 ? fit->start_us / 1000 : 0, end_ms = end_of_weeks_ms(fit);
+  const struct window window = window_of(fit);
   enum hr_status status = HR_OK;
-  hr__like_demand_init(demand, 0, from_ms, usual_gpus, hr__trend_of(fit->model));
-  for (uint32_t i = 0; i < trace->n_jobs && trace->submit_us[i] / 1000 <= end_ms && status == HR_OK; i++) {
+  hr__like_demand_init(demand, 0, window.from_ms, usual_gpus, hr__trend_of(fit->model, fit->start_us / 1000));
+  for (uint32_t i = 0; i < trace->n_jobs && trace->submit_us[i] / 1000 <= window.to_ms && status == HR_OK; i++) {
     hr__like_demand_advance(demand, trace->submit_us[i] / 1000);
     status = hr__like_demand_add(demand, trace->work_us[i] / 1000, hr_trace_gpus_milli(trace, (hr_job){i}));
   }
-  hr__like_demand_advance(demand, end_ms);
+  hr__like_demand_advance(demand, window.to_ms);
   return status;
 }
 
@@ -65,8 +75,8 @@ static void sum_weeks(const struct hr__like_fit *fit, struct hr__seen *seen) {
     double *weeks = &seen->weeks[(size_t)hr__like_fit_band(fit, campaign) * fit->n_weeks];
     for (uint32_t k = campaign->first; k < campaign->first + campaign->n_jobs; k++) {
       hr_job job = {fit->order[k]};
-      add_to_weeks(weeks, fit->n_weeks, (double)(trace->submit_us[job.id] - fit->start_us) / 1000,
-                   (double)trace->work_us[job.id] / 1000, (double)hr_trace_gpus_milli(trace, job) / 1000);
+      add_to_weeks(fit, weeks, trace->submit_us[job.id] / 1000, trace->work_us[job.id] / 1000,
+                   (double)hr_trace_gpus_milli(trace, job) / 1000);
     }
   }
 }
@@ -78,8 +88,9 @@ static enum hr_status fit_trend(const struct hr__like_fit *fit, const struct hr_
   if (!model->trend) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < fit->n_weeks; i++) {
     for (uint32_t band = 0; band < model->n_bands; band++)
-      model->trend[i] += seen->weeks[(size_t)band * fit->n_weeks + i] / seen->usual_gpus;
-    model->trend[i] = fmax(least_trend, model->trend[i]);
+      model->trend[i] += seen->weeks[(size_t)band * fit->n_weeks + i];
+    double lasted = fmax(least_days, fit->week_days[i]) / HR__WEEKDAYS;
+    model->trend[i] = fmax(least_trend, model->trend[i] / lasted / seen->usual_gpus);
   }
   return HR_OK;
 }
@@ -118,15 +129,16 @@ static void factors_of(double *counts, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) counts[i] *= sum > 0 ? n / sum : 0;
 }
 
-static enum hr_status run_pilot(struct hr__flow *flow, uint32_t n_weeks, struct hr__seen *seen) {
+/* Its time 0 is where the first week of the trace begins. */
+static enum hr_status run_pilot(const struct hr__like_fit *fit, struct hr__flow *flow, struct hr__seen *seen) {
   struct hr__drawn_job job = {0};
   for (;;) {
     const struct hr__campaign *campaign;
     enum hr_status status = hr__flow_next(flow, &campaign, &job);
     if (status != HR_OK) return status;
-    if (job.submit_ms >= (int64_t)n_weeks * WEEK_MS) return HR_OK;
-    add_to_weeks(&seen->weeks[(size_t)campaign->band * n_weeks], n_weeks, (double)job.submit_ms, (double)job.run_ms,
-                 (double)hr__campaign_gpus_milli(campaign) / 1000);
+    if (job.submit_ms >= (int64_t)fit->n_weeks * WEEK_MS) return HR_OK;
+    add_to_weeks(fit, &seen->weeks[(size_t)campaign->band * fit->n_weeks], fit->start_us / 1000 + job.submit_ms,
+                 job.run_ms, (double)hr__campaign_gpus_milli(campaign) / 1000);
     seen->hours[job.submit_ms / HOUR_MS % HR__HOURS]++;
     seen->weekdays[job.submit_ms / HOUR_MS / HR__HOURS % HR__WEEKDAYS]++;
   }
@@ -137,7 +149,7 @@ enum hr_status hr__see_pilot(const struct hr__like_fit *fit, uint64_t seed, doub
   struct hr__flow *flow = malloc(sizeof *flow);
   if (!flow) return HR_NO_MEMORY;
   enum hr_status status = hr__flow_init(flow, model, seed, 1, usual_gpus);
-  if (status == HR_OK) status = run_pilot(flow, fit->n_weeks, seen);
+  if (status == HR_OK) status = run_pilot(fit, flow, seen);
   seen->usual_gpus = hr__like_demand_mean(&flow->demand);
   for (enum hr_like_measure measure = 0; measure < HR_LIKE_MEASURES; measure++)
     for (uint32_t i = 0; i < HR_LIKE_LEVELS; i++) {

@@ -12,7 +12,7 @@ struct hr__seen {
   double usual_gpus;                                    /* demand on average */
   double times_above[HR_LIKE_MEASURES][HR_LIKE_LEVELS]; /* shares of the time */
   double hours[HR__HOURS], weekdays[HR__WEEKDAYS];      /* of the jobs: factors of their rate */
-  double *weeks;                                        /* [n_bands][n_weeks] GPUs in demand, on average */
+  double *weeks; /* [n_bands][n_weeks] GPU-weeks in demand, while the trace lasts */
 };
 /* Sets `weeks`. HR_OK or HR_NO_MEMORY; to be finished whatever is returned. */
 enum hr_status hr__seen_init(struct hr__seen *seen, const struct hr_like_model *model);

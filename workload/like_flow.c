@@ -139,7 +139,7 @@ enum hr_status hr__flow_init(struct hr__flow *flow, const struct hr_like_model *
   flow->warm_ms = (int64_t)hr__draws_begin(&flow->draws, tempo) * HR__LIKE_DAYS * DAY_S * 1000;
   flow->usual_gpus = usual_gpus > 0 ? usual_gpus : hr__draws_gpus(&flow->draws) * tempo;
   hr__stream_init(&flow->admissions, seed, HR__PURPOSE_LIKE_ADMISSION, 0, 0);
-  hr__like_demand_init(&flow->demand, 0, flow->warm_ms, flow->usual_gpus, hr__trend_of(model));
+  hr__like_demand_init(&flow->demand, 0, flow->warm_ms, flow->usual_gpus, hr__trend_of(model, flow->warm_ms));
   return HR_OK;
 }
 

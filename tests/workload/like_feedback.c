@@ -81,13 +81,14 @@ static void demand_is_what_runs(void) {
 /* Between the middles of weeks the trend is a straight line; before the first it stays, after the last it goes on to
    the first. */
 static void the_trend_joins_the_weeks(void) {
+  enum { WEEK_MS = 7 * 86400 * 1000, FROM_MS = -1000 };
   const double weeks[] = {1, 3, 2};
-  const struct hr__trend trend = {.weeks = weeks, .n_weeks = 3}, none = {0};
+  const struct hr__trend trend = {.weeks = weeks, .n_weeks = 3, .from_ms = FROM_MS}, none = {0};
   const double at[][2] = {{-4, 1},  {0, 1},   {0.5, 1}, {1, 2},      {1.5, 3},  {2, 2.5},
                           {2.5, 2}, {3, 1.5}, {3.5, 1}, {4.25, 2.5}, {30, 1.5}, {31.5, 3}};
   for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
-    CU_ASSERT_DOUBLE_EQUAL(hr__trend_at(trend, at[i][0]), at[i][1], 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(hr__trend_at(none, at[i][0]), 1, 0);
+    CU_ASSERT_DOUBLE_EQUAL(hr__trend_at(trend, FROM_MS + (int64_t)(at[i][0] * WEEK_MS)), at[i][1], 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(hr__trend_at(none, (int64_t)(at[i][0] * WEEK_MS)), 1, 0);
   }
 }
 
@@ -200,14 +201,12 @@ static void sum_weeks(const struct hr_trace *trace, double *weeks, uint32_t n) {
   }
 }
 
-/* Twelve weeks in which the same jobs come, but run five times as long in every third: so it is with what is drawn,
-   though demand is steadier than chance ever has it, and no holding back brings drawn demand that near. */
-static void weeks_have_the_demand_that_they_had(void) {
-  enum { WEEKS = 12, SEEDS = 4 };
+/* Weeks from `from` to `to` in which the same jobs come, but run five times as long in every third. */
+static struct hr_trace *uneven_weeks(double from, double to) {
   struct hr_trace_builder *builder = hr_trace_builder_create("weeks", "memory");
   struct hr_trace *trace = NULL;
   struct hr_error error = {0};
-  for (uint32_t i = 0; i < WEEKS * 500; i++) {
+  for (uint32_t i = (uint32_t)(from * 500); i < (uint32_t)(to * 500); i++) {
     struct hr_job_record record;
     hr_job_record_init(&record);
     double week = (i + 0.5) / 500;
@@ -219,6 +218,14 @@ static void weeks_have_the_demand_that_they_had(void) {
   }
   CU_ASSERT_EQUAL_FATAL(hr_trace_builder_finish(builder, false, false, &trace, &error), HR_OK);
   hr_trace_builder_destroy(builder);
+  return trace;
+}
+
+/* Twelve uneven weeks: so it is with what is drawn, though their demand is steadier than chance ever has it, and no
+ * holding back brings drawn demand that near. */
+static void weeks_have_the_demand_that_they_had(void) {
+  enum { WEEKS = 12, SEEDS = 4 };
+  struct hr_trace *trace = uneven_weeks(0, WEEKS);
   struct hr_like_model *model = fitted(trace);
   CU_ASSERT_EQUAL_FATAL(model->n_weeks, WEEKS);
   double had[WEEKS] = {0}, drew[WEEKS] = {0};
@@ -235,6 +242,24 @@ static void weeks_have_the_demand_that_they_had(void) {
   CU_ASSERT(model->trend[3] > 2 * model->trend[4]);
   hr_like_destroy(model);
   hr_trace_destroy(trace);
+}
+
+/* Where a trace begins and ends within a week, its trend is that of the weeks as they were. */
+static void parts_of_weeks_have_their_trend(void) {
+  enum { WEEKS = 12 };
+  struct hr_trace *whole = uneven_weeks(0, WEEKS), *part = uneven_weeks(0.5, WEEKS - 0.6);
+  struct hr_like_model *of_whole = fitted(whole), *of_part = fitted(part);
+  CU_ASSERT_EQUAL_FATAL(of_part->n_weeks, WEEKS);
+  double ratio = of_part->trend[1] / of_whole->trend[1]; /* of their means */
+  for (uint32_t i = 0; i < WEEKS; i++) CU_ASSERT_DOUBLE_EQUAL(of_part->trend[i] / of_whole->trend[i] / ratio, 1, 0.1);
+  for (uint32_t i = 0; i < HR_LIKE_LEVELS; i++) {
+    double level = of_part->holding[HR_LIKE_BY_TREND].levels[i];
+    CU_ASSERT_DOUBLE_EQUAL(level / of_whole->holding[HR_LIKE_BY_TREND].levels[i], 1, 0.1);
+  }
+  hr_like_destroy(of_part);
+  hr_like_destroy(of_whole);
+  hr_trace_destroy(part);
+  hr_trace_destroy(whole);
 }
 
 /* ---- The begin -------------------------------------------------------------------------------------- */
@@ -330,5 +355,6 @@ static void without_a_load_no_job_is_too_large(void) {
 
 TEST_MAIN("drawn workloads as they go on", TEST(demand_is_what_runs), TEST(the_trend_joins_the_weeks),
           TEST(demand_is_measured_by_the_trend), TEST(weeks_have_the_demand_that_they_had),
-          TEST(users_hold_back_when_much_runs), TEST(what_held_back_is_fitted_again),
-          TEST(drawn_workloads_begin_in_the_middle), TEST(the_load_is_exact), TEST(without_a_load_no_job_is_too_large))
+          TEST(parts_of_weeks_have_their_trend), TEST(users_hold_back_when_much_runs),
+          TEST(what_held_back_is_fitted_again), TEST(drawn_workloads_begin_in_the_middle), TEST(the_load_is_exact),
+          TEST(without_a_load_no_job_is_too_large))
