@@ -89,13 +89,14 @@ static enum hr_status fit(const struct like_args *args, struct hr_like_model **m
 
 static enum hr_status find_model(const struct like_args *args, struct hr_like_model **model, struct hr_error *error) {
   bool trace_options = args->input.format || args->input.map || args->input.lenient;
-  if (is_shipped(args->like) && trace_options)
-    return hr_fail(error, HR_BAD_INPUT, "--format, --map and --lenient are for a trace; '%s' is a model that ships",
-                   args->like);
-  if (is_shipped(args->like)) return hr_like_shipped(args->like, model, error);
-  enum hr_status status = check_name(args->like, error);
+  bool ships = is_shipped(args->like);
+  enum hr_status status = ships ? HR_OK : check_name(args->like, error);
   if (status != HR_OK) return status;
-  return hr_like_is_model(args->like) ? hr_like_load(args->like, model, error) : fit(args, model, error);
+  if (!ships && !hr_like_is_model(args->like)) return fit(args, model, error);
+  if (trace_options)
+    return hr_fail(error, HR_BAD_INPUT, "--format, --map and --lenient are for a trace; '%s' is a model%s", args->like,
+                   ships ? " that ships" : "");
+  return ships ? hr_like_shipped(args->like, model, error) : hr_like_load(args->like, model, error);
 }
 
 /* ---- What is made of it ----------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "plan/sweep_store.h"
 #include "report/console.h"
 #include "report/csv_out.h"
+#include "report/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,14 +14,9 @@
 
 /* ---- CSV -------------------------------------------------------------------------------------------- */
 
-/* The shortest decimal that reads as the same number. */
 static void put_real(struct hr__csv_out *out, double value) {
-  char text[32];
-  for (int digits = 15; digits <= 17; digits++) {
-    snprintf(text, sizeof text, "%.*g", digits, value);
-    if (strtod(text, NULL) == value) break;
-  }
-  hr__csv_text(out, text);
+  char text[HR__NUMBER_BYTES];
+  hr__csv_text(out, hr__exact_text(value, text));
 }
 
 static void put_row(struct hr__csv_out *out, sqlite3_stmt *row) {

@@ -4,6 +4,7 @@
 #include "report/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,17 @@ static char *put_huge(char *at, double value) {
 const char *hr__decimal_text(double value, char *buffer) {
   char *end = has_micros(value) ? hr__put_millionths(buffer, llround(value * 1e6)) : put_huge(buffer, value);
   *end = '\0';
+  return buffer;
+}
+
+const char *hr__exact_text(double value, char *buffer) {
+  enum { LEAST_DIGITS = 15, MOST_DIGITS = 17 };
+  for (int digits = LEAST_DIGITS; digits <= MOST_DIGITS; digits++) {
+    snprintf(buffer, HR__NUMBER_BYTES, "%.*g", digits, value);
+    if (!(strtod(buffer, NULL) < value || strtod(buffer, NULL) > value)) break;
+  }
+  char *comma = strchr(buffer, ','); /* a locale's */
+  if (comma) *comma = '.';
   return buffer;
 }
 

@@ -23,6 +23,9 @@ char *hr__put_usd(char *at, int64_t uusd);
 
 /* At most six decimals, zeros at the end cut: what JSON calls a number. */
 const char *hr__decimal_text(double value, char *buffer);
+/* The shortest decimal that reads as the same number, which is finite: what JSON calls one, with an exponent where that
+   is shorter. */
+const char *hr__exact_text(double value, char *buffer);
 /* "1,234,567" */
 const char *hr__count_text(uint64_t count, char *buffer);
 /* `decimals` (at most 6) places after the point, with commas: "1,234.50". */

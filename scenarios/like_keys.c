@@ -9,7 +9,8 @@
 #include "scenarios/key_rows.h"
 
 #define MOST_FACTOR 1e6
-#define MOST_SECONDS 1e10
+#define MOST_SECONDS 1e11   /* HR_MAX_INPUT_US */
+#define MOST_TYPES 100000.0 /* bytes of a list of them */
 #define MOST_RATIO 1e9
 #define MOST_CPU 1e9
 #define MOST_MIB 1073741824.0
@@ -70,14 +71,16 @@ static const struct hr__key keys[] = {OBJECT(""),
                                       WHOLE(ASK ".gpu_milli", 1, 1000),
                                       WHOLE(ASK ".cpu_milli", 0, MOST_CPU),
                                       WHOLE(ASK ".mem_mib", 0, MOST_MIB),
-                                      TEXT(ASK ".gpu_type", 1, MAX_NAME),
+                                      TEXT(ASK ".gpu_type", 1, MOST_TYPES),
                                       CHOICE(ASK ".class", classes),
                                       REQUIRED_LIST(SIZE ".cells", 1, HR_LIKE_MOST_CELLS),
                                       OBJECT(CELL),
                                       REQUIRED_REAL(CELL ".share", 0, MOST_FACTOR),
                                       REAL(CELL ".together", 0, 1),
                                       OPTIONAL_NUMBERS(CELL ".spreads", HR_LIKE_KNOTS, 0, 1),
-                                      REAL(CELL ".alike", 0, 0.99),
+                                      OPTIONAL_NUMBERS(CELL ".alike", HR_LIKE_PAUSES, 0, 0.99),
+                                      REAL(CELL ".steady", 0, 1),
+                                      OPTIONAL_NUMBERS(CELL ".holds", HR_LIKE_PAUSES, 0, 1),
                                       REAL(CELL ".gaps_together", 0, 1),
                                       NUMBERS(CELL ".jobs", HR_LIKE_KNOTS, HR_LIKE_KNOTS, 1, 1e9),
                                       NUMBERS(CELL ".gaps_s", HR_LIKE_KNOTS, HR_LIKE_KNOTS, 0, MOST_SECONDS),
@@ -92,10 +95,10 @@ static const struct hr__key keys[] = {OBJECT(""),
                                       REAL(OUTCOMES ".failed", 0, 1),
                                       REAL(OUTCOMES ".cancelled", 0, 1),
                                       OBJECT("users"),
-                                      NUMBERS("users.shares", 1, HR_LIKE_MOST_RANKS, 0, MOST_FACTOR),
+                                      NUMBERS("users.shares", 1, HR_LIKE_MOST_PEOPLE, 0, MOST_FACTOR),
                                       REAL("users.together", 0, 0.95),
                                       OBJECT("tenants"),
-                                      NUMBERS("tenants.shares", 1, HR_LIKE_MOST_RANKS, 0, MOST_FACTOR),
+                                      NUMBERS("tenants.shares", 1, HR_LIKE_MOST_PEOPLE, 0, MOST_FACTOR),
                                       REAL("tenants.together", 0, 0.95),
                                       OBJECT("limits"),
                                       REQUIRED_REAL("limits.share", 0, 1),

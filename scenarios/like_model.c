@@ -93,11 +93,13 @@ static enum hr_status build_spreads(struct hr__builder *builder, const cJSON *js
 static enum hr_status build_cell(struct hr__builder *builder, const cJSON *json, struct hr_like_cell *cell) {
   *cell = (struct hr_like_cell){.share = hr__number_of(json, "share", 0),
                                 .together = hr__number_of(json, "together", 0),
-                                .alike = hr__number_of(json, "alike", 0),
+                                .steady = hr__number_of(json, "steady", 0),
                                 .gaps_together = hr__number_of(json, "gaps_together", 0),
                                 .tail_from = hr__number_of(json, "tail_from", 1),
                                 .tail_scale = hr__number_of(json, "tail_scale", 0),
                                 .tail_shape = hr__number_of(json, "tail_shape", 0)};
+  read_numbers(json, "alike", cell->alike);
+  read_numbers(json, "holds", cell->holds);
   enum hr_status status = build_spreads(builder, json, cell);
   if (status == HR_OK) status = read_quantiles(builder, json, "jobs", cell->jobs, HR_LIKE_KNOTS);
   if (status == HR_OK) status = read_quantiles(builder, json, "gaps_s", cell->gaps_s, HR_LIKE_KNOTS);
@@ -329,16 +331,52 @@ enum hr_status hr_like_shipped(const char *name, struct hr_like_model **model, s
   return status == HR_OK ? build_model(&builder, model) : status;
 }
 
+/* The rest of a text whose opening quote was read, of which no more than `room` bytes are kept, with a NUL. */
+static void read_text(FILE *file, char *text, size_t room) {
+  size_t length = 0;
+  for (int byte = getc(file); byte != EOF && byte != '"'; byte = getc(file)) {
+    if (length + 1 < room) text[length++] = (char)byte;
+    if (byte == '\\' && getc(file) == EOF) break;
+  }
+  text[length] = '\0';
+}
+
+/* Whether the outermost object, whose brace was read, has that key. */
+static bool has_key(FILE *file, const char *key) {
+  char text[64];
+  int depth = 1, before = '{';
+  while (depth > 0) {
+    int byte = getc(file);
+    if (byte == EOF) return false;
+    if (byte == '"') {
+      read_text(file, text, sizeof text);
+      if (depth == 1 && (before == '{' || before == ',') && strcmp(text, key) == 0) return true;
+    }
+    if (byte == '{' || byte == '[') depth++;
+    if (byte == '}' || byte == ']') depth--;
+    if (!strchr(" \t\r\n", byte)) before = byte;
+  }
+  return false;
+}
+
+/* After a byte order mark and blanks. */
+static int first_byte(FILE *file) {
+  static const char mark[] = "\xef\xbb\xbf";
+  char start[sizeof mark - 1];
+  if (fread(start, 1, sizeof start, file) != sizeof start || memcmp(start, mark, sizeof start) != 0) rewind(file);
+  int byte = getc(file);
+  while (byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n') byte = getc(file);
+  return byte;
+}
+
 bool hr_like_is_model(const char *path) {
   struct stat info;
   if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
   FILE *file = fopen(path, "rb");
   if (!file) return false;
-  char start[1024];
-  size_t length = fread(start, 1, sizeof start - 1, file);
+  bool is = first_byte(file) == '{' && has_key(file, "headroom_workload");
   fclose(file);
-  start[length] = '\0';
-  return start[strspn(start, " \t\r\n")] == '{' && strstr(start, "\"headroom_workload\"");
+  return is;
 }
 
 /* ---- The end ---------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "scarce_memory.h"
 
 #include <CUnit/CUnit.h>
+#include <limits.h>
 
 static struct {
   bool scarce, for_good, failed;
@@ -43,9 +44,10 @@ void *scarce_malloc(size_t bytes) {
   return __wrap_malloc(bytes);
 }
 
-long starve(enum hr_status (*attempt)(void)) {
-  enum { MOST = 100000 };
-  for (long allowed = 0; allowed < MOST; allowed++) {
+/* Each of the first `all`, then more and more apart. */
+static long starve_after(long all, enum hr_status (*attempt)(void)) {
+  enum { MOST = 10000000, APART = 20 };
+  for (long allowed = 0; allowed < MOST; allowed += allowed < all ? 1 : 1 + allowed / APART) {
     memory_ends_after(allowed, true);
     enum hr_status status = attempt();
     if (!memory_is_ample()) {
@@ -56,4 +58,12 @@ long starve(enum hr_status (*attempt)(void)) {
   }
   CU_FAIL("it never had enough memory");
   return MOST;
+}
+
+long starve(enum hr_status (*attempt)(void)) {
+  return starve_after(LONG_MAX, attempt);
+}
+
+long starve_sparsely(enum hr_status (*attempt)(void)) {
+  return starve_after(100, attempt);
 }

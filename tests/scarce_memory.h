@@ -20,5 +20,8 @@ void *scarce_malloc(size_t bytes);
 /* Calls `attempt` with no memory at all, then with one allocation more each time, until it succeeds: before that it
    must say HR_NO_MEMORY. Returns how many allocations it took. */
 long starve(enum hr_status (*attempt)(void));
+/* As `starve`, for what takes long and allocates the same over and over again: each of the first 100 allocations, then
+   one in so many that each step is a twentieth of what went before. Returns the first number tried that was enough. */
+long starve_sparsely(enum hr_status (*attempt)(void));
 
 #endif

@@ -232,12 +232,23 @@ static double gap_of(const struct hr_like_cell *cell, double p) {
   return expm1(from + (to - from) * part);
 }
 
+/* The job's own part of the score: that of the job before, or a level's, which holds on, and what is this job's alone.
+ */
+static void draw_own(const struct hr_like_cell *cell, struct hr__campaign *campaign) {
+  bool again = campaign->begun && hr__stream_uniform(&campaign->stream) < cell->alike[campaign->pause];
+  double held = campaign->begun ? cell->holds[campaign->pause] : 0;
+  campaign->begun = true;
+  if (again) return;
+  campaign->last = sqrt(1 - cell->steady) * normal(&campaign->stream);
+  if (!(cell->steady > 0)) return;
+  campaign->level = held * campaign->level + sqrt(1 - held * held) * normal(&campaign->stream);
+  campaign->last += sqrt(cell->steady) * campaign->level;
+}
+
 void hr__job_draw(struct hr__draws *draws, struct hr__campaign *campaign, struct hr__drawn_job *job) {
   const struct hr__size_draws *size = &draws->bands[campaign->band].sizes[campaign->size];
   const struct hr__cell_draws *cell = &size->cells[campaign->cell];
-  if (!campaign->begun || hr__stream_uniform(&campaign->stream) >= cell->cell->alike)
-    campaign->last = normal(&campaign->stream);
-  campaign->begun = true;
+  draw_own(cell->cell, campaign);
   double score = campaign->common + campaign->own * campaign->last;
   double p = fmin(1 - 1e-12, fmax(1e-12, hr__score_map_p(cell->scores, score + campaign->shift)));
   uint32_t stratum = stratum_of(p);
@@ -247,6 +258,8 @@ void hr__job_draw(struct hr__draws *draws, struct hr__campaign *campaign, struct
   job->limit_ms = limit_of(draws->model, campaign, stratum, job->run_ms);
   job->outcome = draw_outcome(&size->size->outcomes[stratum], hr__stream_uniform(&campaign->stream));
   double gap = campaign->common_gap + sqrt(1 - cell->cell->gaps_together) * normal(&campaign->stream);
-  campaign->next_s += gap_of(cell->cell, hr__score_map_p(&draws->plain, gap));
+  double gap_s = gap_of(cell->cell, hr__score_map_p(&draws->plain, gap));
+  campaign->next_s += gap_s;
+  campaign->pause = (uint8_t)hr__like_pause(gap_s);
   campaign->left--;
 }

@@ -101,10 +101,12 @@ struct hr__campaign {
   uint32_t number, left;
   uint32_t user, tenant; /* HR_NONE: none */
   uint8_t band, size, cell;
-  bool begun; /* a job of it was taken */
+  uint8_t pause; /* before its next job */
+  bool begun;    /* a job of it was taken */
   const struct hr_like_ask *ask;
   double common;            /* part of the normal score that all jobs share */
   double own, shift;        /* what the other part is multiplied with; the week's */
+  double level;             /* of the other part, what holds on */
   double last;              /* of the job before, that other part */
   double common_gap;        /* the campaign's own tempo: the same part of the scores of the times between submits */
   double limit_p;           /* probability of the limit's ratio; negative: no limit */

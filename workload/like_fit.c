@@ -57,7 +57,9 @@ static void round_cell(struct hr_like_cell *cell) {
   round_all(&cell->share, 1);
   round_all(&cell->together, 1);
   round_all(cell->spreads, HR_LIKE_KNOTS);
-  round_all(&cell->alike, 1);
+  round_all(cell->alike, HR_LIKE_PAUSES);
+  round_all(&cell->steady, 1);
+  round_all(cell->holds, HR_LIKE_PAUSES);
   round_all(&cell->gaps_together, 1);
   round_all(cell->jobs, HR_LIKE_KNOTS);
   round_all(cell->gaps_s, HR_LIKE_KNOTS);

@@ -6,7 +6,9 @@
 
 #include "headroom/like.h"
 
-#define HR__LIKE_MOST_SHIFT 2.5 /* of a week's normal scores, either way */
+/* Of a week's normal scores, either way. What more would give a week of demand is what the next one gets too much of,
+   by jobs that go on into it. */
+#define HR__LIKE_MOST_SHIFT 1.2
 
 /* Jobs of one user (or tenant, or unknown) and one number of GPUs, each soon after the one before. */
 struct hr__like_fit_campaign {
@@ -59,6 +61,12 @@ static inline struct hr_like_size *hr__like_fit_size(const struct hr__like_fit *
                                                      const struct hr__like_fit_campaign *campaign) {
   return &fit->model->bands[hr__like_fit_band(fit, campaign)].sizes[fit->index_of_size[campaign->size]];
 }
+static inline bool hr__like_fit_is_of(const struct hr__like_fit_campaign *campaign, uint32_t size, uint32_t bin) {
+  return campaign->size == size && campaign->bin == bin;
+}
+/* Sets `alike`, `steady` and `holds` of a cell, after the scores. `room`: two numbers for each job of the trace. */
+void hr__like_fit_alike(const struct hr__like_fit *fit, uint32_t size, uint32_t bin, struct hr_like_cell *cell,
+                        double *room);
 /* The stratum of a run time by its normal score. */
 uint32_t hr__like_stratum(double score);
 

@@ -135,6 +135,7 @@ static enum hr_status run_pilot(const struct hr__like_fit *fit, struct hr__flow 
   for (;;) {
     const struct hr__campaign *campaign;
     enum hr_status status = hr__flow_next(flow, &campaign, &job);
+    if (status == HR_BAD_INPUT) return HR_OK; /* no more come */
     if (status != HR_OK) return status;
     if (job.submit_ms >= (int64_t)fit->n_weeks * WEEK_MS) return HR_OK;
     add_to_weeks(fit, &seen->weeks[(size_t)campaign->band * fit->n_weeks], fit->start_us / 1000 + job.submit_ms,

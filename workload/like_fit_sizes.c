@@ -9,13 +9,11 @@
 #include "workload/like_numbers.h"
 
 #include <gsl/gsl_cdf.h>
-#include <gsl/gsl_pow_int.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum { LEAST_JOBS_OF_SIZE = 20, LEAST_JOBS_OF_CELL = 100, LEAST_CAMPAIGNS = 5, LEAST_CLAMPED = 10, LEAST_SPREAD = 4 };
-enum { LEAST_ROW = 10, LEAST_PAIRS = 100 }; /* jobs of a campaign, of a cell */
 
 static const uint32_t bin_ends[HR_LIKE_MOST_CELLS] = {1, 3, 10, 50, HR_NONE};
 
@@ -133,7 +131,7 @@ static void fit_tail(struct hr_like_cell *cell, const double *logs, uint32_t n, 
   cell->tail_from = 1 - 1.0 / n;
   cell->tail_scale = scale;
   cell->tail_shape = shape;
-  cell->most_s = fmin(bound_s, 4 * exp(logs[n - 1]));
+  cell->most_s = fmin(fmin(bound_s, 4 * exp(logs[n - 1])), (double)HR_MAX_INPUT_US / 1e6);
 }
 
 /* The scores of what was gathered; `values` are the logarithms, rising. */
@@ -160,15 +158,11 @@ static void fit_knots(double *values, uint32_t n, double knots[HR_LIKE_KNOTS]) {
     knots[k] = gsl_stats_quantile_from_sorted_data(values, 1, n, hr_like_p[k]);
 }
 
-static bool is_of(const struct hr__like_fit_campaign *campaign, uint32_t size, uint32_t bin) {
-  return campaign->size == size && campaign->bin == bin;
-}
-
 static void fit_lengths(const struct hr__like_fit *fit, struct hr_like_cell *cell, uint32_t size, uint32_t bin,
                         double *room) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < fit->n_campaigns; i++)
-    if (is_of(&fit->campaigns[i], size, bin)) room[n++] = fit->campaigns[i].n_jobs;
+    if (hr__like_fit_is_of(&fit->campaigns[i], size, bin)) room[n++] = fit->campaigns[i].n_jobs;
   fit_knots(room, n, cell->jobs);
 }
 
@@ -178,7 +172,7 @@ static double fit_together(const struct hr__like_fit *fit, uint32_t size, uint32
   struct hr__variances variances = {0};
   for (uint32_t i = 0; i < fit->n_campaigns; i++) {
     const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
-    if (!is_of(campaign, size, bin) || campaign->n_jobs == skipped) continue;
+    if (!hr__like_fit_is_of(campaign, size, bin) || campaign->n_jobs == skipped) continue;
     double sum = 0, squares = 0;
     for (uint32_t k = skipped; k < campaign->n_jobs; k++) {
       double z = scores[campaign->first + k];
@@ -201,7 +195,7 @@ static void fit_spreads(const struct hr__like_fit *fit, struct hr_like_cell *cel
   uint32_t n = 0;
   for (uint32_t i = 0; i < fit->n_campaigns; i++) {
     const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
-    if (is_of(campaign, size, bin) && campaign->n_jobs >= LEAST_SPREAD)
+    if (hr__like_fit_is_of(campaign, size, bin) && campaign->n_jobs >= LEAST_SPREAD)
       room[n++] = spread_of(fit->score + campaign->first, campaign->n_jobs);
   }
   if (n < LEAST_CAMPAIGNS)
@@ -210,29 +204,12 @@ static void fit_spreads(const struct hr__like_fit *fit, struct hr_like_cell *cel
     fit_knots(room, n, cell->spreads);
 }
 
-/* How often a job runs as long as the one before: so much nearer are two in a row than any two of a campaign, by the
-   squares of their distances. Campaigns of a few jobs tell too little. */
-static double fit_alike(const struct hr__like_fit *fit, uint32_t size, uint32_t bin) {
-  double in_a_row = 0, any = 0;
-  uint64_t n_pairs = 0;
-  for (uint32_t i = 0; i < fit->n_campaigns; i++) {
-    const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
-    if (!is_of(campaign, size, bin) || campaign->n_jobs < LEAST_ROW) continue;
-    const double *scores = fit->score + campaign->first;
-    for (uint32_t k = 1; k < campaign->n_jobs; k++) in_a_row += gsl_pow_2(scores[k] - scores[k - 1]);
-    any += 2 * gsl_stats_tss(scores, 1, campaign->n_jobs);
-    n_pairs += campaign->n_jobs - 1;
-  }
-  if (n_pairs < LEAST_PAIRS || !(any > 0)) return 0;
-  return fmin(0.95, fmax(0, 1 - in_a_row / any));
-}
-
 static void gather_gaps(const struct hr__like_fit *fit, uint32_t size, uint32_t bin, struct gathered *gathered) {
   const int64_t *submit_us = fit->trace->submit_us;
   gathered->n_times = 0;
   for (uint32_t i = 0; i < fit->n_campaigns; i++) {
     const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
-    for (uint32_t k = 1; is_of(campaign, size, bin) && k < campaign->n_jobs; k++) {
+    for (uint32_t k = 1; hr__like_fit_is_of(campaign, size, bin) && k < campaign->n_jobs; k++) {
       uint32_t place = campaign->first + k;
       double gap_s = (double)(submit_us[fit->order[place]] - submit_us[fit->order[place - 1]]) / 1e6;
       gathered->times[gathered->n_times++] = (struct timed){log1p(gap_s), place};
@@ -253,7 +230,7 @@ static void gather_runs(const struct hr__like_fit *fit, uint32_t size, uint32_t 
   gathered->n_times = 0;
   for (uint32_t i = 0; i < fit->n_campaigns; i++) {
     const struct hr__like_fit_campaign *campaign = &fit->campaigns[i];
-    for (uint32_t k = 0; is_of(campaign, size, bin) && k < campaign->n_jobs; k++) {
+    for (uint32_t k = 0; hr__like_fit_is_of(campaign, size, bin) && k < campaign->n_jobs; k++) {
       uint32_t place = campaign->first + k;
       double run_s = fmax(1e-3, (double)fit->trace->work_us[fit->order[place]] / 1e6);
       gathered->times[gathered->n_times++] = (struct timed){log(run_s), place};
@@ -267,7 +244,7 @@ static void fit_cell(struct hr__like_fit *fit, struct hr_like_cell *cell, uint32
   fit_runs(fit, cell, gathered);
   cell->together = fit_together(fit, size, bin, fit->score, 0);
   fit_spreads(fit, cell, size, bin, gathered->values);
-  cell->alike = fit_alike(fit, size, bin);
+  hr__like_fit_alike(fit, size, bin, cell, gathered->values);
   fit_lengths(fit, cell, size, bin, gathered->values);
   fit_gaps(fit, cell, size, bin, gathered);
 }

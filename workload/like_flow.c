@@ -62,12 +62,14 @@ static uint32_t next_band(const struct hr__flow *flow) {
   return next;
 }
 
-/* Until the first campaign is the one whose job comes next. */
-static bool begin_campaigns(struct hr__flow *flow) {
+/* Until the first campaign is the one whose job comes next. HR_BAD_INPUT where that is after `last_s`. */
+static enum hr_status begin_campaigns(struct hr__flow *flow, double last_s) {
   for (;;) {
     uint32_t band = next_band(flow);
-    if (flow->n_heap && flow->draws.bands[band].starts.next_s > flow->heap[0].next_s) return true;
-    if (!begin_campaign(flow, band)) return false;
+    double begin_s = flow->draws.bands[band].starts.next_s, next_s = flow->n_heap ? flow->heap[0].next_s : HUGE_VAL;
+    if (fmin(begin_s, next_s) > last_s) return HR_BAD_INPUT;
+    if (begin_s > next_s) return HR_OK;
+    if (!begin_campaign(flow, band)) return HR_NO_MEMORY;
   }
 }
 
@@ -106,8 +108,10 @@ static void settle(struct hr__flow *flow) {
 }
 
 static enum hr_status take_job(struct hr__flow *flow, struct hr__drawn_job *job) {
+  double last_s = (double)flow->warm_ms / 1000 + (double)HR_MAX_INPUT_US / 1e6;
   for (;;) {
-    if (!begin_campaigns(flow)) return HR_NO_MEMORY;
+    enum hr_status status = begin_campaigns(flow, last_s);
+    if (status != HR_OK) return status;
     struct hr__campaign *campaign = &flow->heap[0];
     hr__like_demand_advance(&flow->demand, llround(campaign->next_s * 1000));
     if (!campaign->begun && put_off(flow)) continue;

@@ -28,7 +28,8 @@ struct hr__flow {
 enum hr_status hr__flow_init(struct hr__flow *flow, const struct hr_like_model *model, uint64_t seed, double tempo,
                              double usual_gpus);
 void hr__flow_finish(struct hr__flow *flow);
-/* The next job at time 0 or later, and the campaign that it is of, which is so until the next call. */
+/* The next job at time 0 or later, and the campaign that it is of, which is so until the next call. HR_BAD_INPUT where
+   none comes before the latest time that a trace may tell. */
 enum hr_status hr__flow_next(struct hr__flow *flow, const struct hr__campaign **campaign, struct hr__drawn_job *job);
 
 /* Whether the model says at what demand users hold back. */

@@ -34,13 +34,22 @@ enum hr_status hr_like_set_people(struct hr_like_model *model, uint32_t n_users,
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
+/* No job comes after so many. */
+static enum hr_status fail_at(enum hr_status status, uint64_t n_jobs, struct hr_error *error) {
+  if (status == HR_NO_MEMORY) return hr_fail(error, status, "generator: out of memory");
+  return hr_fail(error, status,
+                 "generator: after %llu jobs none comes for thousands of years; ask for fewer jobs or more load",
+                 (unsigned long long)n_jobs);
+}
+
 static enum hr_status write_all(struct hr__flow *flow, struct hr__rows *rows, uint64_t count, struct hr_error *error) {
   enum hr_status status = HR_OK;
   hr__rows_head(rows);
   while (status == HR_OK && rows->figures.jobs < count && rows->out.file.failure == 0) {
     const struct hr__campaign *campaign;
     struct hr__drawn_job job;
-    if (hr__flow_next(flow, &campaign, &job) != HR_OK) return hr_fail(error, HR_NO_MEMORY, "generator: out of memory");
+    status = hr__flow_next(flow, &campaign, &job);
+    if (status != HR_OK) return fail_at(status, rows->figures.jobs, error);
     status = hr__rows_add(rows, campaign, &job, error);
   }
   return status;

@@ -3,6 +3,14 @@
 
 #include <math.h>
 
+const double hr_like_pause_ends_s[HR_LIKE_PAUSES - 1] = {1, 10, 60};
+
+uint32_t hr__like_pause(double gap_s) {
+  uint32_t pause = 0;
+  while (pause + 1 < HR_LIKE_PAUSES && gap_s >= hr_like_pause_ends_s[pause]) pause++;
+  return pause;
+}
+
 uint32_t hr__knot_below(const double *knots, uint32_t n_knots, double p, double *part) {
   uint32_t low = 0, high = n_knots - 1;
   while (high - low > 1) {

@@ -26,4 +26,7 @@ bool hr__pareto_fit(const double *sorted, uint32_t n, double *scale, double *sha
 /* Its quantile at `p`. */
 double hr__pareto_quantile(double scale, double shape, double p);
 
+/* Which of the pauses a time between two submits is. */
+uint32_t hr__like_pause(double gap_s);
+
 #endif

@@ -24,6 +24,7 @@ enum hr_status hr__pilot_usual(const struct hr_like_model *model, uint64_t seed,
     const struct hr__campaign *campaign;
     status = hr__flow_next(flow, &campaign, &job);
   }
+  if (status == HR_BAD_INPUT) status = HR_OK; /* no more come */
   *gpus = hr__like_demand_mean(&flow->demand);
   hr__flow_finish(flow);
   free(flow);
@@ -55,6 +56,7 @@ static enum hr_status draw_pass(const struct hr_like_model *model, const struct 
     last_ms = job.submit_ms;
     gpu_s += (double)hr__campaign_gpus_milli(campaign) / 1000 * (double)job.run_ms / 1000;
   }
+  if (status == HR_BAD_INPUT) status = HR_OK;
   pass->gpus = last_ms > first_ms ? gpu_s / ((double)(last_ms - first_ms) / 1000) : 0;
   pass->last_s = (double)last_ms / 1000;
   pass->drawn = flow->n_drawn;

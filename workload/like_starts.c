@@ -12,7 +12,7 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-enum { HOUR_S = 3600, HOURS_OF_DAY = 24, HOURS_OF_WEEK = HOURS_OF_DAY * HR__LIKE_DAYS };
+enum { HOUR_S = 3600, HOURS_OF_DAY = 24, HOURS_OF_WEEK = HOURS_OF_DAY * HR__LIKE_DAYS, MOST_WEEKS = 104000 };
 
 static const double most_of_week = 1e18;
 
@@ -49,16 +49,32 @@ static void begin_week(struct hr__starts *starts) {
   starts->owed -= (double)starts->left;
 }
 
-/* From the last campaign, or the begin of the week, to the next; beyond all where the week gets no more. */
+/* From the last campaign, or the begin of the week, to the next, of a week that gets one more at least. */
 static double next_units(struct hr__starts *starts) {
-  if (starts->left == 0) return HUGE_VAL;
   double beyond = pow(hr__stream_uniform(&starts->arrivals), 1.0 / (double)starts->left--);
   double units = (starts->units - starts->passed) * (1 - beyond);
   starts->passed += units;
   return units;
 }
 
+/* The first hour of the next week that gets any, after weeks that get none; false where none of the next 2,000 years
+   does. */
+static bool pass_weeks(struct hr__starts *starts) {
+  starts->hour -= starts->hour % HOURS_OF_WEEK;
+  for (uint32_t week = 0; week < MOST_WEEKS; week++) {
+    starts->hour += HOURS_OF_WEEK;
+    begin_week(starts);
+    if (starts->left > 0) break;
+  }
+  starts->next_s = (double)starts->hour * HOUR_S;
+  return starts->left > 0;
+}
+
 void hr__starts_advance(struct hr__starts *starts) {
+  if (starts->left == 0 && !pass_weeks(starts)) {
+    starts->next_s = HUGE_VAL;
+    return;
+  }
   double units = next_units(starts);
   for (;;) {
     double rate = rate_of(starts), left_s = (double)(starts->hour + 1) * HOUR_S - starts->next_s;
@@ -67,12 +83,9 @@ void hr__starts_advance(struct hr__starts *starts) {
       return;
     }
     units -= rate * left_s;
+    starts->next_s = (double)(starts->hour + 1) * HOUR_S;
+    if ((starts->hour + 1) % HOURS_OF_WEEK == 0) return; /* the week's last, but for rounding */
     starts->hour++;
-    starts->next_s = (double)starts->hour * HOUR_S;
-    if (starts->hour % HOURS_OF_WEEK) continue;
-    begin_week(starts);
-    if (units < HUGE_VAL) return; /* the week's last, but for rounding */
-    units = next_units(starts);
   }
 }
 

@@ -15,12 +15,18 @@ static char *list_text(const double *numbers, uint32_t n) {
   *at++ = '[';
   for (uint32_t i = 0; i < n; i++) {
     if (i) *at++ = ',';
-    hr__decimal_text(numbers[i], at);
+    hr__exact_text(numbers[i], at);
     at += strlen(at);
   }
   *at++ = ']';
   *at = '\0';
   return text;
+}
+
+/* Read again, it is the same number. */
+static void add_number(struct hr__json *json, cJSON *object, const char *key, double number) {
+  char text[HR__NUMBER_BYTES];
+  hr__json_raw(json, object, key, hr__exact_text(number, text));
 }
 
 static void add_list(struct hr__json *json, cJSON *object, const char *key, const double *numbers, uint32_t n) {
@@ -39,7 +45,7 @@ static cJSON *add_item(struct hr__json *json, cJSON *list) {
 
 static void add_ask(struct hr__json *json, cJSON *list, const struct hr_like_ask *ask) {
   cJSON *object = add_item(json, list);
-  hr__json_number(json, object, "share", ask->share);
+  add_number(json, object, "share", ask->share);
   hr__json_count(json, object, "gpus", ask->gpus);
   if (ask->tasks != 1) hr__json_count(json, object, "tasks", ask->tasks);
   if (ask->gpu_milli != 1000) hr__json_count(json, object, "gpu_milli", ask->gpu_milli);
@@ -51,20 +57,22 @@ static void add_ask(struct hr__json *json, cJSON *list, const struct hr_like_ask
 
 static void add_cell(struct hr__json *json, cJSON *list, const struct hr_like_cell *cell) {
   cJSON *object = add_item(json, list);
-  hr__json_number(json, object, "share", cell->share);
-  hr__json_number(json, object, "together", cell->together);
+  add_number(json, object, "share", cell->share);
+  add_number(json, object, "together", cell->together);
   add_list(json, object, "spreads", cell->spreads, HR_LIKE_KNOTS);
-  hr__json_number(json, object, "alike", cell->alike);
-  hr__json_number(json, object, "gaps_together", cell->gaps_together);
+  add_list(json, object, "alike", cell->alike, HR_LIKE_PAUSES);
+  add_number(json, object, "steady", cell->steady);
+  add_list(json, object, "holds", cell->holds, HR_LIKE_PAUSES);
+  add_number(json, object, "gaps_together", cell->gaps_together);
   add_list(json, object, "jobs", cell->jobs, HR_LIKE_KNOTS);
   add_list(json, object, "gaps_s", cell->gaps_s, HR_LIKE_KNOTS);
   add_list(json, object, "run_s", cell->run_s, HR_LIKE_RUN_KNOTS);
   if (cell->tail_from < 1) {
-    hr__json_number(json, object, "tail_from", cell->tail_from);
-    hr__json_number(json, object, "tail_scale", cell->tail_scale);
-    hr__json_number(json, object, "tail_shape", cell->tail_shape);
+    add_number(json, object, "tail_from", cell->tail_from);
+    add_number(json, object, "tail_scale", cell->tail_scale);
+    add_number(json, object, "tail_shape", cell->tail_shape);
   }
-  hr__json_number(json, object, "most_s", cell->most_s);
+  add_number(json, object, "most_s", cell->most_s);
 }
 
 static void add_outcomes(struct hr__json *json, cJSON *object, const struct hr_like_size *size) {
@@ -75,9 +83,9 @@ static void add_outcomes(struct hr__json *json, cJSON *object, const struct hr_l
   cJSON *list = hr__json_array(json, object, "outcomes");
   for (uint32_t i = 0; i < HR_LIKE_STRATA; i++) {
     cJSON *item = add_item(json, list);
-    hr__json_number(json, item, "completed", size->outcomes[i].completed);
-    hr__json_number(json, item, "failed", size->outcomes[i].failed);
-    hr__json_number(json, item, "cancelled", size->outcomes[i].cancelled);
+    add_number(json, item, "completed", size->outcomes[i].completed);
+    add_number(json, item, "failed", size->outcomes[i].failed);
+    add_number(json, item, "cancelled", size->outcomes[i].cancelled);
   }
 }
 
@@ -91,9 +99,9 @@ static void add_holding(struct hr__json *json, cJSON *root, const struct hr_like
 static void add_band(struct hr__json *json, cJSON *list, const struct hr_like_model *model,
                      const struct hr_like_band *band) {
   cJSON *object = add_item(json, list);
-  hr__json_number(json, object, "jobs_per_day", band->jobs_per_day);
-  hr__json_number(json, object, "day_variance", band->day_variance);
-  hr__json_number(json, object, "day_correlation", band->day_correlation);
+  add_number(json, object, "jobs_per_day", band->jobs_per_day);
+  add_number(json, object, "day_variance", band->day_variance);
+  add_number(json, object, "day_correlation", band->day_correlation);
   add_list(json, object, "weeks", band->weeks, model->n_weeks);
   add_list(json, object, "shifts", band->shifts, model->n_weeks);
   add_list(json, object, "length_shifts", band->length_shifts, model->n_weeks);
@@ -101,9 +109,9 @@ static void add_band(struct hr__json *json, cJSON *list, const struct hr_like_mo
   for (uint32_t i = 0; i < band->n_sizes; i++) {
     const struct hr_like_size *size = &band->sizes[i];
     cJSON *item = add_item(json, sizes);
-    hr__json_number(json, item, "share", size->share);
-    hr__json_number(json, item, "repeats", size->repeats);
-    hr__json_number(json, item, "most_gpu_s", size->most_gpu_s);
+    add_number(json, item, "share", size->share);
+    add_number(json, item, "repeats", size->repeats);
+    add_number(json, item, "most_gpu_s", size->most_gpu_s);
     cJSON *asks = hr__json_array(json, item, "asks");
     for (uint32_t k = 0; k < size->n_asks; k++) add_ask(json, asks, &size->asks[k]);
     cJSON *cells = hr__json_array(json, item, "cells");
@@ -117,13 +125,13 @@ static void add_people(struct hr__json *json, cJSON *root, const struct hr_like_
   if (users) add_list(json, users, "shares", model->users, model->n_users);
   cJSON *tenants = model->n_tenants ? hr__json_object(json, root, "tenants") : NULL;
   if (tenants) add_list(json, tenants, "shares", model->tenants, model->n_tenants);
-  if (users || tenants) hr__json_number(json, users ? users : tenants, "together", model->user_together);
+  if (users || tenants) add_number(json, users ? users : tenants, "together", model->user_together);
 }
 
 static void add_limits(struct hr__json *json, cJSON *root, const struct hr_like_model *model) {
   if (!(model->limit_share > 0)) return;
   cJSON *limits = hr__json_object(json, root, "limits");
-  hr__json_number(json, limits, "share", model->limit_share);
+  add_number(json, limits, "share", model->limit_share);
   cJSON *ratios = hr__json_array(json, limits, "ratios");
   for (uint32_t i = 0; i < HR_LIKE_STRATA; i++) {
     char *text = list_text(model->limit_ratios[i], HR_LIKE_KNOTS);

@@ -21,12 +21,14 @@ extern "C" {
 enum {
   HR_LIKE_RUN_KNOTS = 44,
   HR_LIKE_KNOTS = 9,  /* of lengths and gaps */
+  HR_LIKE_PAUSES = 4, /* between submits, for how alike jobs are: up to those of hr_like_pause_ends_s, and longer */
   HR_LIKE_STRATA = 6, /* of run times, for what goes with them */
   HR_LIKE_MOST_BANDS = 4,
   HR_LIKE_MOST_SIZES = 24, /* of all bands together */
   HR_LIKE_MOST_CELLS = 5,  /* of a size */
   HR_LIKE_MOST_ASKS = 32,
-  HR_LIKE_MOST_RANKS = 256,
+  HR_LIKE_MOST_RANKS = 256,      /* of users, or tenants, that are fitted */
+  HR_LIKE_MOST_PEOPLE = 1000000, /* that a model may have */
   HR_LIKE_MOST_WEEKS = 1000,
   HR_LIKE_LEVELS = 9 /* of demand */
 };
@@ -35,6 +37,7 @@ enum {
 HR_API extern const double hr_like_run_p[HR_LIKE_RUN_KNOTS];
 HR_API extern const double hr_like_p[HR_LIKE_KNOTS];
 HR_API extern const double hr_like_stratum_ends[HR_LIKE_STRATA];
+HR_API extern const double hr_like_pause_ends_s[HR_LIKE_PAUSES - 1];
 
 /* What each job of a campaign asks for. */
 struct hr_like_ask {
@@ -53,7 +56,11 @@ struct hr_like_cell {
   double together;                 /* share of the variance of run times, as normal scores, that is between campaigns */
   double spreads[HR_LIKE_KNOTS];   /* quantiles, over campaigns, of the standard deviation of these scores within
                                       one; 1: they are as far apart as those of any jobs */
-  double alike;                    /* probability that a job runs just as long as the one before it in its campaign */
+  double alike[HR_LIKE_PAUSES];    /* by the pause before a job, the probability that it runs just as long as the one
+                                      before it in its campaign */
+  double steady;                   /* share of the variance of scores within a campaign that is a level's, which changes
+                                      from job to job but little; the rest is each job's own */
+  double holds[HR_LIKE_PAUSES];    /* by the pause before a job, the correlation of the level and that before */
   double gaps_together;            /* as `together` of the times between submits */
   double jobs[HR_LIKE_KNOTS];      /* quantiles of the jobs of a campaign */
   double gaps_s[HR_LIKE_KNOTS];    /* quantiles of the time between two submits of a campaign */
@@ -129,13 +136,14 @@ HR_API const char *const *hr_like_names(void);
 /* Reads a shipped model by its name, or a file's (docs/like.schema.json). */
 HR_API enum hr_status hr_like_shipped(const char *name, struct hr_like_model **model, struct hr_error *error);
 HR_API enum hr_status hr_like_load(const char *path, struct hr_like_model **model, struct hr_error *error);
-/* Whether the file is one that hr_like_write wrote, as its first bytes tell. False for what cannot be read twice. */
+/* Whether the file is a model: JSON whose outermost object has the key "headroom_workload", wherever it stands. False
+   for what cannot be read twice. */
 HR_API bool hr_like_is_model(const char *path);
 /* Writes a model that hr_like_load reads; "-": standard output. */
 HR_API enum hr_status hr_like_write(const struct hr_like_model *model, const char *path, struct hr_error *error);
 
 /* Other users and tenants than the model has: `n_users` who submit by Zipf's law, tenants who have as many users each.
-   0: those of the model stay. */
+   0: those of the model stay. At most HR_LIKE_MOST_PEOPLE each. */
 HR_API enum hr_status hr_like_set_people(struct hr_like_model *model, uint32_t n_users, uint32_t n_tenants,
                                          struct hr_error *error);
 

@@ -104,6 +104,8 @@ case_generate_like() {
   says stdout '"jobs": 50'
   try 0 trace generate --like model.json --count 50
   cmp stdout one.csv >&2 || fail 'a model that was written draws other jobs'
+  try 2 trace generate --like model.json --lenient
+  says stderr "--format, --map and --lenient are for a trace; 'model.json' is a model"
   try 0 trace generate --like=model.json --count 50 --users 3 --tenants 2
   says stdout 'tenant-2'
 }

@@ -56,6 +56,11 @@ static void decimals_show_no_noise_of_binary(void) {
   expect_text(hr__decimal_text(-0.5, buffer), "-0.5");
   expect_text(hr__decimal_text(0.0000001, buffer), "0");
   expect_text(hr__decimal_text(-0.0000001, buffer), "0");
+  expect_text(hr__exact_text(0.1, buffer), "0.1");
+  expect_text(hr__exact_text(0.1 + 0.2, buffer), "0.30000000000000004");
+  expect_text(hr__exact_text(-1234.56789012345678, buffer), "-1234.567890123457");
+  expect_text(hr__exact_text(1e22, buffer), "1e+22");
+  expect_text(hr__exact_text(0, buffer), "0");
   expect_text(hr__decimal_text(5e15, buffer), "5000000000000000");
 }
 

@@ -5,7 +5,9 @@
 #include "../traces/files.h"
 #include "distance.h"
 #include "headroom/random.h"
+#include "sim/philox.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <string.h>
 
@@ -190,9 +192,10 @@ static void users_differ_as_they_did(void) {
 static char *bytes_of(const char *path) {
   FILE *file = fopen(path, "rb");
   CU_ASSERT_PTR_NOT_NULL_FATAL(file);
-  char *bytes = calloc(1, 1 << 20);
+  enum { ROOM = 1 << 24 };
+  char *bytes = calloc(1, ROOM);
   CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
-  CU_ASSERT(fread(bytes, 1, (1 << 20) - 1, file) < (1 << 20) - 1);
+  CU_ASSERT(fread(bytes, 1, ROOM - 1, file) < ROOM - 1);
   fclose(file);
   return bytes;
 }
@@ -223,6 +226,98 @@ static void a_written_model_draws_the_same(void) {
   hr_like_destroy(read);
   hr_like_destroy(model);
   hr_trace_destroy(trace);
+}
+
+/* What is written of a model is read again as just that model, and draws the same. */
+static void reads_back(const struct hr_like_model *model) {
+  struct hr_like_model *read = NULL;
+  struct hr_error error = {0};
+  char path[200], again_path[200];
+  snprintf(path, sizeof path, "%s", file_path("back.json"));
+  snprintf(again_path, sizeof again_path, "%s", file_path("again.json"));
+  CU_ASSERT_EQUAL_FATAL(hr_like_write(model, path, &error), HR_OK);
+  CU_ASSERT(hr_like_is_model(path));
+  if (hr_like_load(path, &read, &error) != HR_OK) fprintf(stderr, "\n    %s\n", error.text);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(read);
+  CU_ASSERT_EQUAL_FATAL(hr_like_write(read, again_path, &error), HR_OK);
+  char *written = bytes_of(path), *again = bytes_of(again_path);
+  CU_ASSERT_STRING_EQUAL(written, again);
+  free(written);
+  free(again);
+  char *first = drawn_bytes(model, 1), *second = drawn_bytes(read, 1);
+  CU_ASSERT_STRING_EQUAL(first, second);
+  free(first);
+  free(second);
+  hr_like_destroy(read);
+}
+
+static void every_shipped_model_reads_back(void) {
+  for (const char *const *name = hr_like_names(); *name; name++) {
+    struct hr_like_model *model = shipped(*name);
+    reads_back(model);
+    hr_like_destroy(model);
+  }
+}
+
+/* More users than are fitted, run times of thousands of years, numbers of many digits, long lists of types. */
+static void uncommon_models_read_back(void) {
+  struct hr_like_model *model = shipped("acme-kalos");
+  struct hr_error error = {0};
+  CU_ASSERT_EQUAL_FATAL(hr_like_set_people(model, 5000, 300, &error), HR_OK);
+  model->bands[0].jobs_per_day = 1234.56789012345678;
+  reads_back(model);
+  hr_like_destroy(model);
+  struct hr_trace *trace = trace_of("submit_s,duration_s,gpus\n0,100000000000,1\n100,1e10,1\n", NULL);
+  model = fitted(trace);
+  reads_back(model);
+  hr_like_destroy(model);
+  hr_trace_destroy(trace);
+  static char types[3000], text[sizeof types + 100];
+  for (int i = 0; i < 100; i++) sprintf(types + strlen(types), "%sType-of-a-long-name-%d", i ? "|" : "", i);
+  snprintf(text, sizeof text, "submit_s,duration_s,gpus,gpu_type\n0,10,1,%s\n", types);
+  trace = trace_of(text, NULL);
+  model = fitted(trace);
+  reads_back(model);
+  hr_like_destroy(model);
+  hr_trace_destroy(trace);
+}
+
+static bool text_is_model(const char *text) {
+  char path[200];
+  snprintf(path, sizeof path, "%s", file_path("some.json"));
+  FILE *file = fopen(path, "wb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+  fputs(text, file);
+  fclose(file);
+  return hr_like_is_model(path);
+}
+
+static void models_are_recognised(void) {
+  CU_ASSERT(text_is_model("{\"headroom_workload\":1}"));
+  CU_ASSERT(text_is_model("\xef\xbb\xbf {\"name\": \"a \\\"}{ b\", \"hours\": [1, {}], \"headroom_workload\": 1}"));
+  CU_ASSERT_FALSE(text_is_model(""));
+  CU_ASSERT_FALSE(text_is_model("{"));
+  CU_ASSERT_FALSE(text_is_model("{\"name\": \"headroom_workload\"}"));
+  CU_ASSERT_FALSE(text_is_model("{\"a\": {\"headroom_workload\": 1}}"));
+  CU_ASSERT_FALSE(text_is_model("[\"headroom_workload\"]"));
+  CU_ASSERT_FALSE(text_is_model("{\"a\": \"\\"));
+}
+
+/* A band of one job in a thousand million years neither hangs nor comes. */
+static void rare_bands_do_not_hang(void) {
+  struct hr_like_model *model = shipped("acme-kalos");
+  model->bands[0].jobs_per_day = 1e-12;
+  hr_trace_destroy(drawn(model, 100, 1));
+  for (uint32_t i = 1; i < model->n_bands; i++) model->bands[i].jobs_per_day = 0;
+  struct hr_like_spec spec;
+  struct hr_error error = {0};
+  hr_like_spec_init(&spec);
+  CU_ASSERT_EQUAL(hr_like_generate(model, &spec, file_path("rare.csv"), NULL, &error), HR_BAD_INPUT);
+  model->bands[0].jobs_per_day = 1; /* but no campaign in the time that there is */
+  for (uint32_t i = 0; i < model->n_weeks; i++) model->bands[0].weeks[i] = 1e-9;
+  CU_ASSERT_EQUAL(hr_like_generate(model, &spec, file_path("rare.csv"), NULL, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "ask for fewer jobs or more load"));
+  hr_like_destroy(model);
 }
 
 /* More jobs are the same jobs and others after them. */
@@ -371,12 +466,84 @@ static void jobs_in_a_row_run_alike(void) {
     struct hr_like_model *model = fitted(trace);
     struct hr_trace *like = drawn(model, 20000, 5);
     CU_ASSERT_EQUAL_FATAL(model->bands[0].sizes[0].n_cells, 1);
-    CU_ASSERT_DOUBLE_EQUAL(model->bands[0].sizes[0].cells[0].alike, often[i], 0.06);
+    for (uint32_t pause = 0; pause < HR_LIKE_PAUSES; pause++)
+      CU_ASSERT_DOUBLE_EQUAL(model->bands[0].sizes[0].cells[0].alike[pause], often[i], 0.06);
     CU_ASSERT_DOUBLE_EQUAL(share_that_repeats(like), share_that_repeats(trace), 0.06);
     hr_trace_destroy(like);
     hr_like_destroy(model);
     hr_trace_destroy(trace);
   }
+}
+
+/* Campaigns of 100 jobs each, 2 s apart, whose run times are a level's, which keeps 0.97 of itself from job to job, as
+   to six tenths of their variance, and their own as to the rest. */
+static struct hr_trace *campaigns_that_hold_on(void) {
+  enum { CAMPAIGNS = 100, JOBS = 100 };
+  static char text[CAMPAIGNS * JOBS * 40];
+  size_t used = (size_t)sprintf(text, "submit_s,duration_s,gpus\n");
+  struct hr__stream stream;
+  hr__stream_init(&stream, 1, HR__PURPOSE_LIKE_JOBS, 0, 0);
+  double level = 0;
+  for (int i = 0; i < CAMPAIGNS * JOBS; i++) {
+    double held = i % JOBS ? 0.97 : 0;
+    level = held * level + sqrt(1 - held * held) * gsl_cdf_ugaussian_Pinv(hr__stream_uniform(&stream));
+    double own = gsl_cdf_ugaussian_Pinv(hr__stream_uniform(&stream));
+    used += (size_t)sprintf(text + used, "%d,%.3f,1\n", i / JOBS * 30000 + i % JOBS * 2,
+                            exp(7 + sqrt(0.6) * level + sqrt(0.4) * own));
+  }
+  struct hr_trace *trace = trace_of(text, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
+  return trace;
+}
+
+/* Of the logarithms of run times, within runs of 100 jobs. */
+static double correlation_at(const struct hr_trace *trace, uint32_t lag) {
+  enum { JOBS = 100 };
+  double product = 0, square = 0;
+  for (uint32_t first = 0; first + JOBS <= trace->n_jobs; first += JOBS) {
+    double logs[JOBS], mean = 0;
+    for (uint32_t k = 0; k < JOBS; k++) mean += (logs[k] = log((double)trace->work_us[first + k])) / JOBS;
+    for (uint32_t k = lag; k < JOBS; k++) product += (logs[k] - mean) * (logs[k - lag] - mean) / (JOBS - lag);
+    for (uint32_t k = 0; k < JOBS; k++) square += (logs[k] - mean) * (logs[k] - mean) / JOBS;
+  }
+  return product / square;
+}
+
+static void levels_hold_on_as_they_did(void) {
+  struct hr_trace *trace = campaigns_that_hold_on();
+  struct hr_like_model *model = fitted(trace);
+  CU_ASSERT_EQUAL_FATAL(model->bands[0].sizes[0].n_cells, 1);
+  const struct hr_like_cell *cell = &model->bands[0].sizes[0].cells[0];
+  CU_ASSERT_DOUBLE_EQUAL(cell->steady, 0.6, 0.15);
+  CU_ASSERT(cell->holds[1] > 0.85 && cell->alike[1] < 0.05);
+  struct hr_trace *like = drawn(model, trace->n_jobs, 3);
+  for (uint32_t lag = 1; lag <= 16; lag *= 4)
+    CU_ASSERT_DOUBLE_EQUAL(correlation_at(like, lag), correlation_at(trace, lag), 0.15);
+  CU_ASSERT(correlation_at(like, 4) > 0.2); /* far more than that of two in a row to the fourth power */
+  hr_trace_destroy(like);
+  hr_like_destroy(model);
+  hr_trace_destroy(trace);
+}
+
+/* Jobs of one submitter with ten minutes between them are a sitting's; of nobody knows whom they are apart. */
+static void sittings_are_campaigns(void) {
+  enum { SITTINGS = 40, JOBS = 12 };
+  static char text[2][SITTINGS * JOBS * 40];
+  double longest[2];
+  for (int told = 0; told < 2; told++) {
+    size_t used = (size_t)sprintf(text[told], "submit_s,duration_s,gpus%s\n", told ? ",user" : "");
+    for (int i = 0; i < SITTINGS * JOBS; i++)
+      used += (size_t)sprintf(text[told] + used, "%d,%d,1%s\n", i / JOBS * 20000 + i % JOBS * 600, 60 + i * 7 % 50,
+                              told ? ",u" : "");
+    struct hr_trace *trace = trace_of(text[told], NULL);
+    struct hr_like_model *model = fitted(trace);
+    const struct hr_like_size *size = &model->bands[0].sizes[0];
+    longest[told] = size->cells[size->n_cells - 1].jobs[HR_LIKE_KNOTS - 1];
+    hr_like_destroy(model);
+    hr_trace_destroy(trace);
+  }
+  CU_ASSERT_EQUAL(longest[0], 1);
+  CU_ASSERT_EQUAL(longest[1], JOBS);
 }
 
 static void poor_traces_will_do(void) {
@@ -456,15 +623,18 @@ static void wrong_models_are_refused(void) {
   CU_ASSERT(model_refused("\"spreads\": [0.", "\"spreads\": [1.", "spreads"));
   CU_ASSERT(model_refused("\"levels\": [", "\"levels\": [9, ", "levels"));
   CU_ASSERT(model_refused("\"levels\": [1.", "\"levels\": [9.", "2. number is less than the one before it"));
-  CU_ASSERT(model_refused("\"admits\": [0.8", "\"admits\": [0.1", "above higher levels less begins"));
-  CU_ASSERT(model_refused("\"admits\": [0.8", "\"admits\": [0, 0.8", "admits"));
-  CU_ASSERT(model_refused("\"admits\": [0.8", "\"admits\": [1.8", "admits"));
+  CU_ASSERT(model_refused("\"admits\": [0.", "\"admits\": [0.0", "above higher levels less begins"));
+  CU_ASSERT(model_refused("\"admits\": [0.", "\"admits\": [0, 0.", "admits"));
+  CU_ASSERT(model_refused("\"admits\": [0.", "\"admits\": [1.", "admits"));
   CU_ASSERT(model_refused("\"trend_admits\": [0.", "\"trend_admits\": [0.0", "above higher levels less begins"));
   CU_ASSERT(
       model_refused("\"trend_levels\": [1.", "\"trend_levels\": [9.", "2. number is less than the one before it"));
   CU_ASSERT(model_refused("\"trend\": [", "\"trend\": [1, ", "as many numbers as weeks"));
   CU_ASSERT(model_refused("\"trend\": [0.", "\"trend\": [-1.", "trend"));
-  CU_ASSERT(model_refused("\"alike\": 0", "\"alike\": 1", "alike"));
+  CU_ASSERT(model_refused("\"alike\": [0.", "\"alike\": [1.", "alike"));
+  CU_ASSERT(model_refused("\"alike\": [", "\"alike\": [0, ", "alike"));
+  CU_ASSERT(model_refused("\"holds\": [", "\"holds\": [-1, ", "holds"));
+  CU_ASSERT(model_refused("\"steady\": 0.", "\"steady\": 2.", "steady"));
   CU_ASSERT(model_refused("\"weeks\": [", "\"weeks\": [1, ", "as many numbers as weeks"));
   CU_ASSERT(model_refused("{\"share\": 1, \"gpus\": 1}", "{\"share\": 0, \"gpus\": 1}", "all shares are 0"));
   CU_ASSERT(model_refused("{\"share\": 1, \"gpus\": 1}", "{\"share\": 1, \"gpus\": 1, \"tasks\": 2}", "divisor"));
@@ -473,8 +643,10 @@ static void wrong_models_are_refused(void) {
 
 TEST_MAIN("workloads like another", TEST(drawn_jobs_have_the_laws_of_the_trace), TEST(what_was_drawn_is_fitted_again),
           TEST(the_load_is_what_was_asked_for), TEST(nothing_goes_beyond_a_cut), TEST(tails_go_beyond_the_sample),
-          TEST(users_differ_as_they_did), TEST(a_written_model_draws_the_same), TEST(more_jobs_begin_with_the_same),
-          TEST(every_shipped_model_draws), TEST(frequent_numbers_of_gpus_are_sizes),
-          TEST(a_campaign_that_comes_once_does_so), TEST(some_campaigns_are_more_alike_than_others),
-          TEST(jobs_in_a_row_run_alike), TEST(poor_traces_will_do), TEST(what_cannot_be_is_refused),
-          TEST(wrong_models_are_refused))
+          TEST(users_differ_as_they_did), TEST(a_written_model_draws_the_same), TEST(every_shipped_model_reads_back),
+          TEST(uncommon_models_read_back), TEST(models_are_recognised), TEST(rare_bands_do_not_hang),
+          TEST(more_jobs_begin_with_the_same), TEST(every_shipped_model_draws),
+          TEST(frequent_numbers_of_gpus_are_sizes), TEST(a_campaign_that_comes_once_does_so),
+          TEST(some_campaigns_are_more_alike_than_others), TEST(jobs_in_a_row_run_alike),
+          TEST(levels_hold_on_as_they_did), TEST(sittings_are_campaigns), TEST(poor_traces_will_do),
+          TEST(what_cannot_be_is_refused), TEST(wrong_models_are_refused))

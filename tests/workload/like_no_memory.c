@@ -86,7 +86,7 @@ static void memory_that_ends_is_told(void) {
 static void memory_that_ends_among_pilots_is_told(void) {
   trace = long_trace();
   CU_ASSERT_PTR_NOT_NULL_FATAL(trace);
-  CU_ASSERT(starve(fit_alone) > 100);
+  CU_ASSERT(starve_sparsely(fit_alone) > 100);
   load = 0;
   CU_ASSERT(starve(read_and_draw) > 20);
   hr_trace_destroy(trace);
