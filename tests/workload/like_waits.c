@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Run by hand: how long jobs wait on drawn workloads and on the trace that these are like, at the same load, and how
- * far the rest of them is apart. `workload_like_waits [FIRST_SEED [SEEDS [TRACE]]]`: 101, 40 and both, Helios and
+ * far the rest of them is apart. `workload_like_waits [FIRST_SEED [SEEDS [TRACE]]]`: 101, 200 and both, Helios and
  * Philly, unless given. Fails where a distance of run times on a million jobs is 0.05 or more, or where the median of
  * the waits, by the trace's, is not between a half and two on each of the clusters under both policies. The trace is
  * the part of it that the model's weeks are of. How much of what it shows is chance is told by the trace itself, when
@@ -237,7 +237,7 @@ int main(int argc, char **argv) {
     const char *name, *path, *map;
   } traces[] = {{"Helios", HELIOS, "submit=arrival_s,duration=service_sec,gpus=gpu_count"}, {"Philly", PHILLY, NULL}};
   uint64_t first_seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 101;
-  uint32_t n_seeds = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 40, n_shown = 0;
+  uint32_t n_seeds = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 200, n_shown = 0;
   FILE *file = fopen(HELIOS, "rb");
   if (!file || n_seeds < 1 || n_seeds > MOST_SEEDS) {
     fprintf(stderr, "*** SKIPPED: the real traces are not there, or not 1 to %d seeds were asked for ***\n",
