@@ -2,10 +2,10 @@
 /* Advice on small scenarios whose best change and its dollars are known by hand, and against runs of the scenario with
    and without the overrides that it names. */
 
-#include "../report/files.h"
-#include "../schema_check.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "output_files.h"
+#include "schema_check.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

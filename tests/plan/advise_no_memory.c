@@ -2,9 +2,9 @@
 /* Every allocation of advice and of what is written of it fails once: each time the caller is told, and nothing is
  * left. */
 
-#include "../report/files.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "output_files.h"
 #include "scarce_memory.h"
 
 #include <cjson/cJSON.h>

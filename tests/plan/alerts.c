@@ -4,8 +4,8 @@
 
 #include "harness.h"
 
-#include "../report/files.h"
 #include "headroom/headroom.h"
+#include "output_files.h"
 
 #include <math.h>
 #include <stdlib.h>

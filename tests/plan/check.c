@@ -4,9 +4,9 @@
 
 #include "harness.h"
 
-#include "../report/files.h"
 #include "headroom/check.h"
 #include "headroom/headroom.h"
+#include "output_files.h"
 #include "schema_check.h"
 
 #include <math.h>

@@ -2,9 +2,9 @@
 /* Every allocation of a check, of the files that it reads and of those that it writes fails once: each time the caller
    is told, and nothing is left. */
 
-#include "../report/files.h"
 #include "harness.h"
 #include "headroom/check.h"
+#include "output_files.h"
 #include "scarce_memory.h"
 
 #include <cjson/cJSON.h>

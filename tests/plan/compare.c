@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole comparisons: the runs are those that each policy makes alone, whatever the threads, and the files say it. */
 
-#include "../report/files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "schema_check.h"
 #include "setup.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "fill_setup.h"
 
-#include "../report/files.h"
+#include "output_files.h"
 
 #include <CUnit/CUnit.h>
 #include <stdio.h>

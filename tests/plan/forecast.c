@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole forecasts of traces that are known: demand, series, profiles, factors, the back-test, files, and errors. */
 
-#include "../report/files.h"
 #include "demand.h"
 #include "harness.h"
+#include "output_files.h"
 #include "schema_check.h"
 
 #include <math.h>

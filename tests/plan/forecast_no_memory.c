@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every allocation of a forecast and of its files fails once: each time the caller is told, and nothing is left. */
 
-#include "../report/files.h"
 #include "demand.h"
 #include "harness.h"
+#include "output_files.h"
 #include "scarce_memory.h"
 
 #include <cjson/cJSON.h>

@@ -80,6 +80,7 @@ static void expect_coverage(double share) {
 }
 
 static void intervals_cover(void) {
+  n_experiments = test_argument(1, n_experiments);
   uint32_t long_run = 40 * n_experiments, world, mix;
   struct hr_scenario *scenario = planned_scenario(text);
   struct hr_trace *trace = planned_queue(5, JOBS, 4, 1000);
@@ -107,8 +108,4 @@ static void intervals_cover(void) {
   hr_scenario_destroy(scenario);
 }
 
-int main(int argc, char **argv) {
-  static const struct test_case cases[] = {TEST(intervals_cover)};
-  if (argc > 1) n_experiments = (uint32_t)strtoul(argv[1], NULL, 10);
-  return run_tests("plan: coverage of intervals", cases, 1);
-}
+TEST_MAIN("plan: coverage of intervals", TEST(intervals_cover))

@@ -2,8 +2,8 @@
 /* Every allocation of a comparison and of its files, and of a run that is followed, fails once: each time the caller is
  * told, and nothing is left. */
 
-#include "../report/files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "scarce_memory.h"
 #include "setup.h"
 

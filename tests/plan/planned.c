@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "planned.h"
 
-#include "../report/files.h"
+#include "output_files.h"
 #include "sim/philox.h"
 
 #include <CUnit/CUnit.h>

@@ -2,9 +2,9 @@
 /* What runs are made for a plan or for replications, and what is made of them: the lab, the judge, the selection of
    the best finalist, replications until a precision is reached. */
 
-#include "../report/files.h"
 #include "harness.h"
 #include "headroom/compare.h"
+#include "output_files.h"
 #include "plan/replicating.h"
 #include "planned.h"
 

@@ -3,10 +3,10 @@
 
 #include "harness.h"
 
-#include "../report/files.h"
 #include "headroom/headroom.h"
 #include "headroom/plan.h"
 #include "headroom/replications.h"
+#include "output_files.h"
 #include "schema_check.h"
 
 #include <stdlib.h>

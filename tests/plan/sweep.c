@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The file of a sweep: what is in it, whom it belongs to, and that what was made is not made again. */
 
-#include "../report/files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "plan/sweep_store.h"
 #include "sweep_setup.h"
 

@@ -2,9 +2,9 @@
 /* Every allocation of a sweep, of a merge and of what is told of them fails once: each time the caller is told, nothing
    is left, and the file can be gone on with. */
 
-#include "../report/files.h"
 #include "harness.h"
 #include "headroom/sweep.h"
+#include "output_files.h"
 #include "plan/sweep_record.h"
 #include "scarce_memory.h"
 #include "sweep_setup.h"

@@ -5,10 +5,10 @@
  * it.
  */
 
-#include "../conformance/holds.h"
-#include "../sim/mig_brute.h"
 #include "harness.h"
 #include "headroom/sim.h"
+#include "holds.h"
+#include "mig_brute.h"
 #include "queue_choice.h"
 #include "sim/philox.h"
 

@@ -3,7 +3,7 @@
    and draws by hand. */
 
 #include "harness.h"
-#include "policies/naive_packing.h"
+#include "naive_packing.h"
 #include "sim/arena.h"
 
 #include <string.h>

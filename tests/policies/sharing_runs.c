@@ -2,9 +2,9 @@
 /* Whole runs on pools that share their GPUs, job by job against a scheduler that looks at every node for every task:
    when each job starts, on which nodes and on which GPUs. */
 
-#include "../conformance/holds.h"
 #include "harness.h"
 #include "headroom/sim.h"
+#include "holds.h"
 #include "naive_packing.h"
 #include "queue_choice.h"
 #include "sim/arena.h"

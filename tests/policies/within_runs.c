@@ -2,9 +2,9 @@
 /* Whole runs of jobs that are to be within racks, zones or nodes, job by job against a scheduler that looks at every
    rack and every node, at every instant: when each job starts, and on which nodes. */
 
-#include "../conformance/holds.h"
 #include "harness.h"
 #include "headroom/sim.h"
+#include "holds.h"
 #include "queue_choice.h"
 #include "sim/philox.h"
 

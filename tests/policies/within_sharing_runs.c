@@ -3,9 +3,9 @@
    by job against a scheduler that counts out every group for every job: when each job starts, on which nodes and GPUs.
  */
 
-#include "../conformance/holds.h"
 #include "harness.h"
 #include "headroom/sim.h"
+#include "holds.h"
 #include "naive_packing.h"
 #include "queue_choice.h"
 #include "sim/arena.h"

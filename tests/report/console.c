@@ -3,8 +3,8 @@
 
 #include "report/console.h"
 
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every figure of costs by hand, from the run that priced.h draws up. */
 
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "priced.h"
 #include "report/apportion.h"
 

@@ -5,9 +5,9 @@
  * asks for GPUs is rejected.
  */
 
-#include "files.h"
 #include "harness.h"
 #include "headroom/report.h"
+#include "output_files.h"
 
 #include <math.h>
 #include <string.h>

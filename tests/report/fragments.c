@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fragmentation over time: by hand, and on random runs against a recount of every node after every pass. */
 
-#include "../policies/naive_packing.h"
-#include "files.h"
 #include "harness.h"
+#include "naive_packing.h"
+#include "output_files.h"
 #include "queue_choice.h"
 #include "report/usage.h"
 #include "sim/arena.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The file of jobs: its order, its clock, its quotes, and what is left when it cannot be written. */
 
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "replayed.h"
 
 #include <string.h>

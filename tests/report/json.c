@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The summary as JSON: its bytes where they matter, and every key against docs/summary.schema.json. */
 
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "priced.h"
 #include "replayed.h"
 #include "schema_check.h"

@@ -3,8 +3,8 @@
 
 #include "report/json_out.h"
 
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>

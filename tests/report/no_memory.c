@@ -2,8 +2,8 @@
 /* Every allocation of the folds, the summary and the writers fails once: each time the caller is told, and nothing
    crashes, leaks or is left behind. cJSON's allocations come through its hooks. */
 
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "priced.h"
 #include "queue_choice.h"
 #include "replayed.h"

@@ -2,8 +2,8 @@
 /* Every allocation of the exports fails once: each time the caller is told, nothing leaks, and no file is left. */
 
 #include "exported.h"
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "scarce_memory.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
    the history of each, is what the run's counts and its summary say of all. */
 
 #include "exported.h"
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "report/node_times.h"
 
 #include <math.h>

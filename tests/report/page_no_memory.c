@@ -2,8 +2,8 @@
 /* Every allocation of the page's writer fails once: each time the caller is told, nothing leaks, and no file is left.
  */
 
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "page_read.h"
 #include "page_world.h"
 #include "scarce_memory.h"

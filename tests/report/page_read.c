@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "page_read.h"
 
-#include "files.h"
+#include "output_files.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "harness.h"
 
-#include "files.h"
+#include "output_files.h"
 #include "page_read.h"
 #include "page_world.h"
 #include "report/page_json.h"

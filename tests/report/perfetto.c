@@ -3,8 +3,8 @@
    overlap, and slices, counters and instants tell the same run as the summary. */
 
 #include "exported.h"
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

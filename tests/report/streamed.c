@@ -9,7 +9,7 @@
 #include "report/streamed_runs.h"
 #include "schema_check.h"
 #include "sim/philox.h"
-#include "traces/files.h"
+#include "trace_files.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "harness.h"
 #include "headroom/headroom.h"
 #include "scarce_memory.h"
-#include "traces/files.h"
+#include "trace_files.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "report/streamed_runs.h"
 
-#include "traces/files.h"
+#include "trace_files.h"
 
 #include <CUnit/CUnit.h>
 #include <math.h>

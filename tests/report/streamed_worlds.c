@@ -8,7 +8,7 @@
 #include "report/streamed_runs.h"
 #include "report/streamed_scenarios.h"
 #include "sim/philox.h"
-#include "traces/files.h"
+#include "trace_files.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table for a person: what it says, and that nothing makes it wider than 80 columns. */
 
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "priced.h"
 #include "replayed.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The counts over time. */
 
-#include "files.h"
 #include "harness.h"
+#include "output_files.h"
 #include "replayed.h"
 
 #include <string.h>

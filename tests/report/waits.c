@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Small worlds whose waits are worked out by hand: what holds each job back from when until when, behind whom. */
 
-#include "files.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "output_files.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* What is wrong with a file is said with file, line and column, what is wrong and what would be right. */
 #include "harness.h"
 
-#include "files.h"
+#include "trace_files.h"
 
 #include <string.h>
 #include <sys/stat.h>

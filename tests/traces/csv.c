@@ -2,7 +2,7 @@
 /* Headroom's CSV: columns in any order, column maps, line counting, leniency. */
 #include "harness.h"
 
-#include "files.h"
+#include "trace_files.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* Each format's sample is recognised as that format and as no other, whatever the reader of another says of it. */
 #include "harness.h"
 
-#include "files.h"
 #include "samples.h"
+#include "trace_files.h"
 #include "traces/formats.h"
 
 #include <ctype.h>

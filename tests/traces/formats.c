@@ -2,7 +2,7 @@
 /* Recognising formats, and the two CSV traces with columns of their own. */
 #include "harness.h"
 
-#include "files.h"
+#include "trace_files.h"
 #include "traces/formats.h"
 
 #include <string.h>

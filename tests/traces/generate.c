@@ -2,7 +2,7 @@
 /* The generated workload: what it promises in numbers, with a fixed seed and bounds of several standard errors. */
 #include "harness.h"
 
-#include "files.h"
+#include "trace_files.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "harness.h"
 
 #include "expected.h"
-#include "files.h"
 #include "samples.h"
+#include "trace_files.h"
 #include "traces/job_states.h"
 #include "traces/tres.h"
 

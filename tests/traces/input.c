@@ -2,7 +2,7 @@
 /* Files as lines: plain, gzip, zstd, whole and damaged. */
 #include "harness.h"
 
-#include "files.h"
+#include "trace_files.h"
 #include "traces/input.h"
 
 #include <string.h>

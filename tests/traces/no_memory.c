@@ -5,10 +5,10 @@
  */
 #include "harness.h"
 
-#include "files.h"
 #include "headroom/workload.h"
 #include "samples.h"
 #include "scarce_memory.h"
+#include "trace_files.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Node lists to pools. */
 #include "harness.h"
 
-#include "files.h"
+#include "trace_files.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* Packed traces: nothing is lost, the same trace gives the same bytes, and what is not as it was written is refused. */
 #include "harness.h"
 
-#include "files.h"
 #include "schema_check.h"
+#include "trace_files.h"
 #include "traces/builder.h"
 
 #include <cjson/cJSON.h>

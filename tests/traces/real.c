@@ -2,7 +2,7 @@
 /* The public traces, against figures counted with other tools. */
 #include "harness.h"
 
-#include "files.h"
+#include "trace_files.h"
 
 #include <string.h>
 

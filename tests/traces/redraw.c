@@ -2,10 +2,10 @@
 /* Redrawn workloads by hand: what stays, where blocks go, weekdays, midnights, both ends, turns, what is refused. */
 #include "harness.h"
 
-#include "files.h"
 #include "headroom/policies.h"
 #include "headroom/sim.h"
 #include "recorded.h"
+#include "trace_files.h"
 #include "traces/builder.h"
 
 #include <math.h>

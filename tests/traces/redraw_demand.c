@@ -3,8 +3,8 @@
    Venus, with the time that drawing it takes. */
 #include "harness.h"
 
-#include "files.h"
 #include "recorded.h"
+#include "trace_files.h"
 
 #include <math.h>
 #include <time.h>

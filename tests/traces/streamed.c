@@ -2,8 +2,8 @@
 /* Text that is to be streamed: the columns are those of the trace in memory, and what is out of order is refused. */
 #include "harness.h"
 
-#include "files.h"
 #include "samples.h"
+#include "trace_files.h"
 #include "traces/builder.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Standard Workload Format, line by line. */
 #include "harness.h"
 
-#include "files.h"
+#include "trace_files.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Words, lists and bounds of single fields. */
 #include "harness.h"
 
-#include "files.h"
+#include "trace_files.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 /* Traces that are written and read again. */
 #include "harness.h"
 
-#include "files.h"
 #include "same_trace.h"
 #include "samples.h"
+#include "trace_files.h"
 
 #include <string.h>
 

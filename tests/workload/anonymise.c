@@ -3,8 +3,8 @@
 #include "harness.h"
 
 #include "headroom/transform.h"
-#include "traces/files.h"
-#include "traces/same_trace.h"
+#include "same_trace.h"
+#include "trace_files.h"
 
 #include <string.h>
 

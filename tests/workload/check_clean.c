@@ -2,14 +2,16 @@
 /* No alarm where nothing is wrong: workloads of many shapes, generated ones, and the reference traces. An argument says
    how many seeds. */
 
-#include "../traces/files.h"
 #include "harness.h"
 #include "planted.h"
+#include "trace_files.h"
 
 #include <dirent.h>
 #include <string.h>
 
-static uint32_t n_seeds = 40;
+static uint32_t n_seeds(void) {
+  return test_argument(1, 40);
+}
 
 static void expect_no_alarm(const struct hr_trace *trace, const struct hr_scenario *scenario, uint64_t seed) {
   struct hr_trace_check *check = check_of(trace, scenario);
@@ -20,7 +22,7 @@ static void expect_no_alarm(const struct hr_trace *trace, const struct hr_scenar
 }
 
 static void of_many_shapes(void) {
-  for (uint32_t seed = 1; seed <= n_seeds; seed++) {
+  for (uint32_t seed = 1; seed <= n_seeds(); seed++) {
     struct planted planted;
     planted_grow(&planted, seed, 500 + seed % 4 * 700);
     planted.dated = seed % 2;
@@ -61,7 +63,7 @@ static void of_the_generator(void) {
   struct hr_scenario *scenario = NULL;
   struct hr_error error = {0};
   CU_ASSERT_EQUAL_FATAL(hr_scenario_load(PROJECT_DIR "/scenarios/demo.json", NULL, 0, &scenario, &error), HR_OK);
-  for (uint32_t seed = 1; seed <= n_seeds; seed++) {
+  for (uint32_t seed = 1; seed <= n_seeds(); seed++) {
     struct hr_trace *trace = generated(seed, 0.2 + 0.1 * (seed % 6));
     expect_no_alarm(trace, scenario, seed);
     hr_trace_destroy(trace);
@@ -88,8 +90,4 @@ static void of_the_reference_traces(void) {
   CU_ASSERT(count >= 16);
 }
 
-int main(int argc, char **argv) {
-  static const struct test_case cases[] = {TEST(of_many_shapes), TEST(of_the_generator), TEST(of_the_reference_traces)};
-  if (argc > 1) n_seeds = (uint32_t)strtoul(argv[1], NULL, 10);
-  return run_tests("workload: no false alarm", cases, sizeof cases / sizeof *cases);
-}
+TEST_MAIN("workload: no false alarm", TEST(of_many_shapes), TEST(of_the_generator), TEST(of_the_reference_traces))

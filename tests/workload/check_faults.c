@@ -6,12 +6,12 @@
 #include "planted.h"
 
 enum { N_JOBS = 1500 };
-static uint32_t n_seeds = 6;
 
 /* Plants a fault; how many findings of it are to be counted, 0: not known. */
 typedef uint64_t plant(struct planted *planted);
 
 static void expect_fault(plant *fault, enum hr_finding_code code, enum hr_severity severity) {
+  uint32_t n_seeds = test_argument(1, 6);
   for (uint64_t seed = 1; seed <= n_seeds; seed++) {
     struct planted planted;
     planted_grow(&planted, seed + 5000, N_JOBS);
@@ -466,10 +466,5 @@ static void missing_facts(void) {
   expect_fault(tell_a_third, HR_FINDING_NO_LIMITS, HR_SEVERITY_NOTE);
 }
 
-int main(int argc, char **argv) {
-  static const struct test_case cases[] = {TEST(rows),         TEST(run_times), TEST(units), TEST(limits),
-                                           TEST(arrivals),     TEST(clocks),    TEST(ends),  TEST(owners_and_outcomes),
-                                           TEST(missing_facts)};
-  if (argc > 1) n_seeds = (uint32_t)strtoul(argv[1], NULL, 10);
-  return run_tests("workload: planted faults", cases, sizeof cases / sizeof *cases);
-}
+TEST_MAIN("workload: planted faults", TEST(rows), TEST(run_times), TEST(units), TEST(limits), TEST(arrivals),
+          TEST(clocks), TEST(ends), TEST(owners_and_outcomes), TEST(missing_facts))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is known to be wrong in real traces is found there. */
 
-#include "../traces/files.h"
 #include "harness.h"
 #include "planted.h"
+#include "trace_files.h"
 
 #include <string.h>
 

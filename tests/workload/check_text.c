@@ -2,12 +2,12 @@
 /* Checks of traces as text: faults of rows beside faults of columns, what readers say, small traces, codes that are
    allowed, and the JSON against its schema. */
 
-#include "../report/files.h"
-#include "../traces/files.h"
-#include "../traces/samples.h"
 #include "harness.h"
+#include "output_files.h"
 #include "planted.h"
+#include "samples.h"
 #include "schema_check.h"
+#include "trace_files.h"
 
 #include <string.h>
 

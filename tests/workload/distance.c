@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "distance.h"
 
-#include "../traces/files.h"
+#include "trace_files.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
  */
 #include "harness.h"
 
-#include "../traces/files.h"
 #include "distance.h"
 #include "headroom/random.h"
 #include "sim/philox.h"
+#include "trace_files.h"
 #include "workload/like_demand.h"
 
 #include <math.h>

@@ -2,9 +2,9 @@
 /* Each allocation of fitting, writing, reading and drawing fails once. */
 #include "harness.h"
 
-#include "../traces/files.h"
 #include "headroom/like.h"
 #include "scarce_memory.h"
+#include "trace_files.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* Models fitted to the public traces: run times by size within 0.05 of the trace's own, sizes and the clock too. */
 #include "harness.h"
 
-#include "../traces/files.h"
 #include "distance.h"
+#include "trace_files.h"
 
 #define HELIOS REAL_TRACES_DIR "/helios-venus/helios_trace.csv.gz"
 #define PHILLY REAL_TRACES_DIR "/philly/philly.csv.gz"

@@ -2,9 +2,9 @@
 /* What is written of models and of what was drawn, against docs/like.schema.json and docs/like-result.schema.json. */
 #include "harness.h"
 
-#include "../traces/files.h"
 #include "headroom/like.h"
 #include "schema_check.h"
+#include "trace_files.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,9 +8,9 @@
  * its tenants are moved against each other by whole weeks.
  */
 
-#include "../queue_choice.h"
 #include "distance.h"
 #include "headroom/headroom.h"
+#include "queue_choice.h"
 
 #include <math.h>
 #include <stdio.h>

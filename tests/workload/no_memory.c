@@ -4,7 +4,7 @@
 
 #include "headroom/transform.h"
 #include "scarce_memory.h"
-#include "traces/files.h"
+#include "trace_files.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 
 #include "harness.h"
 
-#include "../report/files.h"
 #include "headroom/headroom.h"
+#include "output_files.h"
 #include "schema_check.h"
 
 #include <math.h>

@@ -2,9 +2,9 @@
 /* Every allocation of the statistics of a trace, and of what is written of them, fails once: the caller is told, and
    nothing is left. */
 
-#include "../report/files.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "output_files.h"
 #include "scarce_memory.h"
 
 #include <cjson/cJSON.h>

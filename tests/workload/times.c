@@ -3,7 +3,7 @@
 #include "harness.h"
 
 #include "headroom/transform.h"
-#include "traces/files.h"
+#include "trace_files.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_QUEUE_CHOICE_H
-#define HR_TESTS_QUEUE_CHOICE_H
+#ifndef HR_TESTS_KIT_QUEUE_CHOICE_H
+#define HR_TESTS_KIT_QUEUE_CHOICE_H
 
 /* The queue policy with some of its parameters set, for tests; whatever cannot fail in a sound test ends the program.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_TRACES_SAMPLES_H
-#define HR_TESTS_TRACES_SAMPLES_H
+#ifndef HR_TESTS_KIT_SAMPLES_H
+#define HR_TESTS_KIT_SAMPLES_H
 
 /* Small traces of each imported format, made by hand after the published schemas: no line of them is anybody's data. */
 

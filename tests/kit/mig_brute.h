@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_SIM_MIG_BRUTE_H
-#define HR_TESTS_SIM_MIG_BRUTE_H
+#ifndef HR_TESTS_KIT_MIG_BRUTE_H
+#define HR_TESTS_KIT_MIG_BRUTE_H
 
 /* The rules of MIG written a second time, the slow, obvious way, with tables of their own: a state is for each memory
    slice the place of the profile whose instance begins there, or -1. Shares no code with sim/. */

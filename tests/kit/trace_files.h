@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_TRACES_FILES_H
-#define HR_TESTS_TRACES_FILES_H
+#ifndef HR_TESTS_KIT_TRACE_FILES_H
+#define HR_TESTS_KIT_TRACE_FILES_H
 
 /* Small files for tests, in a folder of the test's own, and traces read from them. */
 

@@ -16,7 +16,6 @@
 #include <string.h>
 
 enum { JOBS = 120, REPLICATIONS = 4 };
-static int n_worlds = 10, first_world = 1;
 
 /* ---- A world ---------------------------------------------------------------------------------------- */
 
@@ -127,17 +126,18 @@ static void compare(struct tally *tally, const struct hr_plan *fast, const struc
 }
 
 static void search_against_all(void) {
+  uint32_t n_worlds = test_argument(1, 10), first_world = test_argument(2, 1);
   struct tally tally = {0};
-  for (int i = 0; i < n_worlds; i++) {
+  for (uint32_t i = 0; i < n_worlds; i++) {
     struct dice dice;
-    hr__stream_init(&dice.stream, 4242, HR__PURPOSE_SAMPLE, (uint32_t)(first_world + i), 0);
+    hr__stream_init(&dice.stream, 4242, HR__PURPOSE_SAMPLE, first_world + i, 0);
     dice.rng = hr__stream_rng(&dice.stream);
     struct hr_trace *trace = draw_trace(&dice);
     struct hr_scenario *scenario = draw_scenario(&dice);
     struct hr_plan *fast = planned_brief(scenario, trace, HR_PLAN_SEARCH_FAST),
                    *all = planned_brief(scenario, trace, HR_PLAN_SEARCH_EXHAUSTIVE);
     expect_bounds(all);
-    compare(&tally, fast, all, first_world + i);
+    compare(&tally, fast, all, (int)(first_world + i));
     hr_plan_destroy(fast);
     hr_plan_destroy(all);
     hr_trace_destroy(trace);
@@ -156,9 +156,4 @@ static void search_against_all(void) {
   CU_ASSERT(tally.runs < tally.all_runs / 2);
 }
 
-int main(int argc, char **argv) {
-  static const struct test_case cases[] = {TEST(search_against_all)};
-  if (argc > 1) n_worlds = (int)strtol(argv[1], NULL, 10);
-  if (argc > 2) first_world = (int)strtol(argv[2], NULL, 10);
-  return run_tests("plan: search", cases, 1);
-}
+TEST_MAIN("plan: search", TEST(search_against_all))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_CONFORMANCE_HOLDS_H
-#define HR_TESTS_CONFORMANCE_HOLDS_H
+#ifndef HR_TESTS_KIT_HOLDS_H
+#define HR_TESTS_KIT_HOLDS_H
 
 /* Follows a run and asks why jobs wait: by groups, job by job, and whether what is said can be true. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_SCHEMA_CHECK_H
-#define HR_TESTS_SCHEMA_CHECK_H
+#ifndef HR_TESTS_KIT_SCHEMA_CHECK_H
+#define HR_TESTS_KIT_SCHEMA_CHECK_H
 
 /* The part of JSON Schema that the schemas of results use, patterns and enumerated values apart. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "policies/naive_packing.h"
+#include "naive_packing.h"
 
 #include <math.h>
 #include <stdlib.h>

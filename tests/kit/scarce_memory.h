@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_SCARCE_MEMORY_H
-#define HR_TESTS_SCARCE_MEMORY_H
+#ifndef HR_TESTS_KIT_SCARCE_MEMORY_H
+#define HR_TESTS_KIT_SCARCE_MEMORY_H
 
 /*
  * Memory that runs out on command. A test made with headroom_scarce_test has the linker send the library's own

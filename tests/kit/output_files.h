@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_REPORT_FILES_H
-#define HR_TESTS_REPORT_FILES_H
+#ifndef HR_TESTS_KIT_OUTPUT_FILES_H
+#define HR_TESTS_KIT_OUTPUT_FILES_H
 
 /* Files that a test writes and reads back, in a folder of its own that goes when the program ends. */
 

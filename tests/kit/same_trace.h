@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_TRACES_SAME_TRACE_H
-#define HR_TESTS_TRACES_SAME_TRACE_H
+#ifndef HR_TESTS_KIT_SAME_TRACE_H
+#define HR_TESTS_KIT_SAME_TRACE_H
 
 /* Random traces with any of the columns that there are, and traces compared column by column, listed by hand. */
 

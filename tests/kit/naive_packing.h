@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_TESTS_NAIVE_PACKING_H
-#define HR_TESTS_NAIVE_PACKING_H
+#ifndef HR_TESTS_KIT_NAIVE_PACKING_H
+#define HR_TESTS_KIT_NAIVE_PACKING_H
 
 /* The placement rules the slow, obvious way: every node is looked at for every task. It shares no code with the product
    but its random numbers, and the structs that say what is asked for. */
