@@ -12,7 +12,7 @@ usage() {
 usage: ./setup.sh VERB
 
   demo              install what is missing, build, run the demo scenario
-  test              install what is missing, build, run every test
+  test              install what is missing, build, run the tests
   build             install what is missing, build
   install [PREFIX]  build, then install program, library and headers (default: /usr/local)
   packages [SECTION...]
@@ -78,23 +78,45 @@ install_packages() {
   [ -n "$missing" ] || return 0
   say "installing: $missing"
   need_root "install packages"
-  log=$(mktemp)
+  packages_log=$(mktemp)
   # shellcheck disable=SC2086 # a list of words
-  if ! { apt update && apt install --no-install-recommends $missing; } >"$log" 2>&1; then
-    tail -n 20 "$log" >&2
-    rm -f "$log"
-    fail "apt-get failed (see above). Install these by hand and run again: $missing"
-  fi
-  rm -f "$log"
+  logged "installing packages" "$packages_log" apt_install $missing
+  rm -f "$packages_log"
+}
+
+apt_install() {
+  apt update && apt install --no-install-recommends "$@"
 }
 
 # ---- Build ----------------------------------------------------------------------------------------------------
 
-# logged FILE COMMAND...: the command's output goes to FILE, and to the person when it fails.
+# How far a build is, by its log: "42 %".
+progress_of() {
+  tail -n 20 "$1" 2>/dev/null | sed -n 's/^\[ *\([0-9]*\)%\].*/\1 %/p' | tail -n 1
+}
+
+# heartbeat LABEL LOG: a line every 4 seconds until this script ends or kills it, so that nobody wonders.
+heartbeat() {
+  elapsed=0
+  while sleep 4 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+    elapsed=$((elapsed + 4))
+    say "$1: $(progress_of "$2") ($elapsed s)"
+  done
+}
+
+# logged LABEL FILE COMMAND...: the command's output goes to FILE, and to the person if it fails; meanwhile its progress
+# is printed.
 logged() {
-  log=$1
-  shift
-  "$@" >"$log" 2>&1 </dev/null && return 0
+  label=$1 log=$2
+  shift 2
+  : >"$log"
+  heartbeat "$label" "$log" &
+  beat=$!
+  code=0
+  "$@" >"$log" 2>&1 </dev/null || code=$?
+  kill "$beat" 2>/dev/null || :
+  wait "$beat" 2>/dev/null || :
+  [ "$code" -ne 0 ] || return 0
   tail -n 40 "$log" >&2
   fail "failed: $* (the whole output is in $log)"
 }
@@ -107,26 +129,26 @@ configure() {
   fi
   mkdir -p "$build"
   say "configuring build/release"
-  (cd "$root" && logged "$build/configure.log" cmake --preset release -G 'Unix Makefiles' \
+  (cd "$root" && logged configuring "$build/configure.log" cmake --preset release -G 'Unix Makefiles' \
     "-DHEADROOM_TESTS=$1" ${CI:+-DHEADROOM_WERROR=ON})
 }
 
 # compile TARGET...
 compile() {
   say "building"
-  logged "$build/build.log" cmake --build "$build" --parallel "$jobs" --target "$@"
+  logged building "$build/build.log" cmake --build "$build" --parallel "$jobs" --target "$@"
 }
 
 build_program() {
   install_packages build
   configure OFF
-  compile headroom headroom_static headroom_shared
+  compile "$@"
 }
 
 # ---- Verbs ----------------------------------------------------------------------------------------------------
 
 run_demo() {
-  build_program
+  build_program headroom
   say "running: headroom run scenarios/demo.json"
   (cd "$root" && exec build/release/headroom run scenarios/demo.json)
 }
@@ -136,21 +158,21 @@ run_tests() {
   configure ON
   compile all
   say "running the tests"
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$jobs" </dev/null
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --label-exclude '^full$' --parallel "$jobs" </dev/null
 }
 
 install_product() {
   prefix=${1:-/usr/local}
   case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
-  build_program
+  build_program headroom headroom_static headroom_shared
   say "installing into $prefix"
   existing=$prefix
   while [ ! -e "$existing" ]; do existing=$(dirname -- "$existing"); done
   if [ -w "$existing" ]; then
-    logged "$build/install.log" cmake --install "$build" --prefix "$prefix"
+    logged installing "$build/install.log" cmake --install "$build" --prefix "$prefix"
   else
     need_root "write to $prefix"
-    logged "$build/install.log" as_root cmake --install "$build" --prefix "$prefix"
+    logged installing "$build/install.log" as_root cmake --install "$build" --prefix "$prefix"
   fi
   say "installed: $prefix/bin/headroom"
 }
@@ -161,7 +183,7 @@ case $verb in
   demo) run_demo ;;
   test) run_tests ;;
   build)
-    build_program
+    build_program headroom headroom_static headroom_shared
     say "built: $build/headroom"
     ;;
   install) install_product "$@" ;;

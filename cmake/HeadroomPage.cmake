@@ -19,8 +19,12 @@ function(headroom_npm_ci)
     COMMENT "Fetching the packages of ${ARG_SOURCE}" VERBATIM)
 endfunction()
 
+set(HEADROOM_PAGE "" CACHE FILEPATH "A page that another build of this tree has bundled; empty: bundle it")
+
 set(HEADROOM_PAGE_HTML "")
-if(NODE_PROGRAM AND NPM_PROGRAM)
+if(HEADROOM_PAGE)
+  set(HEADROOM_PAGE_HTML ${HEADROOM_PAGE})
+elseif(NODE_PROGRAM AND NPM_PROGRAM)
   set(HEADROOM_PAGE_HTML ${CMAKE_BINARY_DIR}/report/web/page.html)
   set(work ${CMAKE_BINARY_DIR}/report/web)
   set(source ${CMAKE_SOURCE_DIR}/report/web)

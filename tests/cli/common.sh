@@ -42,6 +42,28 @@ is_empty() {
   [ ! -s "$1" ] || fail "$1 is not empty"
 }
 
+# { reader_is_gone; COMMAND...; } | close_reader: the command's standard output is a pipe that nobody reads.
+reader_is_gone() {
+  [ -p gone ] || mkfifo gone 2>/dev/null || :
+  : <gone
+}
+
+close_reader() {
+  [ -p gone ] || mkfifo gone 2>/dev/null || :
+  exec <&-
+  : >gone
+}
+
+# wait_until SECONDS COMMAND...: tries the command again and again until it succeeds; a test fails if it does not in time.
+wait_until() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    [ $SECONDS -lt $deadline ] || fail "not within the time: $*"
+    sleep 0.02
+  done
+}
+
 # A cluster of 2 nodes with 8 GPUs each.
 small_scenario() {
   cat >s.json <<'JSON'

@@ -7,9 +7,16 @@ set -m # what is started in the background hears SIGINT
 program=
 trap '[ -z "$program" ] || kill -s KILL "$program" 2>/dev/null; rm -rf "$work"' EXIT
 
-# Whether the program has begun a file in the folder out: under a name, or without one.
+# has_begun FOLDER BEFORE: whether the program has begun a file in the folder, which had the files BEFORE: under a name, or
+# without one. Its descriptors come and go while they are read.
 has_begun() {
-  [ "$(ls -A out)" != "$1" ] || find "/proc/$program/fd" -lname "$PWD/out/*" 2>/dev/null | grep -q .
+  [ "$(ls -A "$1")" = "$2" ] || return 0
+  local descriptor
+  for descriptor in "/proc/$program/fd"/*; do
+    case $(readlink "$descriptor" || :) in "$PWD/$1"/*) return 0 ;; esac
+  done
+  kill -0 "$program" 2>/dev/null || fail "it ended before it wrote a file"
+  return 1
 }
 
 # ends_at "SIGNAL..." CODE ARGUMENT...: the program is sent the signals once it has begun a file in the folder out, and
@@ -21,8 +28,7 @@ ends_at() {
   before=$(ls -A out)
   "$headroom" "$@" >stdout 2>stderr </dev/null &
   program=$!
-  while ! has_begun "$before" && kill -0 $program 2>/dev/null; do sleep 0.01; done
-  has_begun "$before" || fail "it wrote nothing"
+  wait_until 100 has_begun out "$before"
   for signal in $signals; do kill -s "$signal" $program; done
   wait $program || code=$?
   program=
@@ -58,7 +64,7 @@ case_killed() {
   mkdir probe
   "$headroom" trace generate --count 100000000 --nodes 10000 -o probe/jobs.csv &
   program=$!
-  while ! find "/proc/$program/fd" -lname "$PWD/probe/*" | grep -q .; do sleep 0.01; done
+  wait_until 100 has_begun probe ''
   files=$(ls -A probe)
   kill -s KILL $program
   wait $program || true
@@ -67,9 +73,9 @@ case_killed() {
   ends_at KILL 137 trace generate --count 100000000 --nodes 10000 -o out/jobs.csv
   "$headroom" trace generate --count 100000 --nodes 100 -o long.csv
   echo old >out/old.csv
-  ends_at KILL 137 trace scale long.csv --load 8 -o out/old.csv
+  ends_at KILL 137 trace scale long.csv --load 20 -o out/old.csv
   [ "$(cat out/old.csv)" = old ] || fail "the old file is another"
-  ends_at KILL 137 trace scale long.csv --load 8 -o out/jobs.csv.gz
+  ends_at KILL 137 trace scale long.csv --load 20 -o out/jobs.csv.gz
 }
 
 # What was there before stays as it was.
@@ -93,7 +99,7 @@ case_closed_pipe() {
   done
   # Small ones are lost only where nobody reads at all.
   for option in json costs md; do
-    { sleep 0.3; "$headroom" run s.json --trace long.csv --"$option" - 2>stderr || echo $? >code; } | true
+    { reader_is_gone; "$headroom" run s.json --trace long.csv --"$option" - 2>stderr || echo $? >code; } | close_reader
     [ "$(cat code)" = 4 ] || fail "--$option: exit code $(cat code)"
     says stderr 'headroom: standard output: cannot be written: Broken pipe'
   done

@@ -85,8 +85,7 @@ case_unwritable() {
   try 4 trace pack t.csv -o t.hrt --json /dev/full
   try 2 trace pack t.csv -o absent/t.hrt
   code=0
-  # shellcheck disable=SC2216 # true reads nothing
-  { sleep 0.3; "$headroom" trace pack t.csv -o - 2>stderr || echo $? >code; } | true
+  { reader_is_gone; "$headroom" trace pack t.csv -o - 2>stderr || echo $? >code; } | close_reader
   [ "$(cat code)" = 141 ] || fail "exit code $(cat code), not that of SIGPIPE, as of all verbs of traces"
   is_empty stderr
 }

@@ -142,7 +142,7 @@ case_goals_that_no_mix_meets() {
 case_closed_pipe() {
   scenario
   set +o pipefail
-  "$headroom" plan p.json --brief --json - --quiet 2>stderr | true
+  { reader_is_gone; "$headroom" plan p.json --brief --json - --quiet 2>stderr; } | close_reader
   local codes=("${PIPESTATUS[@]}")
   [ "${codes[0]}" -eq 141 ] || fail "exit code ${codes[0]}, not that of SIGPIPE"
   is_empty stderr

@@ -75,6 +75,7 @@ case_killed() {
 
 case_interrupted() {
   long_grid
+  sed -i 's/"replications": 4/"replications": 400/' g.json # it cannot end before the signal
   mkdir out
   "$headroom" sweep g.json --threads 2 --db out/g.sqlite >stdout 2>stderr &
   grown out/g.sqlite

@@ -63,9 +63,9 @@ JSON
 
 # grown FILE: waits until a sweep that runs has added runs to it.
 grown() {
-  local bytes=0
-  while [ "$bytes" -lt 200000 ]; do
-    sleep 0.01
-    bytes=$(stat -c %s "$1-wal" 2>/dev/null || echo 0)
-  done
+  wait_until 100 has_runs "$1"
+}
+
+has_runs() {
+  [ "$(stat -c %s "$1-wal" 2>/dev/null || echo 0)" -ge 200000 ]
 }

@@ -3,6 +3,7 @@
    starts and equal seats. A difference is shrunk before it is shown: jobs are dropped for as long as it stays. */
 
 #include "harness.h"
+#include "preemptive_case.h"
 #include "replay.h"
 #include "sim/philox.h"
 
@@ -269,5 +270,21 @@ static void a_difference_is_seen(void) {
   hr_trace_destroy(trace);
 }
 
-TEST_MAIN("oracle compare", TEST(a_difference_is_seen), TEST(same_starts_and_seats_on_random_clusters),
-          TEST(likewise_where_the_past_counts), TEST(likewise_where_gpus_are_shared))
+/* An order that no naive scheduler implements would be compared with nothing. */
+static void every_order_has_a_naive_scheduler(void) {
+  struct hr_policy_choice queue;
+  size_t orders = 0;
+  CU_ASSERT_EQUAL_FATAL(hr_policy_choice_init(&queue, "queue", NULL), HR_OK);
+  while (orders < queue.n_params && strcmp(queue.ops->params[orders].key, "order") != 0) orders++;
+  CU_ASSERT_FATAL(orders < queue.n_params);
+  for (const char *const *order = queue.ops->params[orders].choices; *order; order++) {
+    bool known = replay_has_order(*order) || preemptive_has_order(*order);
+    if (!known) printf("\n    order '%s' is in no naive scheduler (tests/oracle/naive.h)", *order);
+    CU_ASSERT(known);
+  }
+  hr_policy_choice_finish(&queue);
+}
+
+TEST_MAIN("oracle compare", TEST(every_order_has_a_naive_scheduler), TEST(a_difference_is_seen),
+          TEST(same_starts_and_seats_on_random_clusters), TEST(likewise_where_the_past_counts),
+          TEST(likewise_where_gpus_are_shared))

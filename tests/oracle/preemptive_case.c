@@ -7,8 +7,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const order_names[] = {"srtf", "las", "gittins"};
+
+bool preemptive_has_order(const char *order) {
+  for (size_t i = 0; i < NAIVE_PREEMPTIVE_ORDERS; i++)
+    if (strcmp(order_names[i], order) == 0) return true;
+  return false;
+}
 
 /* "12.000003" */
 static const char *seconds(int64_t us, char *buffer) {

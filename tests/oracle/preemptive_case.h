@@ -31,6 +31,9 @@ enum { PREEMPTIVE_MAX_JOBS = 40 };
 void preemptive_random(uint32_t number, enum preemptive_grain grain, struct replay_case *workload,
                        struct preemptive_rules *rules);
 
+/* Whether the naive preemptive scheduler implements this order of the queue policy. */
+bool preemptive_has_order(const char *order);
+
 struct preemptive_outcome {
   struct naive_fate *fate; /* by job; times from the first submit */
   uint32_t n_jobs;

@@ -7,23 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct order_name {
-  const char *order, *fair_share;
-} order_names[] = {{"fifo", NULL},
-                   {"sjf", NULL},
-                   {"smallest", NULL},
-                   {"largest", NULL},
-                   {"priority", NULL},
-                   {"edf", NULL},
-                   {"f1", NULL},
-                   {"wfp3", NULL},
-                   {"drf", NULL},
-                   {"fair-share", "tree"},
-                   {"fair-share", "classic"},
-                   {"multifactor", "tree"},
-                   {"multifactor", "classic"},
-                   {"qssf", NULL},
-                   {"gittins", NULL}};
+#define ORDER_NAME(name, order, fair_share) {order, fair_share},
+static const struct order_name { const char *order, *fair_share; } order_names[] = {NAIVE_ORDER_TABLE(ORDER_NAME)};
 static const char *const backfill_names[] = {"strict", "skip", "easy", "conservative"};
 static const char *const placement_names[] = {"pool", "first-fit", "best-fit", "worst-fit"};
 
@@ -40,6 +25,12 @@ const char *replay_rules_text(struct replay_rules rules, char *buffer) {
   snprintf(buffer, 64, "%s%s%s, %s, %s", name.order, name.fair_share ? " " : "", name.fair_share ? name.fair_share : "",
            backfill_names[rules.backfill], placement_names[rules.placement]);
   return buffer;
+}
+
+bool replay_has_order(const char *order) {
+  for (size_t i = 0; i < NAIVE_ORDERS; i++)
+    if (strcmp(order_names[i].order, order) == 0) return true;
+  return false;
 }
 
 bool replay_looks_back(struct replay_rules rules) {

@@ -63,6 +63,8 @@ enum { REPLAY_PLAIN_RULES = NAIVE_EDF * NAIVE_BACKFILLS * NAIVE_PLACEMENTS };
 struct replay_rules replay_rules_numbered(uint32_t number);
 /* Whether the order goes by terms: by what has been used, or has finished. */
 bool replay_looks_back(struct replay_rules rules);
+/* Whether the naive scheduler implements this order of the queue policy. */
+bool replay_has_order(const char *order);
 /* "fifo, easy, best-fit"; `buffer` of at least 64 bytes. */
 const char *replay_rules_text(struct replay_rules rules, char *buffer);
 

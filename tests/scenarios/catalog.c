@@ -13,12 +13,12 @@ static struct hr_catalog *catalog;
 static void tables_are_read(void) {
   struct hr_error error = {0};
   CU_ASSERT_EQUAL_FATAL(hr_catalog_load(NULL, &catalog, &error), HR_OK);
-  CU_ASSERT_EQUAL(catalog->n_gpus, 12);
+  CU_ASSERT_TRUE(catalog->n_gpus >= 12);
   CU_ASSERT_TRUE(catalog->n_instances > 140);
   CU_ASSERT_TRUE(catalog->n_prices > 1500);
   CU_ASSERT_TRUE(catalog->n_regions >= 100);
   CU_ASSERT_TRUE(catalog->n_discounts > 30);
-  CU_ASSERT_EQUAL(catalog->n_spot_presets, 15);
+  CU_ASSERT_TRUE(catalog->n_spot_presets >= 15);
 }
 
 /* ---- Origins ---------------------------------------------------------------------------------------- */
@@ -54,26 +54,44 @@ static const struct hr_gpu_type *gpu(const char *name) {
   return type;
 }
 
-static void gpus_are_in_range(void) {
-  static const char *const names[] = {"A100-40", "A100-80", "H100", "L4",   "T4",   "A10G",
-                                      "V100",    "P100",    "H200", "B200", "L40S", "A30"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) CU_ASSERT_STRING_EQUAL(gpu(names[i])->name, names[i]);
+static bool is_between(double value, double low, double high) {
+  return value >= low && value <= high;
+}
+
+/* 16 lanes of generation 3 have 15.75 GB/s; each generation doubles it. */
+static bool is_pcie(double gb_s) {
+  for (double x16 = 15.75; x16 < 1000; x16 *= 2)
+    if (fabs(gb_s - x16) < 1) return true;
+  return false;
+}
+
+/* No absolute upper bounds, so that the catalogue can grow: ratios of figures of one GPU have stayed within these
+   bounds from the P100 to the B200, and a slip of a digit breaks at least one of them. */
+static void gpus_are_plausible(void) {
   for (size_t i = 0; i < catalog->n_gpus; i++) {
     const struct hr_gpu_type *type = &catalog->gpus[i];
-    CU_ASSERT_TRUE(type->mem_gb >= 16 && type->mem_gb <= 192);
-    CU_ASSERT_TRUE(type->bandwidth_gb_s >= 300 && type->bandwidth_gb_s <= 8000);
-    CU_ASSERT_TRUE(type->fp16_tflops >= 20 && type->fp16_tflops <= 2500);
+    for (size_t k = 0; k < i; k++) CU_ASSERT_STRING_NOT_EQUAL(type->name, catalog->gpus[k].name);
+    CU_ASSERT_PTR_EQUAL(gpu(type->name), type);
+    CU_ASSERT_TRUE(type->mem_gb >= 16);
+    CU_ASSERT_TRUE(is_between(type->mem_gb / type->bandwidth_gb_s, 0.015, 0.1)); /* seconds to read all memory */
+    CU_ASSERT_TRUE(is_between(type->fp16_tflops / type->bandwidth_gb_s, 0.02, 1));
+    CU_ASSERT_TRUE(is_between(type->fp16_tflops / type->fp32_tflops, 1.5, 100));
+    CU_ASSERT_TRUE(is_between(type->fp16_tflops / type->tdp_w, 0.05, 10));
+    CU_ASSERT_TRUE(is_between(type->idle_w / type->tdp_w, 0.05, 0.2));
+    CU_ASSERT_TRUE(type->tdp_w >= 50);
+    CU_ASSERT_TRUE(type->fp32_tflops >= 8);
     CU_ASSERT_TRUE(type->bf16_tflops == HR_UNTOLD || type->bf16_tflops == type->fp16_tflops);
-    CU_ASSERT_TRUE(type->fp32_tflops >= 8 && type->fp32_tflops < type->fp16_tflops);
-    CU_ASSERT_TRUE(type->achievable == HR_UNTOLD || (type->achievable > 0.5 && type->achievable < 0.9));
-    CU_ASSERT_TRUE(type->idle_w > 0 && type->idle_w < 0.2 * type->tdp_w && type->tdp_w <= 1000);
-    CU_ASSERT_TRUE(type->nvlink_gb_s >= 0 && type->nvlink_gb_s <= 1800);
-    CU_ASSERT_TRUE(type->pcie_gb_s == 16 || type->pcie_gb_s == 31 || type->pcie_gb_s == 63);
-    CU_ASSERT_TRUE(type->mig_slices == 0 || type->mig_slices == 4 || type->mig_slices == 7);
+    CU_ASSERT_TRUE(type->achievable == HR_UNTOLD || is_between(type->achievable, 0.5, 0.9));
+    CU_ASSERT_TRUE(is_pcie(type->pcie_gb_s));
+    CU_ASSERT_TRUE(type->nvlink_gb_s == 0 || is_between(type->nvlink_gb_s / type->pcie_gb_s, 2, 100));
+    CU_ASSERT_TRUE(type->mig_slices == 0 || is_between(type->mig_slices, 2, 8));
   }
 }
 
 static void some_gpus(void) {
+  static const char *const names[] = {"A100-40", "A100-80", "H100", "L4",   "T4",   "A10G",
+                                      "V100",    "P100",    "H200", "B200", "L40S", "A30"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) CU_ASSERT_STRING_EQUAL(gpu(names[i])->name, names[i]);
   CU_ASSERT_EQUAL(gpu("h100")->mem_gb, 80);
   CU_ASSERT_EQUAL(gpu("H100")->fp16_tflops, 989);
   CU_ASSERT_EQUAL(gpu("H100")->achievable, 0.8);
@@ -116,8 +134,9 @@ static void some_mig_profiles(void) {
   CU_ASSERT_EQUAL(type->profiles[2].sms, 60);
   CU_ASSERT_EQUAL(hr_catalog_mig(catalog, "T4", &type, &error), HR_BAD_INPUT);
   CU_ASSERT_PTR_NULL(type);
-  CU_ASSERT_STRING_EQUAL(error.text,
-                         "MIG does not split GPUs of type 'T4'; it splits: A30, A100-40, A100-80, H100, H200, B200");
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "MIG does not split GPUs of type 'T4'; it splits: "));
+  for (size_t i = 0; i < catalog->n_mig_types; i++)
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.text, catalog->mig_types[i].gpu));
   CU_ASSERT_EQUAL(hr_catalog_mig(catalog, "A100", &type, &error), HR_BAD_INPUT);
   CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'A100' is unknown; the nearest: A100-40, A100-80");
 }
@@ -127,7 +146,7 @@ static void instances_are_whole(void) {
     const struct hr_instance_type *type = &catalog->instances[i], *found = NULL;
     CU_ASSERT_EQUAL(hr_catalog_instance(catalog, type->provider, type->name, &found, NULL), HR_OK);
     CU_ASSERT_PTR_EQUAL(found, type);
-    CU_ASSERT_TRUE(type->gpus >= 1 && type->gpus <= 16 && type->gpus == floor(type->gpus));
+    CU_ASSERT_TRUE(type->gpus >= 1 && type->gpus == floor(type->gpus));
     CU_ASSERT_TRUE(type->vcpus == HR_UNTOLD || type->vcpus >= type->gpus);
     CU_ASSERT_STRING_EQUAL(gpu(type->gpu)->name, type->gpu);
   }
@@ -150,8 +169,8 @@ static void prices_are_in_range(void) {
     const struct hr_instance_type *type = NULL;
     CU_ASSERT_EQUAL_FATAL(hr_catalog_instance(catalog, price->provider, price->instance, &type, NULL), HR_OK);
     double gpu_h = (double)price->uusd_h / 1e6 / type->gpus;
-    CU_ASSERT_TRUE(gpu_h > 0.02 && gpu_h < 20);
-    CU_ASSERT_TRUE(strcmp(price->as_of, "2024") >= 0 && strcmp(price->as_of, "2027") < 0);
+    CU_ASSERT_TRUE(gpu_h > 0.02 && gpu_h < fmax(20, gpu(type->gpu)->fp16_tflops / 50));
+    CU_ASSERT_TRUE(strcmp(price->as_of, "2024") >= 0 && strcmp(price->as_of, "2100") < 0);
     if (strcmp(price->region, "*") != 0)
       CU_ASSERT_EQUAL(hr_catalog_check_region(catalog, price->provider, price->region, NULL), HR_OK);
   }
@@ -263,9 +282,9 @@ static void nearest_names_are_told(void) {
   CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'H20O' is unknown; did you mean 'H200'?");
   CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "A100-80-SXM", &type, &error), HR_BAD_INPUT);
   CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'A100-80-SXM' is unknown; did you mean 'A100-80'?");
-  CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "MI300X", &type, &error), HR_BAD_INPUT);
-  CU_ASSERT_STRING_EQUAL(error.text, "GPU type 'MI300X' is unknown; there are: P100, V100, T4, A10G, L4, L40S, A30, "
-                                     "A100-40 and 4 more");
+  CU_ASSERT_EQUAL(hr_catalog_gpu(catalog, "NONE-SUCH", &type, &error), HR_BAD_INPUT);
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "GPU type 'NONE-SUCH' is unknown; there are: P100, V100, "));
+  CU_ASSERT_PTR_NOT_NULL(strstr(error.text, " more"));
   CU_ASSERT_EQUAL(hr_catalog_instance(catalog, "aws", "p4", &instance, &error), HR_BAD_INPUT);
   CU_ASSERT_STRING_EQUAL(error.text, "instance type of aws 'p4' is unknown; the nearest: p4d.24xlarge, p4de.24xlarge");
   CU_ASSERT_EQUAL(hr_catalog_instance(catalog, "asw", "p4", &instance, &error), HR_BAD_INPUT);
@@ -279,7 +298,7 @@ static void nearest_names_are_told(void) {
   hr_catalog_destroy(NULL);
 }
 
-TEST_MAIN("scenarios_catalog", TEST(tables_are_read), TEST(rows_tell_their_source), TEST(gpus_are_in_range),
+TEST_MAIN("scenarios_catalog", TEST(tables_are_read), TEST(rows_tell_their_source), TEST(gpus_are_plausible),
           TEST(some_gpus), TEST(mig_is_of_one_mind), TEST(some_mig_profiles), TEST(instances_are_whole),
           TEST(prices_are_in_range), TEST(spot_is_not_dearer), TEST(regions_have_a_base), TEST(discounts_fit_best),
           TEST(presets_become_models), TEST(advisor_bands), TEST(nearest_names_are_told))

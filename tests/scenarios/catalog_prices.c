@@ -27,12 +27,19 @@ static void check(struct hr_price_query query, int64_t uusd_h, const char *as_of
   CU_ASSERT_TRUE(same);
 }
 
+/* An expected text that ends in "..." is the beginning of the message. */
 static void refuse(struct hr_price_query query, const char *expected) {
+  size_t length = strlen(expected);
+  if (length > 3 && strcmp(expected + length - 3, "...") == 0)
+    length -= 3;
+  else
+    length++;
   struct hr_price_quote quote = {0};
   struct hr_error error = {0};
   CU_ASSERT_EQUAL(hr_catalog_price(catalog, &query, &quote, &error), HR_BAD_INPUT);
-  if (strcmp(error.text, expected) != 0) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
-  CU_ASSERT_STRING_EQUAL(error.text, expected);
+  bool same = strncmp(error.text, expected, length) == 0;
+  if (!same) printf("\n  expected: %s\n  got:      %s\n", expected, error.text);
+  CU_ASSERT_TRUE(same);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
@@ -191,9 +198,8 @@ static void absences_are_told(void) {
          "no reserved price for block of aws p5e.48xlarge in us-west-2 is in the catalogue");
   refuse((struct hr_price_query){.provider = "aws", .gpu = "H100", .region = "us-est-1", .market = HR_MARKET_SPOT},
          "region of aws 'us-est-1' is unknown; did you mean 'us-east-1'?");
-  refuse(
-      (struct hr_price_query){.provider = "ibm", .gpu = "H100", .market = HR_MARKET_SPOT},
-      "provider 'ibm' is unknown; there are: aws, gcp, azure, hyperstack, lambda, oci, paperspace, runpod and 1 more");
+  refuse((struct hr_price_query){.provider = "ibm", .gpu = "H100", .market = HR_MARKET_SPOT},
+         "provider 'ibm' is unknown; there are: aws, gcp, ...");
   hr_catalog_destroy(catalog);
 }
 
