@@ -42,10 +42,9 @@ others=$(nm -D --defined-only "$libdir/libheadroom.so" | awk '$3 !~ /^hr_[^_]/ {
 # Declarations without a definition would only be found by the first user of a function.
 declared=$(cat "$prefix"/include/headroom/*.h | tr '\n' ' ' | grep -o 'HR_API [^;{]*' |
   sed -E 's/\).*//; s/\(.*//; s/\[.*//; s/.*[ *]//' | grep '^hr_' | sort -u)
-defined=$(nm -D --defined-only "$libdir/libheadroom.so" | awk '{ print $3 }')
-for name in $declared; do
-  echo "$defined" | grep -qx "$name" || fail "$name is declared but not defined"
-done
+nm -D --defined-only "$libdir/libheadroom.so" | awk '{ print $3 }' | sort -u >"$area/defined"
+missing=$(echo "$declared" | comm -23 - "$area/defined")
+[ -z "$missing" ] || fail "declared but not defined: $missing"
 
 consumer=$source_dir/tests/project/consumer
 export PKG_CONFIG_PATH="$libdir/pkgconfig"

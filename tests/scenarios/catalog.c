@@ -60,8 +60,8 @@ static bool is_between(double value, double low, double high) {
 
 /* 16 lanes of generation 3 have 15.75 GB/s; each generation doubles it. */
 static bool is_pcie(double gb_s) {
-  for (double x16 = 15.75; x16 < 1000; x16 *= 2)
-    if (fabs(gb_s - x16) < 1) return true;
+  for (int doublings = 0; doublings < 6; doublings++)
+    if (fabs(gb_s - ldexp(15.75, doublings)) < 1) return true;
   return false;
 }
 
