@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whole runs on GPUs that MIG splits, against rules and tables written a second time (sim/mig_brute.h): each job has an
+ * Whole runs on GPUs that MIG splits, against rules and tables written a second time (kit/mig_brute.h): each job has an
  * instance that it may have, and begins to work when that is there; under `skip` nobody waits while there is one for
  * it.
  */

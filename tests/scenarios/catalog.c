@@ -102,7 +102,7 @@ static void some_gpus(void) {
   CU_ASSERT_EQUAL(gpu("P100")->fp16_tflops, 21.2);
 }
 
-/* What tests/sim/mig_brute.c does not have: memory, multiprocessors, and the word of the table of GPU types. */
+/* What tests/kit/mig_brute.c does not have: memory, multiprocessors, and the word of the table of GPU types. */
 static void mig_is_of_one_mind(void) {
   for (size_t i = 0; i < catalog->n_gpus; i++) {
     const struct hr_mig_type *type;
