@@ -13,30 +13,39 @@ programs=$* # paths without blanks
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# compare LABEL ARGUMENTS...: every program's summary, without the figures of the wall clock, against the first one's.
+# compare LABEL ARGUMENTS...: every program's summary, without the figures of the wall clock, against the first one's. The
+# programs run at the same time.
 failures=0
 compare() {
   label=$1
   shift
-  rm -f "$work/first.json"
+  rm -f "$work"/*
+  number=0
   for program in $programs; do
     for check in '' --check; do
+      number=$((number + 1))
       # shellcheck disable=SC2086 # no option or one
-      "$program" run "$@" $check --quiet --json - | sed '/"perf"/,/}/d' >"$work/this.json"
-      if ! grep -q '"digest"' "$work/this.json"; then
+      "$program" run "$@" $check --quiet --json "$work/$number.whole" &
+    done
+  done
+  wait
+  number=0
+  for program in $programs; do
+    for check in '' --check; do
+      number=$((number + 1))
+      sed '/"perf"/,/}/d' "$work/$number.whole" >"$work/$number"
+      if ! grep -q '"digest"' "$work/$number"; then
         echo "FAILED: $label: no digest from $program $check"
         exit 1
       fi
-      if [ ! -e "$work/first.json" ]; then
-        mv "$work/this.json" "$work/first.json"
-      elif ! cmp -s "$work/first.json" "$work/this.json"; then
+      if ! cmp -s "$work/1" "$work/$number"; then
         echo "FAILED: $label: $program $check differs"
-        diff "$work/first.json" "$work/this.json" | head -n 20
+        diff "$work/1" "$work/$number" | head -n 20
         failures=$((failures + 1))
       fi
     done
   done
-  echo "$label: $(sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' "$work/first.json")"
+  echo "$label: $(sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p' "$work/1")"
 }
 
 plain='fifo:strict:best-fit:auto sjf:skip:worst-fit:auto fifo:easy:pool:auto smallest:easy:best-fit:auto
