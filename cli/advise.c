@@ -36,7 +36,7 @@ static const char details[] = "Looks at one run for GPU types that do not fit, r
                               "classes that could use spot nodes and checkpoints that are too rare or too\n"
                               "frequent. Each change is run beside the scenario over the same random events,\n"
                               "and told with its dollars a month and the --set options that make it.\n"
-                              "docs/advise.md says what is looked for and what is taken for granted.\n\n"
+                              "docs/planner/advise.md says what is looked for and what is taken for granted.\n\n"
                               "Examples:\n"
                               "  headroom advise scenarios/agency-before.json\n"
                               "  headroom advise scenarios/reserved-spot-mix.json --json - | jq '.advice[].set'\n";

@@ -48,7 +48,7 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "SUITE is a JSON file with runs of scenarios, under policies, with tolerances\n"
-                              "(docs/check.md). A scenario alone is a suite of one run, and only then may the\n"
+                              "(docs/ci/check.md). A scenario alone is a suite of one run, and only then may the\n"
                               "options that change a scenario be given.\n"
                               "Unless a tolerance is given, all figures and the digest of all that happened\n"
                               "have to be what they were. Replicated runs are held against intervals.\n"

@@ -64,7 +64,7 @@ static const struct option options[] = {
 
 static const char details[] = "Pods are drawn from the trace with replacement, shuffled, and come one by one;\n"
                               "none leaves, and what does not fit fails. All rules of a seed meet the same\n"
-                              "pods. docs/fill.md has the rules.\n"
+                              "pods. docs/researcher/fill.md has the rules.\n"
                               "Files are written only when all runs succeeded. Exit code: 0 fine, 2 bad input\n"
                               "or usage, 4 the system failed.\n\n"
                               "Examples:\n"

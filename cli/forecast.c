@@ -65,7 +65,7 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "Demand is GPU hours of work submitted, by week, tenant and class; what is small\n"
-                              "is pooled. docs/forecast.md has the model, what it assumes, and how it did on\n"
+                              "is pooled. docs/planner/forecast.md has the model, what it assumes, and how it did on\n"
                               "real traces. At least 2 whole weeks are wanted, and 6 for a trend.\n"
                               "Exit code: 0 fine, 2 bad input or usage, 4 the system failed.\n\n"
                               "Examples:\n"

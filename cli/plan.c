@@ -53,7 +53,7 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "The scenario's 'plan' says what may be chosen (variables), what must be reached\n"
-                              "(constraints) and what is made small (objective); docs/plan.md has it all.\n"
+                              "(constraints) and what is made small (objective); docs/planner/plan.md has it all.\n"
                               "Constraints are of the form FIGURE <= NUMBER or FIGURE >= NUMBER, FIGURE being\n"
                               "any of the JSON summary: wait_s.p95, wait_s.p95 of inference, completed,\n"
                               "deadline_miss of tenant retail, monthly_usd, utilization.submit_window, ...\n"

@@ -57,18 +57,19 @@ static const struct option sweep_options[] = {
     QUIET_OPTION(sweep_args),
     {0}};
 
-static const char sweep_details[] = "GRID is a JSON file: a scenario, axes, a design (docs/sweep.md). All scenarios\n"
-                                    "are loaded and all traces read before the first run. Runs are kept as they end:\n"
-                                    "a sweep that was stopped goes on when the same command is given again. When all\n"
-                                    "are made, the file has the same bytes however it came about.\n"
-                                    "Under mpirun, rank 0 deals the runs to the other ranks and writes the file.\n"
-                                    "Exit code: 0 fine, 2 bad input or usage (a file of another sweep is left as it\n"
-                                    "is), 3 a policy broke its contract, 4 the system failed.\n\n"
-                                    "Examples:\n"
-                                    "  headroom sweep scenarios/sweeps/demo.json\n"
-                                    "  headroom sweep scenarios/sweeps/demo.json --shard 1/3 --db part1.sqlite\n"
-                                    "  mpirun -n 16 headroom sweep scenarios/sweeps/demo.json\n"
-                                    "  sqlite3 demo.sqlite 'SELECT nodes, policy, wait_mean_s FROM points'\n";
+static const char sweep_details[] =
+    "GRID is a JSON file: a scenario, axes, a design (docs/researcher/sweep.md). All scenarios\n"
+    "are loaded and all traces read before the first run. Runs are kept as they end:\n"
+    "a sweep that was stopped goes on when the same command is given again. When all\n"
+    "are made, the file has the same bytes however it came about.\n"
+    "Under mpirun, rank 0 deals the runs to the other ranks and writes the file.\n"
+    "Exit code: 0 fine, 2 bad input or usage (a file of another sweep is left as it\n"
+    "is), 3 a policy broke its contract, 4 the system failed.\n\n"
+    "Examples:\n"
+    "  headroom sweep scenarios/sweeps/demo.json\n"
+    "  headroom sweep scenarios/sweeps/demo.json --shard 1/3 --db part1.sqlite\n"
+    "  mpirun -n 16 headroom sweep scenarios/sweeps/demo.json\n"
+    "  sqlite3 demo.sqlite 'SELECT nodes, policy, wait_mean_s FROM points'\n";
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
 

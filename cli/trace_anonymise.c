@@ -56,7 +56,7 @@ static const struct option options[] = {
 static const char details[] = "Job ids, users, tenants and models become pseudonyms (j-, u-, t-, m- and digits\n"
                               "of HMAC-SHA-256): the same name under the same key is the same pseudonym, in\n"
                               "every trace; without the key no name can be tried. What a simulation goes by\n"
-                              "stays, and may tell who knows the cluster who a user is. docs/traces.md.\n\n"
+                              "stays, and may tell who knows the cluster who a user is. docs/reference/traces.md.\n\n"
                               "Example:\n"
                               "  headroom trace anonymise jobs.csv --key-file secret --drop model -o shared.csv\n";
 

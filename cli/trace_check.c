@@ -44,15 +44,16 @@ static const struct option options[] = {
     TRACE_OPTIONS(check_args),
     {0}};
 
-static const char details[] = "The trace is read leniently: bad rows are findings like others. Findings are\n"
-                              "errors (rows are lost, jobs never run, queues never drain), warnings\n"
-                              "(suspicious) or notes (to know). docs/trace-check.md has each kind, when it is\n"
-                              "told, what it means and what to do.\n"
-                              "Exit code: 0 nothing but notes, 1 errors or warnings, 2 the trace cannot be\n"
-                              "read, or bad usage, 4 the system failed.\n\n"
-                              "Examples:\n"
-                              "  headroom trace check jobs.csv --cluster scenarios/demo.json\n"
-                              "  headroom trace check philly.csv.gz --allow burst,gap --json findings.json\n";
+static const char details[] =
+    "The trace is read leniently: bad rows are findings like others. Findings are\n"
+    "errors (rows are lost, jobs never run, queues never drain), warnings\n"
+    "(suspicious) or notes (to know). docs/reference/trace-check.md has each kind, when it is\n"
+    "told, what it means and what to do.\n"
+    "Exit code: 0 nothing but notes, 1 errors or warnings, 2 the trace cannot be\n"
+    "read, or bad usage, 4 the system failed.\n\n"
+    "Examples:\n"
+    "  headroom trace check jobs.csv --cluster scenarios/demo.json\n"
+    "  headroom trace check philly.csv.gz --allow burst,gap --json findings.json\n";
 
 struct checked {
   const struct check_args *args;

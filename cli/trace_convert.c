@@ -16,11 +16,12 @@ static const struct option options[] = {TRANSFORM_OPTIONS,
                                          .help = "csv, swf or packed, whatever the output's name ends in"},
                                         {0}};
 
-static const char details[] = "Headroom's CSV holds all that a trace has, to the microsecond: read again, it is\n"
-                              "the same trace. What another format has no place for is named. docs/traces.md.\n\n"
-                              "Examples:\n"
-                              "  headroom trace convert RICC-2010-2.swf.gz -o ricc.csv.zst\n"
-                              "  headroom trace convert jobs.csv -o jobs.swf --json lost.json\n";
+static const char details[] =
+    "Headroom's CSV holds all that a trace has, to the microsecond: read again, it is\n"
+    "the same trace. What another format has no place for is named. docs/reference/traces.md.\n\n"
+    "Examples:\n"
+    "  headroom trace convert RICC-2010-2.swf.gz -o ricc.csv.zst\n"
+    "  headroom trace convert jobs.csv -o jobs.swf --json lost.json\n";
 
 static enum hr_status run(const void *args, const struct words *operands, struct hr_error *error) {
   const struct convert_args *convert = args;

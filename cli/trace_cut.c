@@ -51,7 +51,7 @@ static const struct option options[] = {
     TRANSFORM_OPTIONS,
     {0}};
 
-static const char details[] = "Times, ids and all else of the jobs stay as they are. docs/traces.md.\n\n"
+static const char details[] = "Times, ids and all else of the jobs stay as they are. docs/reference/traces.md.\n\n"
                               "Examples:\n"
                               "  headroom trace cut jobs.csv --from 7d --to 14d -o week.csv\n"
                               "  headroom trace cut helios.csv.gz --from 2020-06-01 --tenant vcA -o june.csv\n";

@@ -43,7 +43,7 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "Jobs of one instant stand in the order of the traces. Of a single trace its\n"
-                              "tenants can be merged. docs/traces.md.\n\n"
+                              "tenants can be merged. docs/reference/traces.md.\n\n"
                               "Examples:\n"
                               "  headroom trace merge east.csv west.csv --tenant-prefix -o both.csv\n"
                               "  headroom trace merge jobs.csv --keep-ids --merge-tenants cv+nlp=research \\\n"

@@ -30,7 +30,7 @@ static const struct option options[] = {{.name = "output",
                                         {0}};
 
 static const char details[] = "A packed trace is read like any other, without --format, and at once. It holds\n"
-                              "all that was understood of the input; docs/formats.md has its layout.\n\n"
+                              "all that was understood of the input; docs/reference/formats.md has its layout.\n\n"
                               "Example:\n"
                               "  headroom trace pack jobs.csv.gz -o jobs.hrt\n"
                               "  headroom run scenarios/demo.json --trace jobs.hrt\n";

@@ -44,7 +44,7 @@ static const struct option options[] = {
 
 static const char details[] = "Thinning and duplication keep the course of days and weeks and what jobs are;\n"
                               "compression keeps the order and every job, and makes days shorter: of each\n"
-                              "docs/traces.md says what it keeps and what it does not.\n\n"
+                              "docs/reference/traces.md says what it keeps and what it does not.\n\n"
                               "Examples:\n"
                               "  headroom trace scale jobs.csv --load 0.5 -o half.csv\n"
                               "  headroom trace scale jobs.csv --load 1.5 --by compress -o denser.csv\n";

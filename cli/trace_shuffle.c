@@ -31,7 +31,7 @@ static const struct option options[] = {
     {0}};
 
 static const char details[] = "All that a trace has is there afterwards, in other company: bursts of one user's\n"
-                              "alike jobs are gone, say, and what they did to a policy. docs/traces.md.\n\n"
+                              "alike jobs are gone, say, and what they did to a policy. docs/reference/traces.md.\n\n"
                               "Example:\n"
                               "  headroom trace shuffle jobs.csv --what arrivals --seed 7 -o shuffled.csv\n";
 

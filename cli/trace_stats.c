@@ -32,12 +32,13 @@ static const struct option options[] = {
     TRACE_OPTIONS(stats_args),
     {0}};
 
-static const char details[] = "Sizes, run times and GPU hours by size, class, tenant, user and outcome; when\n"
-                              "jobs come; how unevenly; which distributions fit. docs/trace-stats.md says how\n"
-                              "each figure is computed.\n\n"
-                              "Examples:\n"
-                              "  headroom trace stats jobs.csv\n"
-                              "  headroom trace stats philly.csv.gz --json stats.json\n";
+static const char details[] =
+    "Sizes, run times and GPU hours by size, class, tenant, user and outcome; when\n"
+    "jobs come; how unevenly; which distributions fit. docs/reference/trace-stats.md says how\n"
+    "each figure is computed.\n\n"
+    "Examples:\n"
+    "  headroom trace stats jobs.csv\n"
+    "  headroom trace stats philly.csv.gz --json stats.json\n";
 
 static enum hr_status check_outputs(const struct stats_args *args, const char *path, struct hr_error *error) {
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};

@@ -50,7 +50,7 @@ static const struct option options[] = {
 
 static const char details[] = "Without --job, --tenant and --slowest it tells where all waiting time went: by\n"
                               "reason, by tenant and by size of request. The parts of a wait sum to it exactly.\n"
-                              "docs/why.md says what the reasons mean.\n\n"
+                              "docs/researcher/why.md says what the reasons mean.\n\n"
                               "Examples:\n"
                               "  headroom why scenarios/demo.json\n"
                               "  headroom why scenarios/demo.json --job 17\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Advice as JSON (docs/advise.schema.json). */
+/* Advice as JSON (docs/reference/schemas/advise.schema.json). */
 
 #include "plan/advising.h"
 

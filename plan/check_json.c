@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A check as JSON (docs/check-result.schema.json). */
+/* A check as JSON (docs/reference/schemas/check-result.schema.json). */
 
 #include "plan/checking.h"
 #include "report/json_tree.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A comparison as JSON (docs/compare.schema.json). */
+/* A comparison as JSON (docs/reference/schemas/compare.schema.json). */
 
 #include "plan/comparison.h"
 #include "report/json_tree.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A fill as JSON (docs/fill.md). */
+/* A fill as JSON (docs/researcher/fill.md). */
 
 #include "plan/filling.h"
 #include "report/json_tree.h"

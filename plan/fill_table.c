@@ -112,7 +112,8 @@ static void put_foot(struct page *page, const struct hr_perf *perf) {
   char text[3][HR__NUMBER_BYTES];
   uint64_t runs = (uint64_t)config->n_rules * config->n_seeds;
   uint32_t threads = config->n_threads < runs ? config->n_threads : (uint32_t)runs;
-  fprintf(page->console.out, "\n%sfragments: idle GPUs that typical pods of the trace cannot use (docs/fill.md).%s\n",
+  fprintf(page->console.out,
+          "\n%sfragments: idle GPUs that typical pods of the trace cannot use (docs/researcher/fill.md).%s\n",
           hr__dim(&page->console), hr__plain(&page->console));
   if (perf && perf->sim_s > 0)
     hr__put_field(&page->console, "speed", "%s runs in %s s on %" PRIu32 " thread%s; trace read in %s s",

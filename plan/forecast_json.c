@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A forecast as JSON (docs/forecast.schema.json). */
+/* A forecast as JSON (docs/reference/schemas/forecast.schema.json). */
 
 #include "plan/forecasting.h"
 #include "report/json_tree.h"

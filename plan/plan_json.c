@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A plan as JSON (docs/plan.schema.json). */
+/* A plan as JSON (docs/reference/schemas/plan.schema.json). */
 
 #include "plan/interval_json.h"
 #include "plan/planning.h"

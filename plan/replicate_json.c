@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Replications as JSON: the summary of the first, and what all tell (docs/summary.schema.json). */
+/* Replications as JSON: the summary of the first, and what all tell (docs/reference/schemas/summary.schema.json). */
 
 #include "headroom/compare.h"
 #include "plan/interval_json.h"

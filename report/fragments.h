@@ -2,7 +2,7 @@
 #ifndef HR_REPORT_FRAGMENTS_H
 #define HR_REPORT_FRAGMENTS_H
 
-/* What is idle and of how much use, in runs that tell GPUs apart. docs/metrics.md defines each count. */
+/* What is idle and of how much use, in runs that tell GPUs apart. docs/reference/metrics.md defines each count. */
 
 #include "headroom/policy.h"
 #include "report/wide.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The summary as JSON (docs/summary.schema.json). */
+/* The summary as JSON (docs/reference/schemas/summary.schema.json). */
 
 #include "report/alert_report.h"
 #include "report/json_tree.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The answers as JSON, times in seconds: docs/why.schema.json. */
+/* The answers as JSON, times in seconds: docs/reference/schemas/why.schema.json. */
 
 #include "headroom/why.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The keys of a sweep's grid. A new key is one line here, one in docs/sweep.schema.json, and its use in grid.c. */
+/* The keys of a sweep's grid. A new key is one line here, one in docs/reference/schemas/sweep.schema.json, and its use
+ * in grid.c. */
 
 #include "headroom/compare.h"
 #include "headroom/sweep.h"

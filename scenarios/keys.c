@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of keys. A new key is one line here, one in docs/scenario.schema.json, and its use where its part of the
-   scenario is built. */
+/* The table of keys. A new key is one line here, one in docs/reference/schemas/scenario.schema.json, and its use where
+   its part of the scenario is built. */
 
 #include "scenarios/keys.h"
 

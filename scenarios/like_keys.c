@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The keys of a model of a workload. A new one is a line here, one in docs/like.schema.json, its use in like_model.c,
-   and where workload/ writes it. */
+/* The keys of a model of a workload. A new one is a line here, one in docs/reference/schemas/like.schema.json, its use
+   in like_model.c, and where workload/ writes it. */
 
 #include "scenarios/like_keys.h"
 

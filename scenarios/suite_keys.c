@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A new key of a suite is one line here, one in docs/check.schema.json, and its use in suite.c; of a baseline one here,
-   one in docs/baseline.schema.json, its use in baseline.c and where plan/ writes it. */
+/* A new key of a suite is one line here, one in docs/reference/schemas/check.schema.json, and its use in suite.c; of a
+   baseline one here, one in docs/reference/schemas/baseline.schema.json, its use in baseline.c and where plan/ writes
+   it. */
 
 #include "scenarios/suite_keys.h"
 

@@ -55,7 +55,8 @@ static enum hr_status note_speeds(const struct llm *llm) {
 }
 
 enum hr_status hr__read_azure_llm(struct hr__reader *reader) {
-  /* Assumed: a model of about 70 G parameters on GPUs like H100, 20 requests at once on one. docs/formats.md. */
+  /* Assumed: a model of about 70 G parameters on GPUs like H100, 20 requests at once on one. docs/reference/formats.md.
+   */
   struct llm llm = {.reader = reader, .prefill_per_s = 10000, .decode_per_s = 50, .gpu_milli = 50};
   const struct hr__format_param params[] = {{"prefill", 1, 1000000000, &llm.prefill_per_s, NULL},
                                             {"decode", 1, 1000000000, &llm.decode_per_s, NULL},

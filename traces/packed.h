@@ -3,10 +3,10 @@
 #define HR_TRACES_PACKED_H
 
 /*
- * The layout of a packed trace, as docs/formats.md tells it: a header, a table of sections, the sections, all integers
- * little-endian. A section's name says what it holds: a column, a set of texts each ended by NUL. Each begins at the
- * first multiple of HR__PACKED_ALIGNMENT behind the one before, zeros between them, so that no byte of the file is
- * free.
+ * The layout of a packed trace, as docs/reference/formats.md tells it: a header, a table of sections, the sections, all
+ * integers little-endian. A section's name says what it holds: a column, a set of texts each ended by NUL. Each begins
+ * at the first multiple of HR__PACKED_ALIGNMENT behind the one before, zeros between them, so that no byte of the file
+ * is free.
  */
 
 #include "headroom/trace.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A check of a trace as JSON: docs/trace-check.schema.json. */
+/* A check of a trace as JSON: docs/reference/schemas/trace-check.schema.json. */
 
 #include "report/json_tree.h"
 #include "workload/checking.h"

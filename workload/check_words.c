@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names of findings, and what each means for a simulation and lets do: docs/trace-check.md says more. */
+/* Names of findings, and what each means for a simulation and lets do: docs/reference/trace-check.md says more. */
 
 #include "headroom/trace_check.h"
 
@@ -151,8 +151,8 @@ static enum hr_status add_code(const char *word, bool set[HR_N_FINDINGS], struct
     return HR_OK;
   }
   const char *nearest = hr_nearest_word(word, finding_names);
-  return hr_fail(error, HR_BAD_INPUT, "'%.60s' is no kind of finding%s%s%s; docs/trace-check.md lists them", word,
-                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+  return hr_fail(error, HR_BAD_INPUT, "'%.60s' is no kind of finding%s%s%s; docs/reference/trace-check.md lists them",
+                 word, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 enum hr_status hr_findings_parse(const char *text, bool set[HR_N_FINDINGS], struct hr_error *error) {

@@ -7,7 +7,7 @@
 #include "headroom/trace_stats.h"
 #include "workload/fit.h"
 
-/* How values are spread. Quantiles are those of docs/metrics.md. */
+/* How values are spread. Quantiles are those of docs/reference/metrics.md. */
 struct hr__spread {
   size_t count; /* 0: nothing else is known */
   double mean, sd, min, p10, p25, p50, p75, p90, p95, p99, max;

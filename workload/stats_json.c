@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The statistics of a trace as JSON: docs/trace-stats.schema.json. */
+/* The statistics of a trace as JSON: docs/reference/schemas/trace-stats.schema.json. */
 
 #include "report/json_tree.h"
 #include "report/text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was done to a trace, for a person and as JSON (docs/transform.schema.json). */
+/* What was done to a trace, for a person and as JSON (docs/reference/schemas/transform.schema.json). */
 
 #include "headroom/transform.h"
 #include "report/console.h"

@@ -5,7 +5,7 @@
 /*
  * What a scenario could do otherwise, and what that saves: other GPU types, fewer reserved nodes, spot capacity, other
  * checkpoint intervals. Each piece of advice is the scenario under some overrides, run beside it over the same random
- * events: its dollars are a paired difference, not a rule of thumb. docs/advise.md says it at length.
+ * events: its dollars are a paired difference, not a rule of thumb. docs/planner/advise.md says it at length.
  */
 
 #include "headroom/base.h"
@@ -79,7 +79,7 @@ HR_API size_t hr_advice_count(const struct hr_advice *advice);
 HR_API void hr_advice_item(const struct hr_advice *advice, size_t place, struct hr_advice_item *item);
 HR_API const struct hr_notes *hr_advice_notes(const struct hr_advice *advice);
 
-/* The table for a person, 80 columns wide; the same as JSON (docs/advise.schema.json). */
+/* The table for a person, 80 columns wide; the same as JSON (docs/reference/schemas/advise.schema.json). */
 HR_API enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const struct hr_perf *perf,
                                       bool colour);
 HR_API enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,

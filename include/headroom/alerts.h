@@ -4,7 +4,7 @@
 
 /*
  * Rules as an operator's monitoring has them, evaluated in simulated time: when something was amiss, where and for how
- * long. A fold; docs/alerts.md says each rule at length.
+ * long. A fold; docs/planner/alerts.md says each rule at length.
  */
 
 #include "headroom/costs.h"

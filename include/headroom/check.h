@@ -8,7 +8,7 @@
  * A baseline has for each run its figures, the digest of all that happened, and what lets the first decision that
  * differs be found. Runs are deterministic, so unless a tolerance says otherwise every figure has to be the same as it
  * is printed, and so has the digest. Runs with replications are judged by the intervals of their figures.
- * docs/check.md says it at length.
+ * docs/ci/check.md says it at length.
  */
 
 #include "headroom/replications.h"
@@ -169,14 +169,15 @@ HR_API size_t hr_check_runs(const struct hr_check *check);
 /* What a person should know of it. */
 HR_API const struct hr_notes *hr_check_notes(const struct hr_check *check);
 
-/* Writes the runs that were made as a baseline (docs/baseline.schema.json). */
+/* Writes the runs that were made as a baseline (docs/reference/schemas/baseline.schema.json). */
 HR_API enum hr_status hr_check_write_baseline(const char *path, const struct hr_check *check, struct hr_error *error);
 
 /* What moved, 80 columns wide. `updating`: it is now the baseline. */
 HR_API enum hr_status hr_check_print(FILE *out, const struct hr_check *check, bool updating, bool colour);
 /* An annotation for each run that failed, as GitHub's workflow commands. */
 HR_API enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check);
-/* Files; `path` "-" is standard output. JSON: docs/check-result.schema.json. JUnit: a test case for each run. */
+/* Files; `path` "-" is standard output. JSON: docs/reference/schemas/check-result.schema.json. JUnit: a test case for
+ * each run. */
 HR_API enum hr_status hr_check_write_json(const char *path, const struct hr_check *check, struct hr_error *error);
 HR_API enum hr_status hr_check_write_junit(const char *path, const struct hr_check *check, struct hr_error *error);
 HR_API enum hr_status hr_check_write_markdown(const char *path, const struct hr_check *check, struct hr_error *error);

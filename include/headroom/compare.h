@@ -8,7 +8,7 @@
  * Replication r of a comparison runs every policy under one seed, hr_replication_seed(seed, r): what is drawn does not
  * depend on what policies do, so all of them meet the same reclaims, boots and prices (common random numbers).
  * Differences are taken within a replication, and their mean has a 95 % interval by Student's t over replications.
- * Replication 0 is the run that `headroom run` makes of the scenario. docs/compare.md says it at length.
+ * Replication 0 is the run that `headroom run` makes of the scenario. docs/researcher/compare.md says it at length.
  */
 
 #include "headroom/base.h"
@@ -76,7 +76,8 @@ HR_API const struct hr_notes *hr_comparison_notes(const struct hr_comparison *co
 /* The table for a person, 80 columns wide. `perf`, which may be NULL: sim_s is the time of all runs together. */
 HR_API enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *comparison, const struct hr_perf *perf,
                                           bool colour);
-/* Files; `path` "-" is standard output. JSON: docs/compare.schema.json. CSV: a row for each policy, group and figure.
+/* Files; `path` "-" is standard output. JSON: docs/reference/schemas/compare.schema.json. CSV: a row for each policy,
+ * group and figure.
  */
 HR_API enum hr_status hr_comparison_write_json(const char *path, const struct hr_comparison *comparison,
                                                const struct hr_perf *perf, struct hr_error *error);

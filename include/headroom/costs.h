@@ -8,7 +8,7 @@
  *
  * Money is whole micro-dollars. Capacity is rounded once, as a whole, and its parts are apportioned to that by largest
  * remainder; every other line is rounded by itself. So each breakdown sums to the total to the last digit.
- * docs/costs.md says what every figure means.
+ * docs/planner/costs.md says what every figure means.
  */
 
 #include "headroom/ledger.h"

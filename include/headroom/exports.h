@@ -4,7 +4,7 @@
 
 /*
  * A run in the formats of other tools: a timeline for Perfetto, metrics for Prometheus and Grafana, a page of Markdown.
- * docs/exports.md says what stands for what.
+ * docs/reference/exports.md says what stands for what.
  */
 
 #include "headroom/history.h"

@@ -5,8 +5,8 @@
 /*
  * How much of a cluster placement rules can fill: the experiment of Weng et al. ("Beware of Fragmentation", ATC'23).
  * Pods are drawn from a trace with replacement until they ask for `to` times the cluster's GPUs, shuffled, and come one
- * by one; none leaves, and what does not fit fails. All rules of a seed meet the same pods. docs/fill.md says it at
- * length.
+ * by one; none leaves, and what does not fit fails. All rules of a seed meet the same pods. docs/researcher/fill.md
+ * says it at length.
  */
 
 #include "headroom/packing.h"

@@ -7,8 +7,8 @@
  *
  * A series is a tenant's jobs of a class; small ones are pooled. The logarithm of a series' weekly demand is smoothed
  * exponentially with a drift that fades out; all that is uncertain (level, drift, smoothing, spread) is in the
- * intervals. Within a week demand follows a profile by the hour. docs/forecast.md has the model, its sources, and how
- * it does on held-back weeks.
+ * intervals. Within a week demand follows a profile by the hour. docs/planner/forecast.md has the model, its sources,
+ * and how it does on held-back weeks.
  *
  * Weeks of the trace count from its first submit, those of the future from the end of the trace's last whole week; so
  * do months, each of 365.25 / 12 days. A series is named by its number, and the total by the number of series.
@@ -112,7 +112,8 @@ HR_API const struct hr_notes *hr_forecast_notes(const struct hr_forecast *foreca
 
 /* The tables for a person, 80 columns wide. */
 HR_API enum hr_status hr_forecast_print(FILE *out, const struct hr_forecast *forecast, bool colour);
-/* Files; `path` "-" is standard output. JSON: docs/forecast.schema.json. CSV: a row for each series and week. */
+/* Files; `path` "-" is standard output. JSON: docs/reference/schemas/forecast.schema.json. CSV: a row for each series
+ * and week. */
 HR_API enum hr_status hr_forecast_write_json(const char *path, const struct hr_forecast *forecast,
                                              struct hr_error *error);
 HR_API enum hr_status hr_forecast_write_csv(const char *path, const struct hr_forecast *forecast,

@@ -4,7 +4,7 @@
 
 /*
  * Workloads like another: a model of a workload, fitted to a trace, read from a file or shipped, and traces of any
- * length drawn from it. docs/generate.md defines what is fitted and how jobs are drawn.
+ * length drawn from it. docs/researcher/generate.md defines what is fitted and how jobs are drawn.
  *
  * A model is a few hundred numbers: no job of the trace is in it. Jobs come in campaigns, runs of like jobs that one
  * user submits one after the other. Campaigns are kept by band (how many GPUs, coarsely: what has a course of its own
@@ -133,7 +133,7 @@ HR_API void hr_like_destroy(struct hr_like_model *model);
 
 /* The names of the models that ship, ended by NULL. */
 HR_API const char *const *hr_like_names(void);
-/* Reads a shipped model by its name, or a file's (docs/like.schema.json). */
+/* Reads a shipped model by its name, or a file's (docs/reference/schemas/like.schema.json). */
 HR_API enum hr_status hr_like_shipped(const char *name, struct hr_like_model **model, struct hr_error *error);
 HR_API enum hr_status hr_like_load(const char *path, struct hr_like_model **model, struct hr_error *error);
 /* Whether the file is a model: JSON whose outermost object has the key "headroom_workload", wherever it stands. False
@@ -170,7 +170,7 @@ struct hr_like_figures {
 HR_API enum hr_status hr_like_generate(const struct hr_like_model *model, const struct hr_like_spec *spec,
                                        const char *path, struct hr_like_figures *figures, struct hr_error *error);
 
-/* Writes the figures as JSON (docs/like-result.schema.json); "-": standard output. */
+/* Writes the figures as JSON (docs/reference/schemas/like-result.schema.json); "-": standard output. */
 HR_API enum hr_status hr_like_figures_write(const struct hr_like_model *model, const struct hr_like_spec *spec,
                                             const struct hr_like_figures *figures, const char *path,
                                             struct hr_error *error);

@@ -5,8 +5,8 @@
 /*
  * On which node one task goes, and on which of its GPUs: rules that look at each GPU, at CPU and at memory, as those of
  * Kubernetes' scheduler and of the fragmentation-aware one of Weng et al. ("Beware of Fragmentation", ATC'23) do.
- * docs/fill.md says each rule. All memory comes from the arena; functions that make something return NULL when it has
- * run out. Nothing here is shared between threads but requests and typical pods, which do not change.
+ * docs/researcher/fill.md says each rule. All memory comes from the arena; functions that make something return NULL
+ * when it has run out. Nothing here is shared between threads but requests and typical pods, which do not change.
  */
 
 #include "headroom/fragmentation.h"

@@ -4,7 +4,7 @@
 
 /*
  * A run as a page to be looked at: one HTML file that needs no network, in which a template made at build time draws
- * what the run's document says. docs/report-data.md has all that is in the document.
+ * what the run's document says. docs/reference/report-data.md has all that is in the document.
  *
  * A page that shows a run is made of what followed it: a history, and a watch beside it.
  */

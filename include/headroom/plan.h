@@ -4,7 +4,8 @@
 
 /*
  * What to buy: of all mixes of capacity and policy that a scenario's plan allows, the one that meets its goals at the
- * least cost, with how sure that is, what stands beside it, and what would change it. docs/plan.md says it at length.
+ * least cost, with how sure that is, what stands beside it, and what would change it. docs/planner/plan.md says it at
+ * length.
  */
 
 #include "headroom/base.h"
@@ -80,7 +81,8 @@ HR_API void hr_plan_destroy(struct hr_plan *plan);
 HR_API bool hr_plan_feasible(const struct hr_plan *plan);
 HR_API const struct hr_notes *hr_plan_notes(const struct hr_plan *plan);
 
-/* The answer for a person, 80 columns wide; as JSON (docs/plan.schema.json); as Markdown for a page. */
+/* The answer for a person, 80 columns wide; as JSON (docs/reference/schemas/plan.schema.json); as Markdown for a page.
+ */
 HR_API enum hr_status hr_plan_print(FILE *out, const struct hr_plan *plan, const struct hr_perf *perf, bool colour);
 HR_API enum hr_status hr_plan_write_json(const char *path, const struct hr_plan *plan, const struct hr_perf *perf,
                                          struct hr_error *error);

@@ -8,7 +8,7 @@
  *
  * Replication r has the seed hr_replication_seed(seed, r) of headroom/compare.h. A mean or a sum is told as its mean
  * over replications with Student's interval; a quantile as its median over replications with an interval from order
- * statistics. docs/replications.md says it at length.
+ * statistics. docs/researcher/replications.md says it at length.
  */
 
 #include "headroom/base.h"
@@ -76,7 +76,7 @@ HR_API const struct hr_notes *hr_replicates_notes(const struct hr_replicates *re
 HR_API enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
                                           bool colour);
 /* The summary of replication 0, as `headroom run` writes it, and under `replications` what all of them tell
-   (docs/summary.schema.json). */
+   (docs/reference/schemas/summary.schema.json). */
 HR_API enum hr_status hr_replicates_write_json(const char *path, const struct hr_replicates *replicates,
                                                const struct hr_perf *perf, struct hr_error *error);
 

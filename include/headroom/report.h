@@ -10,7 +10,7 @@
  * completed. Quantiles interpolate linearly between order statistics (GSL's, numpy's default). makespan = last end
  * - first submit, or the run's last instant where a horizon left jobs over. Utilization = GPU time allocated / GPU
  * time there is, over the submit window (first to last submit) and over the makespan. queue = waiting jobs after each
- * pass: its time-weighted mean over the makespan, and its maximum. docs/metrics.md says it at length.
+ * pass: its time-weighted mean over the makespan, and its maximum. docs/reference/metrics.md says it at length.
  */
 
 #include "headroom/alerts.h"
@@ -208,7 +208,7 @@ enum { HR_STYLE_COLOUR = 1, HR_STYLE_UNICODE = 2 };
 /* The table for a person, at most 80 columns wide. `style`: of the above, what to make use of. */
 HR_API enum hr_status hr_summary_print(FILE *out, const struct hr_summary *summary, const struct hr_run_label *label,
                                        const struct hr_perf *perf, unsigned style);
-/* The summary as JSON (docs/summary.schema.json). `path` "-" is standard output. */
+/* The summary as JSON (docs/reference/schemas/summary.schema.json). `path` "-" is standard output. */
 HR_API enum hr_status hr_summary_write_json(const char *path, const struct hr_summary *summary,
                                             const struct hr_run_label *label, const struct hr_perf *perf,
                                             struct hr_error *error);

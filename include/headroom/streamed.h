@@ -47,7 +47,7 @@ HR_API void hr_streamed_figures_finish(struct hr_streamed_figures *figures);
 HR_API enum hr_status hr_streamed_notes(const struct hr_streamed *streamed, struct hr_notes *notes);
 
 /* For a person, 80 columns wide (`style` as of hr_summary_print), and as JSON (`path` "-" is standard output;
-   docs/streamed.schema.json). */
+   docs/reference/schemas/streamed.schema.json). */
 HR_API enum hr_status hr_streamed_print(FILE *out, const struct hr_streamed_figures *figures,
                                         const struct hr_run_label *label, const struct hr_perf *perf, unsigned style);
 HR_API enum hr_status hr_streamed_write_json(const char *path, const struct hr_streamed_figures *figures,

@@ -4,8 +4,8 @@
 
 /*
  * A scenario in worse times: more reclaims, other prices, a GPU type that cannot be had. It is changed in place, after
- * it is loaded and before it runs; nothing else changes a scenario that is loaded. docs/spot.md says what becomes of
- * each model of reclaims.
+ * it is loaded and before it runs; nothing else changes a scenario that is loaded. docs/planner/spot.md says what
+ * becomes of each model of reclaims.
  */
 
 #include "headroom/scenario.h"

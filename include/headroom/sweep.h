@@ -12,7 +12,7 @@
  *
  * The file holds any part of the runs. A sweep makes those that are missing and writes each as it ends, so that it may
  * be stopped at any time and begun again. When it has made all that it was to make, the file's bytes depend on nothing
- * but the grid, what the grid reads and Headroom's version. docs/sweep.md says it at length.
+ * but the grid, what the grid reads and Headroom's version. docs/researcher/sweep.md says it at length.
  */
 
 #include "headroom/base.h"
@@ -120,8 +120,8 @@ HR_API enum hr_status hr_sweep_print(FILE *out, const char *file, const struct h
                                      struct hr_error *error);
 /* The file's runs as CSV. `path` "-" is standard output. */
 HR_API enum hr_status hr_sweep_write_csv(const char *path, const char *file, struct hr_error *error);
-/* The file's runs for a page (docs/report-data.md): their settings and figures, or, of very many, some of their points.
-   The caller frees the text. */
+/* The file's runs for a page (docs/reference/report-data.md): their settings and figures, or, of very many, some of
+   their points. The caller frees the text. */
 HR_API enum hr_status hr_sweep_json(const char *file, char **text, struct hr_error *error);
 
 #ifdef __cplusplus

@@ -267,8 +267,8 @@ struct hr_packed {
   } sections[HR_PACKED_MOST_SECTIONS];
 };
 
-/* Writes the whole trace to `path` in the packed form (docs/formats.md), whole or not at all; `packed`, if not NULL, is
-   filled with what was written. The same trace gives the same bytes. */
+/* Writes the whole trace to `path` in the packed form (docs/reference/formats.md), whole or not at all; `packed`, if
+   not NULL, is filled with what was written. The same trace gives the same bytes. */
 HR_API enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *path, struct hr_packed *packed,
                                     struct hr_error *error);
 /* The same figures as JSON; `path` "-" is standard output. */
@@ -319,9 +319,9 @@ HR_API const struct hr_trace_format *hr_trace_writer_find(const char *name, cons
 
 /* Writes a trace, whole or not at all; `path` "-" is standard output, and a name that ends in `.gz` or `.zst` is
    compressed. `format` as for hr_trace_writer_find. `written`, if not NULL, tells what was written and what was lost
-   (docs/traces.md). Headroom's CSV loses nothing: read again, it is the same trace, row by row. The same trace gives
-   the same bytes (before compression). HR_BAD_INPUT, naming the job, for what no file of the format can hold at all: in
-   CSV times before 0 or beyond the year 9999. */
+   (docs/reference/traces.md). Headroom's CSV loses nothing: read again, it is the same trace, row by row. The same
+   trace gives the same bytes (before compression). HR_BAD_INPUT, naming the job, for what no file of the format can
+   hold at all: in CSV times before 0 or beyond the year 9999. */
 HR_API enum hr_status hr_trace_write(const struct hr_trace *trace, const char *path, const char *format,
                                      struct hr_trace_written *written, struct hr_error *error);
 /* Finishes what was built and writes it to `path`, in the format that its name says; the builder must still be

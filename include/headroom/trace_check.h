@@ -4,8 +4,8 @@
 
 /*
  * What is wrong or suspicious in a trace, before anyone simulates it. The trace is to be read leniently, so that bad
- * rows are findings among others and hide none. docs/trace-check.md says of each kind of finding when it is made and
- * why there.
+ * rows are findings among others and hide none. docs/reference/trace-check.md says of each kind of finding when it is
+ * made and why there.
  */
 
 #include "headroom/base.h"
@@ -142,7 +142,8 @@ HR_API size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_s
    once. */
 HR_API const struct hr_offered_load *hr_trace_check_loads(const struct hr_trace_check *check, size_t *count);
 
-/* For a person, 80 columns wide; and as JSON (docs/trace-check.schema.json). `path` "-": standard output. */
+/* For a person, 80 columns wide; and as JSON (docs/reference/schemas/trace-check.schema.json). `path` "-": standard
+ * output. */
 HR_API enum hr_status hr_trace_check_write(const char *path, const struct hr_trace_check *check, bool colour,
                                            struct hr_error *error);
 HR_API enum hr_status hr_trace_check_write_json(const char *path, const struct hr_trace_check *check,

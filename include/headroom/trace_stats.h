@@ -3,7 +3,7 @@
 #define HEADROOM_TRACE_STATS_H
 
 /* What is in a trace, in numbers: how large and how long jobs are, by whom and when they are submitted, how unevenly,
-   and which distributions fit. docs/trace-stats.md says how each is computed. */
+   and which distributions fit. docs/reference/trace-stats.md says how each is computed. */
 
 #include "headroom/trace.h"
 
@@ -21,7 +21,8 @@ HR_API void hr_trace_stats_destroy(struct hr_trace_stats *stats);
 /* Tables, at most 80 columns wide; `style`: HR_STYLE_COLOUR | HR_STYLE_UNICODE. `path` "-" is standard output. */
 HR_API enum hr_status hr_trace_stats_write(const char *path, const struct hr_trace_stats *stats, unsigned style,
                                            struct hr_error *error);
-/* As JSON (docs/trace-stats.schema.json): a file, or text that the caller frees; NULL when out of memory. */
+/* As JSON (docs/reference/schemas/trace-stats.schema.json): a file, or text that the caller frees; NULL when out of
+ * memory. */
 HR_API enum hr_status hr_trace_stats_write_json(const char *path, const struct hr_trace_stats *stats,
                                                 struct hr_error *error);
 HR_API char *hr_trace_stats_json(const struct hr_trace_stats *stats);

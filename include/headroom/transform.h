@@ -4,8 +4,8 @@
 
 /*
  * What can be made of a trace before it is replayed: a window of it, more or fewer of its jobs, several traces as one,
- * names that nobody knows, arrivals in another order. docs/traces.md says of each what stays as it was and what does
- * not.
+ * names that nobody knows, arrivals in another order. docs/reference/traces.md says of each what stays as it was and
+ * what does not.
  *
  * Each function makes a trace of its own, to be destroyed, which borrows nothing; on failure `*made` is NULL. Its jobs
  * stand in order of submission, jobs of one instant in the order of the traces that they come from. Notes are those of
@@ -189,7 +189,7 @@ struct hr_transformation {
 };
 /* A few lines, 80 columns wide: what went in, and what came out. What was lost is told by hr_trace_loss_notes. */
 HR_API enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation *done);
-/* docs/transform.schema.json; `path` "-" is standard output. */
+/* docs/reference/schemas/transform.schema.json; `path` "-" is standard output. */
 HR_API enum hr_status hr_transformation_write_json(const char *path, const struct hr_transformation *done,
                                                    struct hr_error *error);
 

@@ -2,7 +2,8 @@
 #ifndef HEADROOM_WHY_H
 #define HEADROOM_WHY_H
 
-/* Where waiting time went, and a job's life in sentences: for a person, and as JSON (docs/why.schema.json). */
+/* Where waiting time went, and a job's life in sentences: for a person, and as JSON
+ * (docs/reference/schemas/why.schema.json). */
 
 #include "headroom/history.h"
 #include "headroom/ledger.h"

@@ -3,7 +3,8 @@
 #define HEADROOM_WORKLOAD_H
 
 /*
- * Workloads drawn from a recorded trace: other weeks that could have been, and growth. docs/workload.md defines them.
+ * Workloads drawn from a recorded trace: other weeks that could have been, and growth. docs/researcher/workload.md
+ * defines them.
  *
  * The clock stays the trace's: time 0 is its first submit. Blocks are whole days (86,400 s) or weeks. They are cut from
  * the first submit; where the trace is `dated`, at midnights of the clock that wrote it (UTC where its dates have

@@ -460,7 +460,7 @@ static cJSON *json_of(uint32_t n_threads) {
 static void test_json(void) {
   begin(HEAD RECLAIMED "," RESERVED INTERVAL("14700"), long_jobs());
   cJSON *one = json_of(1), *three = json_of(3);
-  char *text = files_read(PROJECT_DIR "/docs/advise.schema.json");
+  char *text = files_read(PROJECT_DIR "/docs/reference/schemas/advise.schema.json");
   cJSON *schema = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
   CU_ASSERT(schema_fits(schema, one, "advice"));

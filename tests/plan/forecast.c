@@ -410,7 +410,7 @@ static void the_same_trace_gives_the_same_bytes(void) {
 }
 
 static void every_key_is_in_the_schema(void) {
-  char *text = files_read(PROJECT_DIR "/docs/forecast.schema.json");
+  char *text = files_read(PROJECT_DIR "/docs/reference/schemas/forecast.schema.json");
   cJSON *schema = cJSON_Parse(text);
   CU_ASSERT_PTR_NOT_NULL_FATAL(schema);
   free(text);

@@ -92,7 +92,7 @@ static cJSON *read_json(const char *path) {
 static void json_is_what_the_schema_says(void) {
   struct hr_error error;
   prepare();
-  cJSON *schema = read_json(PROJECT_DIR "/docs/why.schema.json");
+  cJSON *schema = read_json(PROJECT_DIR "/docs/reference/schemas/why.schema.json");
   for (size_t i = 0; i < N_QUESTIONS; i++) {
     CU_ASSERT_EQUAL(hr_why_write_json(files_path("why.json"), &why, questions[i], &error), HR_OK);
     cJSON *json = read_json(files_path("why.json"));

@@ -91,9 +91,9 @@ static void states_are_the_same(void) {
   }
 }
 
-/* As docs/sharing.md has them. A30 by hand: a half of it is empty, has a 1g on either side, two of them or a 2g, so
-   there are 5 x 5 states and 4g; with 5 instances in the 5 of a half, 2 x 5 x 5 more in which one of them has the media
-   engines. */
+/* As docs/reference/sharing.md has them. A30 by hand: a half of it is empty, has a 1g on either side, two of them or a
+   2g, so there are 5 x 5 states and 4g; with 5 instances in the 5 of a half, 2 x 5 x 5 more in which one of them has
+   the media engines. */
 static void states_are_so_many(void) {
   for (size_t i = 0; i < catalog->n_mig_types; i++) {
     static struct gathered all;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Redrawn workloads against the definitions of docs/workload.md, written down a second time: each job of the trace is
- * looked at for each position and layer, with random numbers straight from Philox. Random traces, lengths and growths.
+ * Redrawn workloads against the definitions of docs/researcher/workload.md, written down a second time: each job of the
+ * trace is looked at for each position and layer, with random numbers straight from Philox. Random traces, lengths and
+ * growths.
  */
 #include "harness.h"
 
