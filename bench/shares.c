@@ -4,7 +4,7 @@
  *   shares      prints a row for each size
  */
 
-#include "policies/gavel_lp.h"
+#include "policies/rounds/round_shares.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
 /* A verb of the program: `headroom VERB`, or an action of one, `headroom VERB ACTION`. One file each; main.c holds the
    list of verbs, a verb that of its actions. */
 
-#include "cli/command.h"
 #include "cli/options.h"
 
 struct verb {

@@ -3,9 +3,9 @@
    by SIGPIPE, without a word, as other filters do; but a run that is asked for files says that it could not write. */
 
 #include "cli/cli.h"
-#include "cli/signals.h"
-#include "headroom/compare.h"
+#include "cli/process.h"
 #include "headroom/report.h"
+#include "headroom/unstable/compare.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "scenarios/like_keys.h"
 
 #include "headroom/cluster.h"
-#include "headroom/like.h"
-#include "scenarios/key_rows.h"
+#include "headroom/unstable/like.h"
+#include "scenarios/schema/keys.h"
 
 #define MOST_FACTOR 1e6
 #define MOST_SECONDS 1e11   /* HR_MAX_INPUT_US */

@@ -4,7 +4,7 @@
 
 /* Fitting a model of a workload to a trace, step by step, in this order. */
 
-#include "headroom/like.h"
+#include "headroom/unstable/like.h"
 
 /* Of a week's normal scores, either way. What more would give a week of demand is what the next one gets too much of,
    by jobs that go on into it. */

@@ -15,16 +15,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #if defined(__GNUC__)
 #define HR_API __attribute__((visibility("default")))
 #define HR_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define HR_API
 #define HR_PRINTF(text, first)
-#endif
-
-#ifdef __cplusplus
-extern "C" {
 #endif
 
 /* One table of results: code, exit code of the program, what it means. */

@@ -16,10 +16,10 @@
 
 #include "headroom/base.h"
 #include "headroom/cluster.h"
-#include "headroom/hold.h"
+#include "headroom/gpu_inventory.h"
 #include "headroom/quota.h"
-#include "headroom/stock.h"
 #include "headroom/trace.h"
+#include "headroom/wait_reason.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -358,9 +358,9 @@ struct hr_policy_ops {
   const struct hr_policy_ops hr__policy_##id
 #endif
 
+#include "headroom/policy_kit.h"
+
 #ifdef __cplusplus
 }
 #endif
-
-#include "headroom/policy_kit.h"
 #endif

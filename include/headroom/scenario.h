@@ -4,16 +4,15 @@
 
 /* A scenario: the JSON file that says what to replay, on what, and how. */
 
-#include "headroom/alerts.h"
 #include "headroom/base.h"
-#include "headroom/catalog.h"
 #include "headroom/cluster.h"
-#include "headroom/costs.h"
-#include "headroom/plan.h"
-#include "headroom/policies.h"
 #include "headroom/quota.h"
-#include "headroom/replications.h"
+#include "headroom/report.h"
 #include "headroom/trace.h"
+#include "headroom/unstable/catalog.h"
+#include "headroom/unstable/plan.h"
+#include "headroom/unstable/policies.h"
+#include "headroom/unstable/replications.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,7 @@
 
 /* Follows a run and asks why jobs wait: by groups, job by job, and whether what is said can be true. */
 
-#include "headroom/waits.h"
+#include "headroom/unstable/why.h"
 
 enum { HOLDS_FOLDS = 3 };
 

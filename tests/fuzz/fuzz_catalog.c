@@ -4,7 +4,7 @@
 
 #include "headroom/mig.h"
 #include "input.h"
-#include "scenarios/catalog_tables.h"
+#include "scenarios/catalog/catalog_tables.h"
 
 #include <stdlib.h>
 #include <string.h>

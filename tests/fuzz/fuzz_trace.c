@@ -4,7 +4,7 @@
    meets what is not its own, and has its parameters. */
 
 #include "headroom/trace.h"
-#include "headroom/trace_check.h"
+#include "headroom/unstable/trace_check.h"
 #include "input.h"
 
 #include <stdio.h>

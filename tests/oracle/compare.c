@@ -2,9 +2,9 @@
 /* The product against the naive scheduler on small random clusters, under every order x backfill x placement: equal
    starts and equal seats. A difference is shrunk before it is shown: jobs are dropped for as long as it stays. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "replay.h"
-#include "sim/philox.h"
 
 #include <string.h>
 

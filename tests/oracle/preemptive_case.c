@@ -2,7 +2,7 @@
 #include "preemptive_case.h"
 #include "sound.h"
 
-#include "sim/philox.h"
+#include "base/random.h"
 
 #include <inttypes.h>
 #include <stdio.h>

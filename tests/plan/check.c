@@ -5,8 +5,8 @@
 #include "harness.h"
 
 #include "../report/files.h"
-#include "headroom/check.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/check.h"
 #include "schema_check.h"
 
 #include <math.h>

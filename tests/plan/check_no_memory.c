@@ -4,7 +4,7 @@
 
 #include "../report/files.h"
 #include "harness.h"
-#include "headroom/check.h"
+#include "headroom/unstable/check.h"
 #include "scarce_memory.h"
 
 #include <cjson/cJSON.h>

@@ -3,11 +3,10 @@
 
 #include "harness.h"
 
-#include "plan/checking.h"
-#include "plan/decisions.h"
-#include "plan/figures.h"
-#include "plan/job_starts.h"
-#include "plan/tolerance.h"
+#include "plan/check/checking.h"
+#include "plan/check/decisions.h"
+#include "plan/check/tolerance.h"
+#include "plan/compare/compare_table.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "coverage.h"
 
 #include "demand.h"
-#include "plan/forecasting.h"
+#include "plan/forecast/forecasting.h"
 
 #include <CUnit/CUnit.h>
 #include <stdio.h>

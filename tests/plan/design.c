@@ -2,7 +2,7 @@
 /* Designs by properties that need no second implementation: the order of the product, the first points of Sobol's
    sequence, strata of a Latin hypercube, nets. */
 
-#include "plan/design.h"
+#include "plan/sweep/design.h"
 
 #include "harness.h"
 

@@ -4,7 +4,7 @@
 #include "coverage.h"
 #include "demand.h"
 #include "harness.h"
-#include "plan/forecasting.h"
+#include "plan/forecast/forecasting.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_linalg.h>

@@ -9,8 +9,8 @@
  */
 
 #include "harness.h"
-#include "plan/intervals.h"
-#include "plan/lab.h"
+#include "plan/runner/intervals.h"
+#include "plan/runner/runner.h"
 #include "planned.h"
 
 #include <gsl/gsl_sort.h>

@@ -7,9 +7,9 @@
  *   test_plan_search [WORLDS [FIRST]]      60 of them are the target search_against_all
  */
 
+#include "base/random.h"
 #include "harness.h"
 #include "planned.h"
-#include "sim/philox.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>

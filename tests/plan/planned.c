@@ -2,7 +2,7 @@
 #include "planned.h"
 
 #include "../report/files.h"
-#include "sim/philox.h"
+#include "base/random.h"
 
 #include <CUnit/CUnit.h>
 #include <gsl/gsl_randist.h>

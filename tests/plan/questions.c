@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a plan asks, as it is understood: figures by name, goals with units, the grid of candidates, demand. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "planned.h"
-#include "sim/philox.h"
 
 #include <math.h>
 #include <string.h>

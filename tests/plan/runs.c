@@ -4,8 +4,8 @@
 
 #include "../report/files.h"
 #include "harness.h"
-#include "headroom/compare.h"
-#include "plan/replicating.h"
+#include "headroom/unstable/compare.h"
+#include "plan/runner/replicate.h"
 #include "planned.h"
 
 #include <math.h>

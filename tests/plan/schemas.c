@@ -6,8 +6,8 @@
 
 #include "../report/files.h"
 #include "headroom/headroom.h"
-#include "headroom/plan.h"
-#include "headroom/replications.h"
+#include "headroom/unstable/plan.h"
+#include "headroom/unstable/replications.h"
 #include "schema_check.h"
 
 #include <stdlib.h>

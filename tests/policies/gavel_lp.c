@@ -2,8 +2,8 @@
 /* Shares of time against brute force: all points of a grid on small cases; and what fairness promises on random ones.
  */
 
-#include "policies/gavel_lp.h"
 #include "harness.h"
+#include "policies/rounds/round_shares.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -7,10 +7,10 @@
 
 #include "../conformance/holds.h"
 #include "../sim/mig_brute.h"
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
-#include "sim/philox.h"
 
 #include <string.h>
 

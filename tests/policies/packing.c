@@ -2,9 +2,9 @@
 /* Placement rules: against the naive ones on random small clusters, where tasks come and go; what is typical, fragments
    and draws by hand. */
 
+#include "base/arena.h"
 #include "harness.h"
 #include "policies/naive_packing.h"
-#include "sim/arena.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
  * ranks by recursion from the top, classic factors by their formula on a tree worked out by hand.
  */
 
-#include "policies/shares.h"
+#include "policies/queue/order/shares.h"
+#include "base/arena.h"
 #include "harness.h"
-#include "sim/arena.h"
 
 #include <math.h>
 #include <string.h>

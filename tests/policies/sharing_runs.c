@@ -3,12 +3,12 @@
    when each job starts, on which nodes and on which GPUs. */
 
 #include "../conformance/holds.h"
+#include "base/arena.h"
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "naive_packing.h"
 #include "queue_choice.h"
-#include "sim/arena.h"
-#include "sim/philox.h"
 
 #include <string.h>
 

@@ -5,10 +5,10 @@
  * within its guarantee, and the first with a value within a bound.
  */
 
-#include "policies/waiting.h"
+#include "policies/queue/waiting.h"
+#include "base/arena.h"
 #include "harness.h"
-#include "policies/quota_tree.h"
-#include "sim/arena.h"
+#include "policies/queue/quota/quota_tree.h"
 
 #include <stdlib.h>
 

@@ -3,10 +3,10 @@
    rack and every node, at every instant: when each job starts, and on which nodes. */
 
 #include "../conformance/holds.h"
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
-#include "sim/philox.h"
 
 #include <string.h>
 

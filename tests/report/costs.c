@@ -4,7 +4,7 @@
 #include "files.h"
 #include "harness.h"
 #include "priced.h"
-#include "report/apportion.h"
+#include "report/costs/apportion.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every change of the counts once, as it stands when time moves on. */
 
-#include "headroom/exports.h"
+#include "headroom/unstable/exports.h"
 
 #include "harness.h"
 

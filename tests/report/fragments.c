@@ -2,12 +2,12 @@
 /* Fragmentation over time: by hand, and on random runs against a recount of every node after every pass. */
 
 #include "../policies/naive_packing.h"
+#include "base/arena.h"
+#include "base/random.h"
 #include "files.h"
 #include "harness.h"
 #include "queue_choice.h"
-#include "report/usage.h"
-#include "sim/arena.h"
-#include "sim/philox.h"
+#include "report/metrics/usage.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The first free line, against a look at every line. */
 
-#include "report/lanes.h"
+#include "report/exports/lanes.h"
 
 #include "harness.h"
 

@@ -5,7 +5,7 @@
 #include "exported.h"
 #include "files.h"
 #include "harness.h"
-#include "report/node_times.h"
+#include "report/exports/openmetrics_gpus.h"
 
 #include <math.h>
 #include <string.h>

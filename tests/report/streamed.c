@@ -3,12 +3,12 @@
    can be streamed, over random traces of several blocks of jobs; figures are equal, but for quantiles, which are near.
  */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/headroom.h"
 #include "queue_choice.h"
 #include "report/streamed_runs.h"
 #include "schema_check.h"
-#include "sim/philox.h"
 #include "traces/files.h"
 
 #include <cjson/cJSON.h>

@@ -4,7 +4,7 @@
 
 #include "harness.h"
 
-#include "headroom/sweep.h"
+#include "headroom/unstable/sweep.h"
 #include "key_schema.h"
 
 #include <math.h>

@@ -2,10 +2,9 @@
 /* Records of spot capacity and of spot prices: small ones by hand, real ones against what is known of them. */
 
 #include "harness.h"
-#include "scenarios/spot_levels.h"
-#include "scenarios/spot_prices.h"
-#include "sim/price_walk.h"
-#include "sim/supply.h"
+#include "scenarios/build/spot_records.h"
+#include "sim/market/price.h"
+#include "sim/market/supply.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "loading.h"
 
 #include "headroom/report.h"
-#include "headroom/stress.h"
+#include "headroom/unstable/stress.h"
 
 #include <math.h>
 

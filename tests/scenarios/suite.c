@@ -3,9 +3,9 @@
 
 #include "harness.h"
 
-#include "headroom/check.h"
+#include "headroom/unstable/check.h"
 #include "key_schema.h"
-#include "scenarios/suite_keys.h"
+#include "scenarios/schema/experiment_keys.h"
 
 #include <string.h>
 #include <unistd.h>

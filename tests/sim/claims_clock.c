@@ -3,9 +3,9 @@
    knows nothing but who was put where and when: it scans all jobs from one moment to the next, and says when each dies,
    comes up and ends, to the microsecond. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/sim.h"
-#include "sim/philox.h"
 
 #include <string.h>
 

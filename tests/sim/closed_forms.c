@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole runs against what theory says: Daly's completion time under interruptions, the newsvendor's reservation. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/ledger.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
-#include "sim/philox.h"
 
 #include <math.h>
 #include <stdlib.h>

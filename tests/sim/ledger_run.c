@@ -2,10 +2,10 @@
 /* The ledger beside real runs on markets, cut by a horizon and not: what it books from events must be what the engine
    says that jobs held and that nodes were up. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/ledger.h"
-#include "headroom/policies.h"
-#include "sim/philox.h"
+#include "headroom/unstable/policies.h"
 
 enum { RUNS = 40, JOBS = 150, POOLS = 3, PRICE = 1234567 };
 

@@ -2,10 +2,10 @@
 /* Jobs whose speeds change as neighbours come and go, against a clock that goes on by single microseconds: each job
    ends in the very one. */
 
+#include "base/random.h"
 #include "harness.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
-#include "sim/philox.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The engine's containers against plain arrays, on random operations. */
 
+#include "base/arena.h"
+#include "base/bitset.h"
+#include "base/names.h"
+#include "base/random.h"
 #include "harness.h"
-#include "sim/arena.h"
-#include "sim/bitset.h"
-#include "sim/event_heap.h"
-#include "sim/names.h"
-#include "sim/philox.h"
+#include "sim/engine/event_heap.h"
 
 #include <stdalign.h>
 #include <string.h>

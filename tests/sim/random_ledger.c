@@ -2,10 +2,10 @@
 /* A thousand random runs, told to the ledger event by event, against an accountant who knows the whole story. All
    accounts, pools and jobs must agree to the last unit, and what tenants pay plus what is idle is what pools cost. */
 
+#include "base/random.h"
 #include "brute_books.h"
 #include "harness.h"
 #include "ledger_tell.h"
-#include "sim/philox.h"
 
 #include <string.h>
 

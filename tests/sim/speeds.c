@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Jobs that work at other speeds in other pools: ends, stops and checkpoints worked out by hand, to the microsecond. */
 
-#include "sim/speeds.h"
+#include "sim/cluster/speeds.h"
 #include "harness.h"
-#include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "headroom/unstable/policies.h"
 
 #include <string.h>
 

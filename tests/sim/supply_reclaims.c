@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Spot nodes that are hit at a rate, alone or together, and nodes that end by age. */
 
-#include "sim/supply.h"
+#include "sim/market/supply.h"
 #include "statistics.h"
 
 #include <gsl/gsl_cdf.h>

@@ -2,8 +2,8 @@
 /* The builder as an embedding program uses it: ids, duplicates, order, what it refuses. */
 #include "harness.h"
 
+#include "base/sort.h"
 #include "files.h"
-#include "sim/sort.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "files.h"
 #include "samples.h"
-#include "traces/formats.h"
+#include "traces/formats/formats.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "expected.h"
 #include "files.h"
 #include "samples.h"
-#include "traces/job_states.h"
-#include "traces/tres.h"
+#include "traces/formats/job_facts.h"
+#include "traces/formats/slurm.h"
 
 #include <string.h>
 

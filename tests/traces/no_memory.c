@@ -6,7 +6,7 @@
 #include "harness.h"
 
 #include "files.h"
-#include "headroom/workload.h"
+#include "headroom/unstable/replications.h"
 #include "samples.h"
 #include "scarce_memory.h"
 

@@ -4,7 +4,7 @@
 
 #include "files.h"
 #include "schema_check.h"
-#include "traces/builder.h"
+#include "traces/core/builder.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>

@@ -3,10 +3,10 @@
 #include "harness.h"
 
 #include "files.h"
-#include "headroom/policies.h"
 #include "headroom/sim.h"
+#include "headroom/unstable/policies.h"
 #include "recorded.h"
-#include "traces/builder.h"
+#include "traces/core/builder.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  */
 #include "harness.h"
 
+#include "base/random.h"
 #include "recorded.h"
-#include "sim/philox.h"
 
 #include <math.h>
 

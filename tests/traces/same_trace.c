@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "same_trace.h"
 
-#include "sim/philox.h"
-#include "traces/values.h"
+#include "base/random.h"
+#include "traces/core/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>

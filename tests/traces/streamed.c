@@ -4,7 +4,7 @@
 
 #include "files.h"
 #include "samples.h"
-#include "traces/builder.h"
+#include "traces/core/builder.h"
 
 #include <string.h>
 

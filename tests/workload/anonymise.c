@@ -2,7 +2,7 @@
 /* Pseudonyms: what they are was computed by `openssl dgst -sha256 -hmac KEY` of "KIND\0NAME". */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "traces/files.h"
 #include "traces/same_trace.h"
 

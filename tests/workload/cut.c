@@ -2,7 +2,7 @@
 /* Windows of random traces against the jobs that a look at each one keeps. */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "traces/files.h"
 #include "traces/same_trace.h"
 

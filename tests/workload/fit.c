@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fits against values worked by hand, samples whose distribution is known, and their own likelihood nearby. */
 
-#include "workload/fit.h"
+#include "traces/tools/fit.h"
 
 #include "harness.h"
 

@@ -3,9 +3,9 @@
 #include "harness.h"
 
 #include "../traces/files.h"
+#include "base/random.h"
 #include "distance.h"
 #include "headroom/random.h"
-#include "sim/philox.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

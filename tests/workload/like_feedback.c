@@ -4,9 +4,9 @@
 #include "harness.h"
 
 #include "../traces/files.h"
+#include "base/random.h"
 #include "distance.h"
 #include "headroom/random.h"
-#include "sim/philox.h"
 #include "workload/like_demand.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "harness.h"
 
 #include "../traces/files.h"
-#include "headroom/like.h"
+#include "headroom/unstable/like.h"
 #include "scarce_memory.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "harness.h"
 
 #include "../traces/files.h"
-#include "headroom/like.h"
+#include "headroom/unstable/like.h"
 #include "schema_check.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Several traces as one, against the list that is put together and sorted by hand. */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "traces/files.h"
 #include "traces/same_trace.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sorting and hashing against what the C library does, and the values that parts of a check share. */
 
-#include "workload/pairs.h"
 #include "harness.h"
 #include "planted.h"
-#include "workload/checking.h"
+#include "traces/tools/check.h"
 
 #include <string.h>
 

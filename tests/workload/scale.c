@@ -2,7 +2,7 @@
 /* Loads: what each way keeps, measured, and what it changes. */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "traces/files.h"
 #include "traces/same_trace.h"
 

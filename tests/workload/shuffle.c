@@ -2,7 +2,7 @@
 /* Jobs that change places: what is kept, what is not, and that every order is as likely as any other. */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "traces/files.h"
 #include "traces/same_trace.h"
 

@@ -2,7 +2,7 @@
 /* What is told of a transformation: sizes by hand, the table within 80 columns, the JSON against its schema. */
 #include "harness.h"
 
-#include "headroom/transform.h"
+#include "headroom/unstable/trace_tools.h"
 #include "schema_check.h"
 #include "traces/files.h"
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef HR_POLICIES_QUEUE_SUBQUEUES_H
+#define HR_POLICIES_QUEUE_SUBQUEUES_H
+
+/*
+ * What the parts of hr__waiting share, and nobody else:
+ *
+ *   waiting.c        shapes and lanes; jobs that come and go
+ *   waiting_ranks.c  which lane comes first in its shape
+ *   waiting_park.c   lanes that are held back, and preferred ones
+ *   waiting_walk.c   searches and walks beyond the first jobs
+ */
+
+#include "policies/queue/waiting.h"
+
+/* Before all entries that there are. */
+#define HR__BEFORE_ALL INT64_MIN
+
+static inline bool hr__has_lanes(const struct hr__waiting *waiting) {
+  return waiting->full_key != NULL;
+}
+
+static inline bool hr__is_race(const struct hr__waiting *waiting) {
+  return waiting->line_of != NULL;
+}
+
+static inline struct hr__lane *hr__lane_of_job(const struct hr__waiting *waiting, uint32_t job) {
+  return waiting->lanes[waiting->lane_of[job]];
+}
+
+static inline struct hr__lane *hr__lane_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
+  return waiting->lanes[waiting->lane_of[listed.job.id]];
+}
+
+/* The list that counts now. */
+static inline const struct hr_job_tree *hr__shape_list(const struct hr__waiting *waiting,
+                                                       const struct hr__shape *shape) {
+  return waiting->preferred_only ? &shape->preferred : &shape->lanes;
+}
+
+/* The list itself while it has room for one more, else a larger copy; NULL: out of memory. */
+static inline void *hr__roomy(struct hr_arena *arena, void *list, uint32_t count, uint32_t *capacity, size_t bytes) {
+  return count < *capacity ? list : hr_arena_grown(arena, list, capacity, bytes);
+}
+
+/* The key by which it compares with jobs of all lanes. */
+static inline void hr__make_full(const struct hr__waiting *waiting, const struct hr__lane *lane,
+                                 struct hr_job_entry *entry) {
+  if (hr__has_lanes(waiting)) entry->key = waiting->full_key(waiting->self, lane, *entry);
+}
+
+/* Lanes that the same bar holds back in the same way; see waiting_park.c. */
+struct hr__group {
+  struct hr__shape *shape;
+  struct hr__bar bar;
+  uint32_t number;
+  bool of_preferred, is_closed;
+  struct hr_job_tree lanes;                        /* as listed */
+  struct hr__lane *speaker;                        /* NULL: none; or while it is empty */
+  struct hr__group *next_spoken;                   /* others that the speaker stands for */
+  struct hr__group *next_in_shape, *last_in_shape; /* likewise in shape->spoken_for */
+};
+
+/* ---- Who is first (waiting_ranks.c) ----------------------------------------------------------------- */
+
+/* Where shapes have no lanes: among those with waiting jobs, or no longer. */
+void hr__shape_activate(struct hr__waiting *waiting, struct hr__shape *shape);
+void hr__shape_deactivate(struct hr__waiting *waiting, struct hr__shape *shape);
+/* Whether its key has grown by itself since it was listed. */
+bool hr__lane_has_grown(const struct hr__waiting *waiting, const struct hr__lane *lane);
+/* Lists the lane anew, or not at all once it is empty. `was`: whether it has been in use. */
+enum hr_status hr__lane_relist(struct hr__waiting *waiting, struct hr__lane *lane, bool was);
+/* Into its shape's lists, and out of them. */
+enum hr_status hr__lane_list(struct hr__waiting *waiting, struct hr__lane *lane);
+enum hr_status hr__lane_unlist(struct hr__lane *lane);
+/* The shape's lists have changed. */
+void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape);
+
+/* ---- Held back (waiting_park.c) --------------------------------------------------------------------- */
+
+bool hr__lane_is_held(const struct hr__waiting *waiting, const struct hr__lane *lane, struct hr__bar *bar);
+enum hr_status hr__lane_park(struct hr__waiting *waiting, struct hr__lane *lane, const struct hr__bar *bar);
+/* Out of its group. */
+enum hr_status hr__lane_leave(struct hr__waiting *waiting, struct hr__lane *lane);
+/* A parked lane with the same jobs is to be listed otherwise. */
+enum hr_status hr__lane_relist_parked(struct hr__waiting *waiting, struct hr__lane *lane, struct hr_job_entry now);
+/* A lane that stands for others is listed anew. */
+enum hr_status hr__lane_still_speaks(struct hr__waiting *waiting, struct hr__lane *lane);
+/* Whether the bar, which holds back one lane of the group, does so with all of them: as far as they need as much room.
+ */
+bool hr__group_is_held(const struct hr__group *group, const struct hr__bar *bar);
+/* All lanes of groups that another one stands for are listed. */
+enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape);
+/* Whether a bar leaves the group room now. */
+bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__group *group);
+
+#endif
