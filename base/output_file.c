@@ -42,6 +42,10 @@ static void forget(struct hr__output_file *file) {
   *file = (struct hr__output_file){0};
 }
 
+static unsigned hr__unfinished_discards(void);
+
+static int hr__unfinished_make_nameless(const char *path);
+
 /* The descriptor of a new file without a name or, where there are no such, beside `path`; -1 with errno set. */
 static int make(struct hr__output_file *file) {
   static const char suffix[] = ".XXXXXX";
@@ -97,6 +101,10 @@ enum hr_status hr__output_open(struct hr__output_file *file, const char *path, s
 void hr__output_write(struct hr__output_file *file, const char *bytes, size_t count) {
   if (fwrite(bytes, 1, count, file->stream) < count && !file->failure) file->failure = errno;
 }
+
+static bool hr__unfinished_link(int descriptor, const char *path);
+
+static char *hr__unfinished_name(int descriptor, const char *path, uint32_t *place);
 
 /* Gives a file that has no name its own, or, where another has that, one beside it, to be renamed. */
 static bool name_file(struct hr__output_file *file) {
@@ -203,7 +211,9 @@ void hr__unfinished_name_all(bool all) {
   atomic_store(&all_named, all);
 }
 
-int hr__unfinished_make_nameless(const char *path) {
+/* A new file without a name in the folder of `path`: it goes with the process, whatever ends that. -1 where the
+   system has no such files; errno is ENOMEM if it may well have. */
+static int hr__unfinished_make_nameless(const char *path) {
 #ifdef O_TMPFILE
   char at[LINK_BYTES];
   errno = EOPNOTSUPP;
@@ -218,7 +228,8 @@ int hr__unfinished_make_nameless(const char *path) {
   return -1;
 }
 
-bool hr__unfinished_link(int descriptor, const char *path) {
+/* Gives such a file a name that is not taken. Whether that was possible; errno is set if not. */
+static bool hr__unfinished_link(int descriptor, const char *path) {
   char at[LINK_BYTES];
   return linkat(AT_FDCWD, link_of(descriptor, at), AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
 }
@@ -235,7 +246,9 @@ static bool link_beside(int descriptor, const char *path, char *name, size_t siz
   return false;
 }
 
-char *hr__unfinished_name(int descriptor, const char *path, uint32_t *place) {
+/* A name beside `path` for the file of `descriptor`, which has none, in the list as above; `*name` is the caller's,
+   NULL with errno set where there is none. Only where hr__unfinished_make_nameless made the descriptor. */
+static char *hr__unfinished_name(int descriptor, const char *path, uint32_t *place) {
   enum { SUFFIX_BYTES = 40 };
   sigset_t all, before;
   size_t size = strlen(path) + SUFFIX_BYTES;
@@ -261,7 +274,8 @@ bool hr__unfinished_remove(uint32_t place) {
   return place == 0 || atomic_exchange(&unfinished[place - 1], NULL);
 }
 
-unsigned hr__unfinished_discards(void) {
+/* How often all that was unfinished was given up: a file that was begun before the last time is to get no name. */
+static unsigned hr__unfinished_discards(void) {
   return atomic_load(&discards);
 }
 

@@ -35,18 +35,8 @@ void hr__output_abandon(struct hr__output_file *file);
 /* Makes a new file whose name fills the X's at the end of `path`, which must live until it is removed from the list.
    Its descriptor, -1 with errno set; `*place`: in the list, 0 when that is full. */
 int hr__unfinished_make(char *path, uint32_t *place);
-/* A name beside `path` for the file of `descriptor`, which has none, in the list as above; `*name` is the caller's,
-   NULL with errno set where there is none. Only where hr__unfinished_make_nameless made the descriptor. */
-char *hr__unfinished_name(int descriptor, const char *path, uint32_t *place);
-/* A new file without a name in the folder of `path`: it goes with the process, whatever ends that. -1 where the
-   system has no such files; errno is ENOMEM if it may well have. */
-int hr__unfinished_make_nameless(const char *path);
-/* Gives such a file a name that is not taken. Whether that was possible; errno is set if not. */
-bool hr__unfinished_link(int descriptor, const char *path);
 /* From now on there are no such files, or there are again: for tests of what happens then. */
 void hr__unfinished_name_all(bool all);
-/* How often all that was unfinished was given up: a file that was begun before the last time is to get no name. */
-unsigned hr__unfinished_discards(void);
 /* The file is whole, or gone. Whether its path is the caller's again; it is not where the process is about to end. */
 bool hr__unfinished_remove(uint32_t place);
 

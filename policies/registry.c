@@ -13,13 +13,13 @@
 #include <string.h>
 
 /* Whether a policy's name is a file's: it has a slash. */
-bool hr__policy_is_path(const char *name);
+static bool hr__policy_is_path(const char *name);
 /* HR_BAD_INPUT with the words for what it lacks. */
-enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct hr_error *error);
+static enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct hr_error *error);
 /* Loads a shared object; its policy lives until it is unloaded. */
-enum hr_status hr__policy_load(const char *path, void **library, const struct hr_policy_ops **ops,
-                               struct hr_error *error);
-void hr__policy_unload(void *library);
+static enum hr_status hr__policy_load(const char *path, void **library, const struct hr_policy_ops **ops,
+                                      struct hr_error *error);
+static void hr__policy_unload(void *library);
 
 /* Policies from shared objects. */
 
@@ -28,11 +28,11 @@ void hr__policy_unload(void *library);
 /* The first size that a policy may have been built with: all that it cannot do without. */
 #define LEAST_SIZE (offsetof(struct hr_policy_ops, decide) + sizeof(((struct hr_policy_ops *)0)->decide))
 
-bool hr__policy_is_path(const char *name) {
+static bool hr__policy_is_path(const char *name) {
   return strchr(name, '/') != NULL;
 }
 
-enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct hr_error *error) {
+static enum hr_status hr__policy_check(const struct hr_policy_ops *ops, struct hr_error *error) {
   if (ops->abi != HR_POLICY_ABI)
     return hr_fail(error, HR_BAD_INPUT, "it was built for interface %u; this is interface %u: build it again",
                    (unsigned)ops->abi, HR_POLICY_ABI);
@@ -53,8 +53,8 @@ static enum hr_status refuse(const char *path, const struct hr_error *inner, str
   return hr_fail(error, HR_BAD_INPUT, "the policy %.300s cannot be used: %.400s", path, inner->text);
 }
 
-enum hr_status hr__policy_load(const char *path, void **library, const struct hr_policy_ops **ops,
-                               struct hr_error *error) {
+static enum hr_status hr__policy_load(const char *path, void **library, const struct hr_policy_ops **ops,
+                                      struct hr_error *error) {
   struct hr_error inner = {0};
   *ops = NULL;
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -77,7 +77,7 @@ enum hr_status hr__policy_load(const char *path, void **library, const struct hr
   return refuse(path, &inner, error);
 }
 
-void hr__policy_unload(void *library) {
+static void hr__policy_unload(void *library) {
   if (library) dlclose(library);
 }
 

@@ -186,7 +186,7 @@ const char *hr__class_words(uint32_t class_) {
   return class_ == HR_CLASS_UNKNOWN ? "jobs without a class" : hr_job_class_name((enum hr_job_class)class_);
 }
 
-const char *hr__proposal_tenant(const struct hr_advice *advice, const struct hr__proposal *proposal) {
+static const char *hr__proposal_tenant(const struct hr_advice *advice, const struct hr__proposal *proposal) {
   uint32_t tenant = hr__look_tenant(&advice->look, proposal->class_, proposal->pool);
   return tenant == HR_NONE ? NULL : advice->config.trace->tenants.text[tenant];
 }

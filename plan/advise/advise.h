@@ -118,7 +118,6 @@ static inline const struct hr_pool_spec *hr__advice_pool(const struct hr_advice 
 /* Of a proposal's class, or of all jobs. */
 size_t hr__group_figure(const struct hr_advice *advice, uint32_t class_, unsigned figure);
 /* The only tenant that a proposal is about; NULL: several, or none. */
-const char *hr__proposal_tenant(const struct hr_advice *advice, const struct hr__proposal *proposal);
 const char *hr__class_words(uint32_t class_);
 
 #endif

@@ -175,7 +175,8 @@ static enum hr_status load(struct hr_check *check, struct hr__check_case *item, 
   return status == HR_OK ? list_inputs(item, error) : status;
 }
 
-enum hr_status hr__check_prepare(struct hr_check *check, struct hr_error *error) {
+/* Lists the cases, loads their scenarios and reads their traces. */
+static enum hr_status hr__check_prepare(struct hr_check *check, struct hr_error *error) {
   const struct hr_suite *suite = check->config.suite;
   enum hr_status status = hr__tolerances_check(&suite->tolerances, error);
   for (size_t i = 0; i < suite->n_runs && status == HR_OK; i++)
@@ -190,7 +191,7 @@ enum hr_status hr__check_prepare(struct hr_check *check, struct hr_error *error)
   return status;
 }
 
-void hr__check_case_finish(struct hr__check_case *item) {
+static void hr__check_case_finish(struct hr__check_case *item) {
   for (size_t i = 0; i < item->n_policy_overrides; i++) free(item->policy_overrides[i]);
   free(item->policy_overrides);
   free(item->overrides);
@@ -236,7 +237,9 @@ static enum hr_status watch(struct hr_replay *replay, struct hr_waits *waits, hr
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the check");
 }
 
-enum hr_status hr__check_held(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error) {
+/* What held the first job back that starts later than before: its run once more. */
+static enum hr_status hr__check_held(const struct hr_check *check, struct hr__check_case *item,
+                                     struct hr_error *error) {
   const struct hr_trace *trace = check->traces[item->trace].trace;
   const struct hr_replay_config config = {.scenario = item->scenario, .trace = trace, .seed = item->scenario->seed};
   const struct hr_waits_config watched = {.trace = trace, .watched = &item->start.id, .n_watched = 1};
@@ -328,8 +331,9 @@ static enum hr_status run_often(const struct hr_check *check, struct hr__check_c
   return status;
 }
 
-enum hr_status hr__check_run(const struct hr_check *check, struct hr__check_case *item, struct hr_progress progress,
-                             struct hr_error *error) {
+/* Runs one, and fills in `now` and what differs. */
+static enum hr_status hr__check_run(const struct hr_check *check, struct hr__check_case *item,
+                                    struct hr_progress progress, struct hr_error *error) {
   const struct hr_replication_spec *spec = &item->scenario->replications;
   if (!describe(check, item)) return run_no_memory(error);
   return spec->count > 1 || spec->metric.text ? run_often(check, item, error) : run_once(check, item, progress, error);

@@ -81,11 +81,6 @@ struct hr_check {
 
 /* ---- Parts of a check ------------------------------------------------------------------------------- */
 
-/* Lists the cases, loads their scenarios and reads their traces. */
-enum hr_status hr__check_prepare(struct hr_check *check, struct hr_error *error);
-/* Runs one, and fills in `now` and what differs. */
-enum hr_status hr__check_run(const struct hr_check *check, struct hr__check_case *item, struct hr_progress progress,
-                             struct hr_error *error);
 /* What a run of figures has, into `now`. */
 enum hr_status hr__check_figures(const struct hr__one_run *run, const struct hr_trace *trace,
                                  struct hr_baseline_run *now);
@@ -94,9 +89,6 @@ enum hr_status hr__check_replicated_figures(const struct hr_replicates *replicat
 /* What differs from `before`. `result` and `decisions`: NULL of replicated runs. */
 enum hr_status hr__check_compare(const struct hr_check *check, struct hr__check_case *item,
                                  const struct hr_result *result, const struct hr__decisions *decisions);
-/* What held the first job back that starts later than before: its run once more. */
-enum hr_status hr__check_held(const struct hr_check *check, struct hr__check_case *item, struct hr_error *error);
-void hr__check_case_finish(struct hr__check_case *item);
 
 /* ---- What is told of one ---------------------------------------------------------------------------- */
 

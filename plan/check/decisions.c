@@ -26,7 +26,7 @@ char hr__letter_of(unsigned bits) {
   return letters[bits & 63];
 }
 
-unsigned hr__bits_of(char letter) {
+static unsigned hr__bits_of(char letter) {
   const char *at = letter ? strchr(letters, letter) : NULL;
   return at ? (unsigned)(at - letters) : 64;
 }

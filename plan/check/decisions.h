@@ -22,7 +22,6 @@ enum hr_status hr__job_starts_decode(const char *text, uint32_t n_jobs, struct h
 
 /* Six bits as a letter, and back; 64 for what is none. */
 char hr__letter_of(unsigned bits);
-unsigned hr__bits_of(char letter);
 
 /*
  * The decisions of a run in blocks of some number each. A block has a mark that depends on all that happened up to its

@@ -72,7 +72,8 @@ enum hr_status hr__tolerances_check(const struct hr_tolerances *tolerances, stru
 
 /* ---- What is worse ---------------------------------------------------------------------------------- */
 
-enum hr_worse hr__worse_of(enum hr__measure measure) {
+/* The direction in which a figure is worse as people see it: HR_WORSE_EITHER where none is. */
+static enum hr_worse hr__worse_of(enum hr__measure measure) {
   switch (measure) {
   case HR__M_COMPLETED:
   case HR__M_COMPLETED_SHARE:

@@ -29,9 +29,6 @@ enum hr__verdict hr__judge_moved(const struct hr__allowance *allowance, const st
 /* Whether the digests of the run and of its trace have to be the same. */
 bool hr__wants_digest(const struct hr__allowance *allowance);
 
-/* The direction in which a figure is worse as people see it: HR_WORSE_EITHER where none is. */
-enum hr_worse hr__worse_of(enum hr__measure measure);
-
 /* "wait_s.p95 of inference" into `buffer`, of HR__LABEL_BYTES, which it returns. */
 enum { HR__LABEL_BYTES = 320 };
 const char *hr__baseline_label(const struct hr_baseline_figure *figure, char *buffer);

@@ -240,8 +240,9 @@ static void fill(struct run *run, const uint32_t *pods, uint32_t count, struct h
   while (row < run->input->last) rows[row++] = row_of(run);
 }
 
-enum hr_status hr__fill_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule, uint64_t seed,
-                            struct hr_fill_row *rows) {
+/* One run; `rows`: [input->last]. HR_NO_MEMORY is the only failure. */
+static enum hr_status hr__fill_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule,
+                                   uint64_t seed, struct hr_fill_row *rows) {
   struct run run = {.input = input};
   uint32_t count;
   uint32_t *pods = hr__fill_pods(input, seed, &count);

@@ -27,10 +27,6 @@ void hr__fill_input_finish(struct hr__fill_input *input);
 /* The requests of the pods in the order in which they come; the caller frees them. NULL when out of memory. */
 uint32_t *hr__fill_pods(const struct hr__fill_input *input, uint64_t seed, uint32_t *count);
 
-/* One run; `rows`: [input->last]. HR_NO_MEMORY is the only failure. */
-enum hr_status hr__fill_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule, uint64_t seed,
-                            struct hr_fill_row *rows);
-
 struct hr_fill {
   struct hr_fill_config config;
   struct hr__fill_input input;

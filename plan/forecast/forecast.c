@@ -242,7 +242,8 @@ static enum hr_status settle_holdout(struct hr_forecast *forecast, struct hr_err
 
 /* ---- Figures from paths ----------------------------------------------------------------------------- */
 
-double hr__week_in_month(uint32_t week, uint32_t month) {
+/* The part of a week that is in a month of the future, both from 0. */
+static double hr__week_in_month(uint32_t week, uint32_t month) {
   double begin = fmax(week, month * HR__MONTH_WEEKS), end = fmin(week + 1.0, (month + 1) * HR__MONTH_WEEKS);
   return fmax(end - begin, 0);
 }

@@ -21,7 +21,8 @@ static const int64_t nearly_us = 12 * 3600 * HR_SECOND_US;
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-double hr__job_gpu_hours(const struct hr_trace *trace, uint32_t job) {
+/* GPU hours that a job asks for. */
+static double hr__job_gpu_hours(const struct hr_trace *trace, uint32_t job) {
   return (double)hr_trace_gpus_milli(trace, (hr_job){job}) / 1000 *
          ((double)trace->work_us[job] / (3600.0 * HR_SECOND_US));
 }
@@ -177,7 +178,9 @@ static enum hr_status number_series(struct pots *pots, const struct hr_trace *tr
   return HR_OK;
 }
 
-enum hr_status hr__history_assign(const struct hr_trace *trace, struct hr__history *demand, struct hr_error *error) {
+/* Weeks, the first that counts, and which series each job is of: the first half of hr__history_make. */
+static enum hr_status hr__history_assign(const struct hr_trace *trace, struct hr__history *demand,
+                                         struct hr_error *error) {
   enum hr_status status = find_weeks(trace, demand, error);
   if (status != HR_OK) return status;
   struct pots pots = {.n_tenants = trace->tenants.count + 1};

@@ -195,7 +195,8 @@ double hr__fit_mean(const struct hr__fit *fit, double growth, uint32_t ahead) {
   return growth > 0 ? mean * pow(growth, ahead / HR__YEAR_WEEKS) : mean;
 }
 
-double hr__fit_draw(const struct hr__fit *fit, uint32_t place, double log_demand) {
+/* GPU hours for the logarithm of a week under an alpha, less what is added for the mean. */
+static double hr__fit_draw(const struct hr__fit *fit, uint32_t place, double log_demand) {
   return fmax(fit->at[place].smear * exp(log_demand) - offset, 0) * fit->scale;
 }
 

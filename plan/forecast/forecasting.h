@@ -29,11 +29,6 @@ struct hr__history {
 };
 enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__history *demand, struct hr_error *error);
 void hr__history_finish(struct hr__history *demand);
-/* Weeks, the first that counts, and which series each job is of: the first half of hr__history_make. */
-enum hr_status hr__history_assign(const struct hr_trace *trace, struct hr__history *demand, struct hr_error *error);
-
-/* GPU hours that a job asks for. */
-double hr__job_gpu_hours(const struct hr_trace *trace, uint32_t job);
 
 /* The shape of a week: by the hour, 1 on average; and how hours of single weeks differ from it, as quantiles of the
    ratio at even steps. */
@@ -77,9 +72,6 @@ double hr__fit_sigma(const struct hr__fit *fit);
 /* Mean GPU hours of week `ahead`, 1 for the first of the future, 0 for the level that it starts from. `growth` per
    year in place of the drift, or 0. */
 double hr__fit_mean(const struct hr__fit *fit, double growth, uint32_t ahead);
-
-/* GPU hours for the logarithm of a week under an alpha, less what is added for the mean. */
-double hr__fit_draw(const struct hr__fit *fit, uint32_t place, double log_demand);
 
 /* ---- Paths (forecast_paths.c) ----------------------------------------------------------------------- */
 
@@ -126,8 +118,5 @@ struct hr_forecast {
   struct hr_forecast_score *score;
   struct hr_notes notes;
 };
-
-/* The part of a week that is in a month of the future, both from 0. */
-double hr__week_in_month(uint32_t week, uint32_t month);
 
 #endif

@@ -141,7 +141,7 @@ static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *
   return status;
 }
 
-enum hr_status hr__plan_baselines(struct hr_plan *plan, struct hr_error *error) {
+static enum hr_status hr__plan_baselines(struct hr_plan *plan, struct hr_error *error) {
   uint64_t before = hr__lab_runs(plan->lab);
   enum hr_status status = plan->space.spec->baseline ? make_today(plan, error) : HR_OK;
   if (status == HR_OK && has_on_demand(plan)) status = make_all_on_demand(plan, error);

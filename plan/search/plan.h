@@ -78,7 +78,6 @@ const char *hr__option_text(const struct hr_plan *plan, const struct hr__option 
 enum hr_status hr__plan_settle(struct hr__judge *judge, const struct hr__search_result *result, uint32_t depth,
                                uint32_t *best, struct hr_error *error);
 
-enum hr_status hr__plan_baselines(struct hr_plan *plan, struct hr_error *error);
 enum hr_status hr__plan_pareto(struct hr_plan *plan, struct hr_error *error);
 enum hr_status hr__plan_binding(struct hr_plan *plan, struct hr_error *error);
 enum hr_status hr__plan_tighten(struct hr_plan *plan, struct hr_error *error);

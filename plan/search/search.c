@@ -42,61 +42,61 @@ struct hr__search {
 /* ---- Candidates -------------------------------------------------------------------------------------- */
 
 /* Whether the first is better than the other, which may be HR_NONE. Both were run. */
-bool hr__search_is_better(const struct hr__search *search, uint32_t a, uint32_t b);
+static bool hr__search_is_better(const struct hr__search *search, uint32_t a, uint32_t b);
 /* Whether something that has no less of anything served jobs too badly. */
-bool hr__search_is_too_small(const struct hr__search *search, uint32_t candidate);
+static bool hr__search_is_too_small(const struct hr__search *search, uint32_t candidate);
 /* Whether its prices alone make it dearer than one that meets the goals. */
-bool hr__search_is_too_dear(const struct hr__search *search, uint32_t candidate);
+static bool hr__search_is_too_dear(const struct hr__search *search, uint32_t candidate);
 /* Puts a candidate into the batch unless it was run or need not be. */
-void hr__search_want(struct hr__search *search, uint32_t candidate);
+static void hr__search_want(struct hr__search *search, uint32_t candidate);
 /* No runs are left. */
-bool hr__search_is_spent(const struct hr__search *search);
+static bool hr__search_is_spent(const struct hr__search *search);
 /* Runs the batch, and empties it. */
-enum hr_status hr__search_run_batch(struct hr__search *search);
+static enum hr_status hr__search_run_batch(struct hr__search *search);
 
 /* ---- The first point of a slice ---------------------------------------------------------------------- */
 
 /* Whether it was run and served jobs as they should be. */
-bool hr__search_serves(const struct hr__search *search, uint32_t candidate);
+static bool hr__search_serves(const struct hr__search *search, uint32_t candidate);
 /* From one point towards one with more, to where jobs are served as they should be: bisection, as more capacity serves
    them no worse. */
-enum hr_status hr__search_bisect(struct hr__search *search, struct hr__point low, struct hr__point high);
+static enum hr_status hr__search_bisect(struct hr__search *search, struct hr__point low, struct hr__point high);
 /* The best that was run in the climb's slice; where it stands if none was. */
-uint32_t hr__search_best_of_slice(const struct hr__search *search, const struct hr__climb *climb);
+static uint32_t hr__search_best_of_slice(const struct hr__search *search, const struct hr__climb *climb);
 /* All slices together; then each where nothing served yet, be it that what would have been first need not be run. */
-enum hr_status hr__search_begin(struct hr__search *search);
+static enum hr_status hr__search_begin(struct hr__search *search);
 /* The same with as little elastic capacity as serves, for the best slices; after hr__search_rank_climbs. */
-enum hr_status hr__search_begin_lean(struct hr__search *search);
+static enum hr_status hr__search_begin_lean(struct hr__search *search);
 
 /* ---- Climbing ---------------------------------------------------------------------------------------- */
 
 /* The last level of a capacity. */
-int64_t hr__search_last_of(const struct hr__space *space, uint32_t capacity);
+static int64_t hr__search_last_of(const struct hr__space *space, uint32_t capacity);
 /* Along each axis ever farther, to its end: where more of a capacity changes next to nothing, neighbours differ by
    chance alone, and say nothing of which way is better. */
-void hr__search_want_far(struct hr__search *search, uint32_t from);
+static void hr__search_want_far(struct hr__search *search, uint32_t from);
 /* As far as the steps lead, and then by exchanges. */
-enum hr_status hr__search_climb_level(struct hr__search *search, struct hr__climb *climb);
+static enum hr_status hr__search_climb_level(struct hr__search *search, struct hr__climb *climb);
 /* By the best that was run in each slice. */
-void hr__search_rank_climbs(struct hr__search *search);
+static void hr__search_rank_climbs(struct hr__search *search);
 /* The better half of the slices goes on with half the steps; a few go to the end, as coarse steps do not tell them
    apart. */
-enum hr_status hr__search_climb_all(struct hr__search *search);
+static enum hr_status hr__search_climb_all(struct hr__search *search);
 
 /* ---- Elsewhere --------------------------------------------------------------------------------------- */
 
 /* Capacity that stands, alone: where it pays to have no other at all, the way there may be one on which every step
    costs more. */
-enum hr_status hr__search_stand_alone(struct hr__search *search);
+static enum hr_status hr__search_stand_alone(struct hr__search *search);
 /* Leaps from the best, and on from where they lead, as long as they lead to something better. */
-enum hr_status hr__search_leap(struct hr__search *search);
+static enum hr_status hr__search_leap(struct hr__search *search);
 /* Points of Sobol's sequence that nothing speaks against, a twenty-fifth of the grid and at most 20; on from there if
    one is better than all. */
-enum hr_status hr__search_look_elsewhere(struct hr__search *search);
+static enum hr_status hr__search_look_elsewhere(struct hr__search *search);
 /* Where what a mix costs is known before it is run, the mixes that are left would all be better if they met the goals;
    and where one kind of GPU does the work of several of another, they lie in valleys of their own. A few at a time, so
    that the best of them spares the others. */
-enum hr_status hr__search_try_all_cheaper(struct hr__search *search);
+static enum hr_status hr__search_try_all_cheaper(struct hr__search *search);
 
 /* A search from its begin to its ranking. */
 
@@ -215,7 +215,7 @@ static uint32_t between(const struct hr__space *space, const struct hr__point *f
   return hr__space_candidate(space, &point);
 }
 
-bool hr__search_serves(const struct hr__search *search, uint32_t candidate) {
+static bool hr__search_serves(const struct hr__search *search, uint32_t candidate) {
   return search->state[candidate] == HR__SEARCH_RUN &&
          !hr__judge_is_short(search->judge, candidate, search->config->replications);
 }
@@ -225,7 +225,7 @@ static bool may_be_less(const struct hr__search *search, uint32_t candidate) {
   return hr__search_serves(search, candidate) || search->state[candidate] == HR__SEARCH_TOO_DEAR;
 }
 
-enum hr_status hr__search_bisect(struct hr__search *search, struct hr__point low, struct hr__point high) {
+static enum hr_status hr__search_bisect(struct hr__search *search, struct hr__point low, struct hr__point high) {
   uint32_t steps = most_steps(search->space, &low, &high), bad = 0, good = steps;
   uint32_t most = hr__space_candidate(search->space, &high);
   hr__search_want(search, most);
@@ -249,7 +249,7 @@ static enum hr_status bisect_slice(struct hr__search *search, const struct hr__c
                            hr__space_corner(search->space, climb->slice, true));
 }
 
-uint32_t hr__search_best_of_slice(const struct hr__search *search, const struct hr__climb *climb) {
+static uint32_t hr__search_best_of_slice(const struct hr__search *search, const struct hr__climb *climb) {
   uint32_t best = HR_NONE;
   for (uint32_t i = 0; i < search->n_run; i++)
     if (hr__space_slice(search->space, search->run[i]) == climb->slice &&
@@ -291,7 +291,7 @@ static void want_first(struct hr__search *search, struct hr__climb *climb) {
   hr__search_want(search, hr__space_candidate(search->space, &low));
 }
 
-enum hr_status hr__search_begin(struct hr__search *search) {
+static enum hr_status hr__search_begin(struct hr__search *search) {
   const struct hr__search_config *config = search->config;
   for (uint32_t i = 0; i < search->space->n_slices; i++) {
     if (config->one_slice && i != hr__space_slice(search->space, config->begin)) continue;
@@ -354,7 +354,7 @@ static enum hr_status begin_lean(struct hr__search *search, uint32_t slice, uint
   return status;
 }
 
-enum hr_status hr__search_begin_lean(struct hr__search *search) {
+static enum hr_status hr__search_begin_lean(struct hr__search *search) {
   uint32_t count = search->n_climbs < HR__LEAN_SLICES ? search->n_climbs : HR__LEAN_SLICES;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < count && status == HR_OK && search->config->bounds && search->config->begin == HR_NONE; i++)
@@ -412,11 +412,11 @@ static void want_exchanges(struct hr__search *search, const struct hr__climb *cl
     }
 }
 
-int64_t hr__search_last_of(const struct hr__space *space, uint32_t capacity) {
+static int64_t hr__search_last_of(const struct hr__space *space, uint32_t capacity) {
   return (int64_t)hr__space_levels(space, space->capacity[capacity]) - 1;
 }
 
-void hr__search_want_far(struct hr__search *search, uint32_t from) {
+static void hr__search_want_far(struct hr__search *search, uint32_t from) {
   for (uint32_t i = 0; i < search->space->n_capacity; i++)
     for (int sign = -1; sign <= 1; sign += 2)
       for (int64_t levels = 2; levels < 2 * hr__search_last_of(search->space, i); levels += (levels + 1) / 2) {
@@ -448,7 +448,7 @@ static enum hr_status move(struct hr__search *search, struct hr__climb *climb, b
   return status;
 }
 
-enum hr_status hr__search_climb_level(struct hr__search *search, struct hr__climb *climb) {
+static enum hr_status hr__search_climb_level(struct hr__search *search, struct hr__climb *climb) {
   enum hr_status status = HR_OK;
   bool moved = true;
   search->n_tried = 0;
@@ -466,7 +466,7 @@ static void halve_steps(const struct hr__search *search, struct hr__climb *climb
   for (uint32_t i = 0; i < search->space->n_capacity; i++) climb->step[i] = (climb->step[i] + 1) / 2;
 }
 
-void hr__search_rank_climbs(struct hr__search *search) {
+static void hr__search_rank_climbs(struct hr__search *search) {
   for (uint32_t i = 1; i < search->n_climbs; i++)
     for (uint32_t k = i; k > 0; k--) {
       struct hr__climb *before = &search->climbs[k - 1], *self = &search->climbs[k];
@@ -477,7 +477,7 @@ void hr__search_rank_climbs(struct hr__search *search) {
     }
 }
 
-enum hr_status hr__search_climb_all(struct hr__search *search) {
+static enum hr_status hr__search_climb_all(struct hr__search *search) {
   enum { MANY = 3 };
   enum hr_status status = HR_OK;
   for (bool done = false; !done && status == HR_OK;) {
@@ -538,7 +538,7 @@ static enum hr_status stand_on(struct hr__search *search, uint32_t slice, uint32
   return hr__search_climb_level(search, &climb);
 }
 
-enum hr_status hr__search_stand_alone(struct hr__search *search) {
+static enum hr_status hr__search_stand_alone(struct hr__search *search) {
   const struct hr__bounds *bounds = search->config->bounds;
   enum hr_status status = HR_OK;
   for (uint32_t slice = 0; bounds && slice < search->space->n_slices; slice++)
@@ -547,7 +547,7 @@ enum hr_status hr__search_stand_alone(struct hr__search *search) {
   return status;
 }
 
-enum hr_status hr__search_leap(struct hr__search *search) {
+static enum hr_status hr__search_leap(struct hr__search *search) {
   uint32_t before = HR_NONE;
   enum hr_status status = HR_OK;
   while (status == HR_OK && search->best != before && !hr__search_is_spent(search)) {
@@ -560,7 +560,7 @@ enum hr_status hr__search_leap(struct hr__search *search) {
   return status;
 }
 
-enum hr_status hr__search_look_elsewhere(struct hr__search *search) {
+static enum hr_status hr__search_look_elsewhere(struct hr__search *search) {
   enum { MOST = 20 };
   const struct hr__space *space = search->space;
   uint32_t wanted = space->n_candidates / 25 < MOST ? space->n_candidates / 25 : MOST, before = search->best;
@@ -578,7 +578,7 @@ enum hr_status hr__search_look_elsewhere(struct hr__search *search) {
   return status == HR_OK ? climb_from_best(search, before) : status;
 }
 
-enum hr_status hr__search_try_all_cheaper(struct hr__search *search) {
+static enum hr_status hr__search_try_all_cheaper(struct hr__search *search) {
   enum { AT_A_TIME = 16, MOST = 200 };
   const struct hr__space *space = search->space;
   bool alike = true;
@@ -598,11 +598,11 @@ enum hr_status hr__search_try_all_cheaper(struct hr__search *search) {
 /* A candidate that misses its goals by no more than this share says nothing of those that it covers. */
 static const double clear_miss = 0.1;
 
-bool hr__search_is_better(const struct hr__search *search, uint32_t a, uint32_t b) {
+static bool hr__search_is_better(const struct hr__search *search, uint32_t a, uint32_t b) {
   return b == HR_NONE || hr__verdict_better(search->space, a, &search->verdicts[a], b, &search->verdicts[b]);
 }
 
-bool hr__search_is_too_small(const struct hr__search *search, uint32_t candidate) {
+static bool hr__search_is_too_small(const struct hr__search *search, uint32_t candidate) {
   const struct hr__search_config *config = search->config;
   for (uint32_t i = 0; i < search->n_small; i++)
     if (hr__space_covers(search->space, search->small[i], candidate)) return true;
@@ -611,13 +611,13 @@ bool hr__search_is_too_small(const struct hr__search *search, uint32_t candidate
   return false;
 }
 
-bool hr__search_is_too_dear(const struct hr__search *search, uint32_t candidate) {
+static bool hr__search_is_too_dear(const struct hr__search *search, uint32_t candidate) {
   if (!search->config->bounds || search->best == HR_NONE) return false;
   const struct hr__verdict *best = &search->verdicts[search->best];
   return best->violation == 0 && hr__bounds_least(search->config->bounds, candidate) > best->objective;
 }
 
-void hr__search_want(struct hr__search *search, uint32_t candidate) {
+static void hr__search_want(struct hr__search *search, uint32_t candidate) {
   if (search->n_tried < HR__MOST_TRIED) search->tried[search->n_tried++] = candidate;
   if (search->state[candidate] != HR__SEARCH_UNKNOWN) return;
   for (uint32_t i = 0; i < search->n_batch; i++)
@@ -642,11 +642,11 @@ static void keep(struct hr__search *search, uint32_t candidate) {
   if (hr__search_is_better(search, candidate, search->best)) search->best = candidate;
 }
 
-bool hr__search_is_spent(const struct hr__search *search) {
+static bool hr__search_is_spent(const struct hr__search *search) {
   return hr__lab_runs(search->judge->lab) >= search->config->most_runs;
 }
 
-enum hr_status hr__search_run_batch(struct hr__search *search) {
+static enum hr_status hr__search_run_batch(struct hr__search *search) {
   uint32_t count = hr__search_is_spent(search) ? 0 : search->n_batch;
   search->n_batch = 0;
   enum hr_status status =

@@ -18,6 +18,9 @@ struct table {
   pthread_mutex_t lock;
 };
 
+static enum hr_status hr__sweep_run(const struct hr__sweep *sweep, uint64_t run, struct hr__record *record,
+                                    struct hr_error *error);
+
 static enum hr_status make(void *self, size_t task, struct hr_error *error) {
   struct table *table = self;
   const struct hr__deal *deal = table->deal;
@@ -56,6 +59,8 @@ struct keeper {
   uint64_t jobs_done, jobs;
   uint64_t kept;
 };
+
+static uint64_t hr__sweep_jobs_of(const struct hr__sweep *sweep, uint64_t run);
 
 static enum hr_status keep(void *self, const struct hr__record *record, struct hr_error *error) {
   struct keeper *keeper = self;
@@ -254,7 +259,7 @@ size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t run) {
   return low;
 }
 
-uint64_t hr__sweep_jobs_of(const struct hr__sweep *sweep, uint64_t run) {
+static uint64_t hr__sweep_jobs_of(const struct hr__sweep *sweep, uint64_t run) {
   return sweep->traces[sweep->points[hr__sweep_point_of(sweep, run)].trace].trace->n_jobs;
 }
 
@@ -294,8 +299,9 @@ static enum hr_status run_scenario(const struct hr__sweep *sweep, const struct h
   return status;
 }
 
-enum hr_status hr__sweep_run(const struct hr__sweep *sweep, uint64_t run, struct hr__record *record,
-                             struct hr_error *error) {
+/* Makes a run; the record is to be finished whatever comes of it. Errors name run and point. */
+static enum hr_status hr__sweep_run(const struct hr__sweep *sweep, uint64_t run, struct hr__record *record,
+                                    struct hr_error *error) {
   size_t place = hr__sweep_point_of(sweep, run);
   const struct hr__sweep_point *point = &sweep->points[place];
   struct hr__overrides overrides;

@@ -86,7 +86,6 @@ void hr__sweep_finish(struct hr__sweep *sweep);
 
 /* The point that a run is of. */
 size_t hr__sweep_point_of(const struct hr__sweep *sweep, uint64_t run);
-uint64_t hr__sweep_jobs_of(const struct hr__sweep *sweep, uint64_t run);
 
 /* Overrides of one point; those of `owned` are freed by hr__overrides_finish. */
 struct hr__overrides {
@@ -102,9 +101,5 @@ void hr__overrides_finish(struct hr__overrides *overrides);
 
 /* "nodes=4, policy=sjf". The caller frees it; NULL when out of memory. */
 char *hr__sweep_point_words(const struct hr__sweep *sweep, size_t point);
-
-/* Makes a run; the record is to be finished whatever comes of it. Errors name run and point. */
-enum hr_status hr__sweep_run(const struct hr__sweep *sweep, uint64_t run, struct hr__record *record,
-                             struct hr_error *error);
 
 #endif

@@ -41,7 +41,8 @@ static char *points_sql(const struct hr__sweep *sweep) {
   return sqlite3_str_finish(sql);
 }
 
-char *hr__schema_insert(const struct hr__sweep *sweep) {
+/* The statement that adds a run; sqlite3_free. NULL when out of memory. */
+static char *hr__schema_insert(const struct hr__sweep *sweep) {
   sqlite3_str *sql = sqlite3_str_new(NULL);
   sqlite3_str_appendall(sql, "INSERT INTO runs VALUES(?,?,?,?,?,?");
   for (size_t i = 0; i < (size_t)sweep->grid->n_axes + HR__N_MEASURES; i++) sqlite3_str_appendall(sql, ",?");
@@ -134,7 +135,8 @@ static enum hr_status add_facts(struct hr__store *store, const struct hr__sweep 
   return status;
 }
 
-enum hr_status hr__schema_make(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
+/* Makes tables, views and `meta` of a sweep in an open and empty file. */
+static enum hr_status hr__schema_make(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   static const char first[] = "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID";
   static const char last[] = "CREATE TABLE groups(run INTEGER, kind TEXT, name TEXT, metric TEXT, value REAL, "
                              "PRIMARY KEY(run, kind, name, metric)) WITHOUT ROWID";
@@ -185,7 +187,8 @@ static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep
   return status;
 }
 
-enum hr_status hr__schema_check(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
+/* HR_BAD_INPUT that says what differs where `meta` is another sweep's. */
+static enum hr_status hr__schema_check(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = hr__schema_check_version(store, "main", store->path, error);
   for (unsigned i = GRID; i < N_FACTS && status == HR_OK; i++) status = check_fact(store, sweep, (enum fact)i, error);
   return status;

@@ -65,12 +65,6 @@ enum hr_status hr__draft_open(const struct hr__draft *draft, const char *path, s
 
 /* ---- What is in it ---------------------------------------------------------------------------------- */
 
-/* Makes tables, views and `meta` of a sweep in an open and empty file. */
-enum hr_status hr__schema_make(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error);
-/* The statement that adds a run; sqlite3_free. NULL when out of memory. */
-char *hr__schema_insert(const struct hr__sweep *sweep);
-/* HR_BAD_INPUT that says what differs where `meta` is another sweep's. */
-enum hr_status hr__schema_check(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error);
 /* Likewise of the format and the version alone. */
 enum hr_status hr__schema_check_version(struct hr__store *store, const char *schema, const char *path,
                                         struct hr_error *error);

@@ -31,8 +31,8 @@ struct hr__deadlines {
 };
 
 /* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
-uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__dated *dated, enum hr_market market,
-                             int64_t now_us);
+static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__dated *dated, enum hr_market market,
+                                    int64_t now_us);
 
 /*
  * Jobs that must be done by a deadline, each on nodes of its own: spot where it can, on-demand where it must (Wu et
@@ -167,8 +167,8 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
 /* ---- What there is ---------------------------------------------------------------------------------- */
 
 /* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
-uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__dated *dated, enum hr_market market,
-                             int64_t now_us) {
+static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__dated *dated, enum hr_market market,
+                                    int64_t now_us) {
   uint32_t best = HR_NONE;
   int64_t best_price = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {

@@ -37,28 +37,28 @@ struct hr__matrix {
   struct hr_job_tree outside; /* who is not in the matrix, by job */
 };
 
-enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env, enum hr_placement_rule rule,
-                               uint32_t n_rows);
+static enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
+                                      enum hr_placement_rule rule, uint32_t n_rows);
 /* Puts jobs from outside into the first row where they fit, in order, until one fits in none. */
-enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view *view);
+static enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view *view);
 /* Whether a job from outside would fit in some row. */
-bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job);
+static bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job);
 /* Into each row where something became free, jobs of later rows but for those of the present one, whose turn it is:
    jobs that have their place free there, and those that do not run and fit elsewhere. */
-enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present);
+static enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present);
 /* A job leaves the matrix; it may be put outside then. */
-void hr__matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang);
-bool hr__matrix_put_outside(struct hr__matrix *matrix, hr_job job);
+static void hr__matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang);
+static bool hr__matrix_put_outside(struct hr__matrix *matrix, hr_job job);
 /* A node can be used from now on, or no more: who runs there is pinned, who does not goes outside. */
-enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable);
+static enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable);
 
 /* Each row has its own free capacity, as if its jobs were the only ones. A node that cannot be used has no free GPUs in
    any row, and gets none back when a job leaves it. */
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
 
-enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env, enum hr_placement_rule rule,
-                               uint32_t n_rows) {
+static enum hr_status hr__matrix_init(struct hr__matrix *matrix, const struct hr_policy_env *env,
+                                      enum hr_placement_rule rule, uint32_t n_rows) {
   *matrix = (struct hr__matrix){.arena = env->arena, .jobs = env->jobs, .cluster = env->cluster, .n_rows = n_rows};
   matrix->placer = hr_placer_create(env->arena, env->cluster, rule);
   matrix->rows = hr_arena_alloc(env->arena, n_rows * sizeof *matrix->rows);
@@ -133,7 +133,7 @@ static enum hr_status admit(struct hr__matrix *matrix, const struct hr_view *vie
   return HR_OK;
 }
 
-enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view *view) {
+static enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view *view) {
   struct hr_job_entry first;
   enum hr_status status = HR_OK;
   bool fits = true;
@@ -144,7 +144,7 @@ enum hr_status hr__matrix_admit(struct hr__matrix *matrix, const struct hr_view 
   return status;
 }
 
-bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
+static bool hr__matrix_has_room(const struct hr__matrix *matrix, hr_job job) {
   struct hr_placement unused;
   for (uint32_t row = 0; row < matrix->n_rows; row++)
     if (find_place(matrix, &matrix->rows[row], job, &unused)) return true;
@@ -171,7 +171,7 @@ static enum hr_status unify_from(struct hr__matrix *matrix, uint32_t number, con
   return status;
 }
 
-enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present) {
+static enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present) {
   enum hr_status status = HR_OK;
   for (uint32_t number = 0; number < matrix->n_rows; number++) {
     if (!matrix->rows[number].freed) continue;
@@ -182,14 +182,14 @@ enum hr_status hr__matrix_unify(struct hr__matrix *matrix, uint32_t present) {
   return status;
 }
 
-void hr__matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang) {
+static void hr__matrix_remove(struct hr__matrix *matrix, struct hr__gang *gang) {
   unlink_from(matrix, gang);
   matrix->gang_of[gang->job.id] = NULL;
   gang->next = matrix->unused;
   matrix->unused = gang;
 }
 
-bool hr__matrix_put_outside(struct hr__matrix *matrix, hr_job job) {
+static bool hr__matrix_put_outside(struct hr__matrix *matrix, hr_job job) {
   return hr_job_tree_insert(&matrix->outside, (struct hr_job_entry){.job = job});
 }
 
@@ -204,7 +204,7 @@ static enum hr_status leave_node(struct hr__matrix *matrix, struct hr__gang *gan
   return hr__matrix_put_outside(matrix, job) ? HR_OK : HR_NO_MEMORY;
 }
 
-enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable) {
+static enum hr_status hr__matrix_set_usable(struct hr__matrix *matrix, hr_pool pool, hr_node node, bool usable) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
     struct hr__gang_row *row = &matrix->rows[i];

@@ -75,22 +75,24 @@ static inline void hr__times_replay(int64_t *times, uint32_t leaf, int64_t time)
 /* ---- releases.c ------------------------------------------------------------------------------------- */
 
 /* Brings the trees up to date. */
-void hr__releases_settle(struct hr_releases *releases);
+static void hr__releases_settle(struct hr_releases *releases);
 /* Whether a job sits on one node. */
-bool hr__releases_single(const struct hr_releases *releases, uint32_t gpus, uint32_t accept_class);
+static bool hr__releases_single(const struct hr_releases *releases, uint32_t gpus, uint32_t accept_class);
 /* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
-const struct hr__release_tournament *hr__releases_tournament(struct hr_releases *releases,
-                                                             struct hr__release_group *group, uint32_t gpus);
+static const struct hr__release_tournament *hr__releases_tournament(struct hr_releases *releases,
+                                                                    struct hr__release_group *group, uint32_t gpus);
 /* The k-th smallest time of a range of bins, k from 1. */
-int64_t hr__releases_kth_time(struct hr_releases *releases, const struct hr__release_group *group,
-                              const struct hr__release_tournament *tournament, struct hr__bin_range range, uint32_t k);
+static int64_t hr__releases_kth_time(struct hr_releases *releases, const struct hr__release_group *group,
+                                     const struct hr__release_tournament *tournament, struct hr__bin_range range,
+                                     uint32_t k);
 /* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
-void hr__releases_shrink(struct hr_releases *releases, const struct hr_placement *placement, uint32_t gpus, bool back);
+static void hr__releases_shrink(struct hr_releases *releases, const struct hr_placement *placement, uint32_t gpus,
+                                bool back);
 
 /* ---- releases_within.c ------------------------------------------------------------------------------ */
 
 /* A bin has changed. */
-void hr__races_mark(struct hr__release_race *races, uint32_t number);
+static void hr__races_mark(struct hr__release_race *races, uint32_t number);
 
 /*
  * The future of what runs: see headroom/policy_kit.h.
@@ -182,8 +184,8 @@ static struct hr__release_tournament *make_tournament(struct hr_releases *releas
 }
 
 /* The times at which the group's bins have `gpus` GPUs free, NULL when out of memory. */
-const struct hr__release_tournament *hr__releases_tournament(struct hr_releases *releases,
-                                                             struct hr__release_group *group, uint32_t gpus) {
+static const struct hr__release_tournament *hr__releases_tournament(struct hr_releases *releases,
+                                                                    struct hr__release_group *group, uint32_t gpus) {
   for (struct hr__release_tournament *each = group->tournaments; each; each = each->next)
     if (each->gpus == gpus) return each;
   return make_tournament(releases, group, gpus);
@@ -224,8 +226,9 @@ static uint32_t push_range(struct hr__release_contender *heap, const struct hr__
 }
 
 /* Subtrees are opened in the order of their winners. */
-int64_t hr__releases_kth_time(struct hr_releases *releases, const struct hr__release_group *group,
-                              const struct hr__release_tournament *tournament, struct hr__bin_range range, uint32_t k) {
+static int64_t hr__releases_kth_time(struct hr_releases *releases, const struct hr__release_group *group,
+                                     const struct hr__release_tournament *tournament, struct hr__bin_range range,
+                                     uint32_t k) {
   struct hr__release_contender *heap = releases->contenders;
   if (k > range.end - range.from) return HR_NEVER_US;
   uint32_t count = push_range(heap, tournament, group->leaves + range.from, group->leaves + range.end);
@@ -296,7 +299,7 @@ static struct hr__release_group *group_of_bin(struct hr_releases *releases, uint
 }
 
 /* Brings the trees up to date. */
-void hr__releases_settle(struct hr_releases *releases) {
+static void hr__releases_settle(struct hr_releases *releases) {
   for (uint32_t i = 0; i < releases->n_notes; i++) {
     struct hr__release_note note = releases->notes[i];
     if (!note.gpus) continue;
@@ -310,7 +313,7 @@ void hr__releases_settle(struct hr_releases *releases) {
 
 /* ---- Asking ----------------------------------------------------------------------------------------- */
 
-bool hr__releases_single(const struct hr_releases *releases, uint32_t gpus, uint32_t accept_class) {
+static bool hr__releases_single(const struct hr_releases *releases, uint32_t gpus, uint32_t accept_class) {
   for (uint32_t i = 0; i < releases->n_groups; i++)
     if (releases->groups[i].bin_size >= gpus && hr_cluster_accepts(releases->cluster, accept_class, (hr_pool){i}))
       return true;
@@ -399,7 +402,8 @@ void hr_releases_set_usable(struct hr_releases *releases, hr_pool pool, hr_node 
 }
 
 /* GPUs that stay taken are missing from the bin's free ones from now on: the same as removing them. */
-void hr__releases_shrink(struct hr_releases *releases, const struct hr_placement *placement, uint32_t gpus, bool back) {
+static void hr__releases_shrink(struct hr_releases *releases, const struct hr_placement *placement, uint32_t gpus,
+                                bool back) {
   for (uint32_t i = 0; i < n_parts(placement); i++) {
     uint32_t at = bin_of(releases, placement, i), part = part_gpus(placement, i, gpus);
     releases->bins[at].free += back ? part : (uint32_t)-part;
@@ -455,7 +459,7 @@ static void mark(struct hr__release_race *race, uint32_t group) {
   race->marked[race->n_marked++] = group;
 }
 
-void hr__races_mark(struct hr__release_race *races, uint32_t number) {
+static void hr__races_mark(struct hr__release_race *races, uint32_t number) {
   for (; races; races = races->next) mark(races, number / races->nodes_per_group);
 }
 

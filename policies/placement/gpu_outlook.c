@@ -185,6 +185,8 @@ bool hr__outlook_allows(struct hr__outlook *outlook, struct hr_placement *placem
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
 
+static int64_t hr__expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job);
+
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   struct hr__outlook *outlook = queue->outlook;
@@ -237,7 +239,8 @@ struct hr__outlook *hr__outlook_create(struct hr__queue *queue, const struct hr_
 /* The expected ends of what runs. A job that was never stopped ends a limit after its start; where jobs may be stopped,
    the end that was expected is kept, since what it follows from has changed when it is asked for again. */
 
-int64_t hr__expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
+/* When a job that has started is expected to end: by its limit. Work that was kept need not be done again. */
+static int64_t hr__expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job) {
   int64_t left_us = hr_trace_limit_us(queue->trace, job);
   if (!view->kept_us) return view->attempt_us[job.id] + left_us;
   left_us -= view->kept_us[job.id];

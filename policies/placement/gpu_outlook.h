@@ -32,8 +32,6 @@ bool hr__outlook_allows(struct hr__outlook *outlook, struct hr_placement *placem
 
 struct hr__queue;
 
-/* When a job that has started is expected to end: by its limit. Work that was kept need not be done again. */
-int64_t hr__expected_end_us(const struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Makes queue->releases, and listens. False: out of memory. */
 bool hr__expectations_create(struct hr__queue *queue);
 

@@ -12,19 +12,19 @@ struct hr__alike {
 };
 
 /* In the arena. False: out of memory. */
-bool hr__alike_init(struct hr__alike *alike, struct hr_arena *arena, uint32_t n_nodes);
+static bool hr__alike_init(struct hr__alike *alike, struct hr_arena *arena, uint32_t n_nodes);
 /* Before nodes are looked at again, one after the other, none of which changes meanwhile. */
-void hr__alike_begin(struct hr__alike *alike);
+static void hr__alike_begin(struct hr__alike *alike);
 /* The first node that was looked at and is like this one; itself: there is none before it. */
-hr_node hr__alike_first(struct hr__alike *alike, const struct hr_packing *packing, hr_node node);
+static hr_node hr__alike_first(struct hr__alike *alike, const struct hr_packing *packing, hr_node node);
 
-bool hr__alike_init(struct hr__alike *alike, struct hr_arena *arena, uint32_t n_nodes) {
+static bool hr__alike_init(struct hr__alike *alike, struct hr_arena *arena, uint32_t n_nodes) {
   for (alike->size = 2; alike->size / 2 < n_nodes;) alike->size *= 2;
   alike->slot = hr_arena_alloc(arena, alike->size * sizeof *alike->slot);
   return alike->slot != NULL;
 }
 
-void hr__alike_begin(struct hr__alike *alike) {
+static void hr__alike_begin(struct hr__alike *alike) {
   memset(alike->slot, 0, alike->size * sizeof *alike->slot);
 }
 
@@ -56,7 +56,7 @@ static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b)
          SAME(packing->tasks, 1) && SAME(packing->tasks_of_kind, packing->n_kinds) && same_instances(stock, a, b);
 }
 
-hr_node hr__alike_first(struct hr__alike *alike, const struct hr_packing *packing, hr_node node) {
+static hr_node hr__alike_first(struct hr__alike *alike, const struct hr_packing *packing, hr_node node) {
   uint32_t at = (uint32_t)hash_of(packing->stock, node) & (alike->size - 1);
   while (alike->slot[at] && !same_state(packing, alike->slot[at] - 1, node.id)) at = (at + 1) & (alike->size - 1);
   if (!alike->slot[at]) alike->slot[at] = node.id + 1;

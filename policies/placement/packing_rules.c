@@ -36,15 +36,15 @@ static inline bool hr__is_share(const struct hr_packing *packing, const struct h
 }
 
 /* hr_stock_pick, but shares are of the GPUs with the most left, the lowest numbers first among equals. */
-uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
+static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
 
 /* What Kubernetes knows of a node: CPU, memory and GPUs, of those that are told. */
 enum { HR__CPU, HR__MEMORY, HR__GPU, HR__N_RESOURCES };
 struct hr__amounts {
   uint64_t capacity, used, asked; /* capacity 0: not told */
 };
-void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
-                      struct hr__amounts amounts[HR__N_RESOURCES]);
+static void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
+                             struct hr__amounts amounts[HR__N_RESOURCES]);
 
 extern const struct hr_packing_rule hr__pack_first_fit, hr__pack_best_fit, hr__pack_worst_fit, hr__pack_spread,
     hr__pack_random, hr__pack_weighted_best_fit, hr__pack_dot_product, hr__pack_gpu_packing, hr__pack_gpu_clustering,
@@ -74,7 +74,7 @@ static int32_t fewest_tasks(const struct hr_packing *packing, const struct hr_re
   return INT32_MAX - 1 - (int32_t)(tasks < INT32_MAX ? tasks : INT32_MAX - 1);
 }
 
-uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
+static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   const uint16_t *left = hr_stock_gpus(packing->stock, node);
   uint64_t fitting = hr_stock_fitting_gpus(packing->stock, request, node), picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
@@ -223,8 +223,8 @@ const struct hr_packing_rule hr__pack_gpu_packing = {
  * not tell are left out of every sum.
  */
 
-void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
-                      struct hr__amounts amounts[HR__N_RESOURCES]) {
+static void hr__kube_amounts(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
+                             struct hr__amounts amounts[HR__N_RESOURCES]) {
   const struct hr_pool_spec *pool = hr__pool_of(packing, node);
   uint64_t gpu_milli = (uint64_t)pool->gpus_per_node * HR_WHOLE_GPU_MILLI;
   amounts[HR__CPU] =

@@ -63,9 +63,6 @@ struct hr__group {
 
 /* ---- Who is first (waiting_ranks.c) ----------------------------------------------------------------- */
 
-/* Where shapes have no lanes: among those with waiting jobs, or no longer. */
-void hr__shape_activate(struct hr__waiting *waiting, struct hr__shape *shape);
-void hr__shape_deactivate(struct hr__waiting *waiting, struct hr__shape *shape);
 /* Whether its key has grown by itself since it was listed. */
 bool hr__lane_has_grown(const struct hr__waiting *waiting, const struct hr__lane *lane);
 /* Lists the lane anew, or not at all once it is empty. `was`: whether it has been in use. */
@@ -78,20 +75,11 @@ void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape);
 
 /* ---- Held back (waiting_park.c) --------------------------------------------------------------------- */
 
-bool hr__lane_is_held(const struct hr__waiting *waiting, const struct hr__lane *lane, struct hr__bar *bar);
-enum hr_status hr__lane_park(struct hr__waiting *waiting, struct hr__lane *lane, const struct hr__bar *bar);
 /* Out of its group. */
 enum hr_status hr__lane_leave(struct hr__waiting *waiting, struct hr__lane *lane);
 /* A parked lane with the same jobs is to be listed otherwise. */
 enum hr_status hr__lane_relist_parked(struct hr__waiting *waiting, struct hr__lane *lane, struct hr_job_entry now);
 /* A lane that stands for others is listed anew. */
 enum hr_status hr__lane_still_speaks(struct hr__waiting *waiting, struct hr__lane *lane);
-/* Whether the bar, which holds back one lane of the group, does so with all of them: as far as they need as much room.
- */
-bool hr__group_is_held(const struct hr__group *group, const struct hr__bar *bar);
-/* All lanes of groups that another one stands for are listed. */
-enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape);
-/* Whether a bar leaves the group room now. */
-bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__group *group);
 
 #endif

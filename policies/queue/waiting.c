@@ -138,6 +138,8 @@ static enum hr_status add_to_lane(struct hr__waiting *waiting, struct hr__shape 
   return hr__lane_relist(waiting, lane, was);
 }
 
+static void hr__shape_activate(struct hr__waiting *waiting, struct hr__shape *shape);
+
 enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket) {
   struct hr__shape *shape = shape_for(waiting, ticket->gpus, ticket->kind);
   if (!shape) return HR_NO_MEMORY;
@@ -155,6 +157,8 @@ static enum hr_status remove_from_lane(struct hr__waiting *waiting, hr_job job) 
   if (lane->jobs.count) hr_job_tree_first(&lane->jobs, &lane->head);
   return hr__lane_relist(waiting, lane, true);
 }
+
+static void hr__shape_deactivate(struct hr__waiting *waiting, struct hr__shape *shape);
 
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry) {
   if (hr__has_lanes(waiting)) return remove_from_lane(waiting, entry.job);
@@ -210,11 +214,12 @@ static void enrol(struct hr__waiting *waiting, struct hr__shape *shape, bool of_
   }
 }
 
-void hr__shape_activate(struct hr__waiting *waiting, struct hr__shape *shape) {
+static void hr__shape_activate(struct hr__waiting *waiting, struct hr__shape *shape) {
   enrol(waiting, shape, false, true);
 }
 
-void hr__shape_deactivate(struct hr__waiting *waiting, struct hr__shape *shape) {
+/* Where shapes have no lanes: among those with waiting jobs, or no longer. */
+static void hr__shape_deactivate(struct hr__waiting *waiting, struct hr__shape *shape) {
   enrol(waiting, shape, false, false);
 }
 

@@ -17,7 +17,7 @@
 #include "base/heap.h"
 #include "policies/queue/subqueues.h"
 
-bool hr__lane_is_held(const struct hr__waiting *waiting, const struct hr__lane *lane, struct hr__bar *bar) {
+static bool hr__lane_is_held(const struct hr__waiting *waiting, const struct hr__lane *lane, struct hr__bar *bar) {
   return waiting->warden.is_held && waiting->warden.is_held(waiting->self, lane, bar);
 }
 
@@ -62,7 +62,8 @@ static struct hr__group *group_for(struct hr__waiting *waiting, struct hr__shape
   return group;
 }
 
-bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__group *group) {
+/* Whether a bar leaves the group room now. */
+static bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__group *group) {
   const struct hr__bar *bar = &group->bar;
   return bar->place != HR_NONE && waiting->warden.room(waiting->self, bar->place, bar->kind) >= hr__bar_need(bar);
 }
@@ -146,6 +147,8 @@ static enum hr_status join(struct hr__waiting *waiting, struct hr__lane *lane, s
   return group->speaker ? HR_OK : find_speaker(waiting, group);
 }
 
+static bool hr__group_is_held(const struct hr__group *group, const struct hr__bar *bar);
+
 /* Whether the bar of `above` holds back all of the group if it does its speaker. */
 static bool goes_on_below(const struct hr__group *group, const struct hr__group *above) {
   return group != above && group->of_preferred == above->of_preferred && hr__group_is_held(group, &above->bar);
@@ -163,7 +166,9 @@ static enum hr_status step_down(struct hr__waiting *waiting, struct hr__lane *la
   return status;
 }
 
-bool hr__group_is_held(const struct hr__group *group, const struct hr__bar *bar) {
+/* Whether the bar, which holds back one lane of the group, does so with all of them: as far as they need as much room.
+ */
+static bool hr__group_is_held(const struct hr__group *group, const struct hr__bar *bar) {
   return bar->place != HR_NONE && bar->place <= group->bar.place && bar->milli == group->bar.milli &&
          bar->spare == group->bar.spare;
 }
@@ -184,7 +189,7 @@ enum hr_status hr__lane_still_speaks(struct hr__waiting *waiting, struct hr__lan
 
 /* ---- Lanes ------------------------------------------------------------------------------------------ */
 
-enum hr_status hr__lane_park(struct hr__waiting *waiting, struct hr__lane *lane, const struct hr__bar *bar) {
+static enum hr_status hr__lane_park(struct hr__waiting *waiting, struct hr__lane *lane, const struct hr__bar *bar) {
   struct hr__group *group = group_for(waiting, lane->shape, bar, lane->is_preferred);
   if (!group) return HR_NO_MEMORY;
   enum hr_status status = hr__lane_unlist(lane);
@@ -305,7 +310,8 @@ enum hr_status hr__waiting_prefer(struct hr__waiting *waiting, bool preferred_on
   return hr__waiting_find_first(waiting);
 }
 
-enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape) {
+/* All lanes of groups that another one stands for are listed. */
+static enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape) {
   enum hr_status status = HR_OK;
   for (struct hr__group *group = shape->spoken_for, *next; group && status == HR_OK; group = next) {
     next = group->next_in_shape;

@@ -13,20 +13,20 @@
 
 struct hr__alert_jobs;
 /* NULL when out of memory; what `config` points to, and the log, must outlive it. */
-struct hr__alert_jobs *hr__alert_jobs_create(const struct hr_alerts_config *config, struct hr__alert_log *log);
-void hr__alert_jobs_destroy(struct hr__alert_jobs *jobs);
-void hr__alert_jobs_note(struct hr__alert_jobs *jobs, const struct hr_event *event);
-void hr__alert_jobs_close(struct hr__alert_jobs *jobs, int64_t end_us);
+static struct hr__alert_jobs *hr__alert_jobs_create(const struct hr_alerts_config *config, struct hr__alert_log *log);
+static void hr__alert_jobs_destroy(struct hr__alert_jobs *jobs);
+static void hr__alert_jobs_note(struct hr__alert_jobs *jobs, const struct hr_event *event);
+static void hr__alert_jobs_close(struct hr__alert_jobs *jobs, int64_t end_us);
 
 /* Alerts on pools: too little or too much of it in use, too much of it taken away. */
 
 struct hr__alert_pools;
 /* NULL when out of memory; what `config` points to, and the log, must outlive it. */
-struct hr__alert_pools *hr__alert_pools_create(const struct hr_alerts_config *config, struct hr__alert_log *log);
-void hr__alert_pools_destroy(struct hr__alert_pools *pools);
-void hr__alert_pools_note(struct hr__alert_pools *pools, const struct hr_event *event);
-void hr__alert_pools_instant(struct hr__alert_pools *pools, const struct hr_view *view);
-void hr__alert_pools_close(struct hr__alert_pools *pools, int64_t end_us);
+static struct hr__alert_pools *hr__alert_pools_create(const struct hr_alerts_config *config, struct hr__alert_log *log);
+static void hr__alert_pools_destroy(struct hr__alert_pools *pools);
+static void hr__alert_pools_note(struct hr__alert_pools *pools, const struct hr_event *event);
+static void hr__alert_pools_instant(struct hr__alert_pools *pools, const struct hr_view *view);
+static void hr__alert_pools_close(struct hr__alert_pools *pools, int64_t end_us);
 
 /*
  * A clock runs for each job that waits, and for each that works without a checkpoint. All clocks of one rule and class
@@ -80,7 +80,7 @@ static void rule_finish(struct rule *rule) {
   for (unsigned i = 0; i < HR_N_CLASSES; i++) hr__fifo_finish(&rule->clocks[i].rings);
 }
 
-struct hr__alert_jobs *hr__alert_jobs_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
+static struct hr__alert_jobs *hr__alert_jobs_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
   struct hr__alert_jobs *self = calloc(1, sizeof *self);
   if (!self) return NULL;
   self->trace = config->trace;
@@ -98,7 +98,7 @@ struct hr__alert_jobs *hr__alert_jobs_create(const struct hr_alerts_config *conf
   return NULL;
 }
 
-void hr__alert_jobs_destroy(struct hr__alert_jobs *jobs) {
+static void hr__alert_jobs_destroy(struct hr__alert_jobs *jobs) {
   if (!jobs) return;
   rule_finish(&jobs->waiting);
   rule_finish(&jobs->unsaved);
@@ -170,7 +170,7 @@ static bool may_lose(const struct hr__alert_jobs *self, const struct hr_event *e
   return !self->classes || self->classes[class_of(self, event->job)].checkpoint != HR_CHECKPOINT_CONTINUOUS;
 }
 
-void hr__alert_jobs_note(struct hr__alert_jobs *jobs, const struct hr_event *event) {
+static void hr__alert_jobs_note(struct hr__alert_jobs *jobs, const struct hr_event *event) {
   struct rule *waiting = &jobs->waiting, *unsaved = &jobs->unsaved;
   switch (event->kind) {
   case HR_EVENT_SUBMIT:
@@ -207,7 +207,7 @@ static void rule_close(struct hr__alert_jobs *self, struct rule *rule, int64_t e
   }
 }
 
-void hr__alert_jobs_close(struct hr__alert_jobs *jobs, int64_t end_us) {
+static void hr__alert_jobs_close(struct hr__alert_jobs *jobs, int64_t end_us) {
   rule_close(jobs, &jobs->unsaved, end_us);
   rule_close(jobs, &jobs->waiting, end_us);
 }
@@ -257,7 +257,8 @@ struct hr__alert_pools {
   bool begun, submits_over;
 };
 
-struct hr__alert_pools *hr__alert_pools_create(const struct hr_alerts_config *config, struct hr__alert_log *log) {
+static struct hr__alert_pools *hr__alert_pools_create(const struct hr_alerts_config *config,
+                                                      struct hr__alert_log *log) {
   struct hr__alert_pools *self = calloc(1, sizeof *self);
   if (!self) return NULL;
   uint32_t n_pools = config->cluster->n_pools, n_jobs = config->trace->n_jobs;
@@ -276,7 +277,7 @@ struct hr__alert_pools *hr__alert_pools_create(const struct hr_alerts_config *co
   return self;
 }
 
-void hr__alert_pools_destroy(struct hr__alert_pools *pools) {
+static void hr__alert_pools_destroy(struct hr__alert_pools *pools) {
   if (!pools) return;
   for (uint32_t i = 0; pools->pools && i < pools->n_pools; i++) hr__fifo_finish(&pools->pools[i].departures);
   free(pools->pools);
@@ -404,7 +405,7 @@ static void make_dirty(struct hr__alert_pools *self, hr_pool pool) {
   self->dirty[self->n_dirty++] = pool.id;
 }
 
-void hr__alert_pools_note(struct hr__alert_pools *pools, const struct hr_event *event) {
+static void hr__alert_pools_note(struct hr__alert_pools *pools, const struct hr_event *event) {
   if (event->placement) make_dirty(pools, event->placement->pool);
   if (event->pool.id == HR_NONE) return;
   make_dirty(pools, event->pool);
@@ -430,7 +431,7 @@ static void look_at(struct hr__alert_pools *self, const struct hr_view *view, hr
   judge_use(self, pool);
 }
 
-void hr__alert_pools_instant(struct hr__alert_pools *pools, const struct hr_view *view) {
+static void hr__alert_pools_instant(struct hr__alert_pools *pools, const struct hr_view *view) {
   if (!view->cluster) return;
   if (!pools->begun)
     for (uint32_t i = 0; i < pools->n_pools; i++) make_dirty(pools, (hr_pool){i});
@@ -443,7 +444,7 @@ void hr__alert_pools_instant(struct hr__alert_pools *pools, const struct hr_view
   pools->n_dirty = 0;
 }
 
-void hr__alert_pools_close(struct hr__alert_pools *pools, int64_t end_us) {
+static void hr__alert_pools_close(struct hr__alert_pools *pools, int64_t end_us) {
   if (end_us < pools->last_submit_us) pools->last_submit_us = end_us;
   if (!pools->submits_over) end_submits(pools);
   for (uint32_t i = 0; i < pools->n_pools; i++) {

@@ -93,7 +93,7 @@ void hr__costing_finish(struct hr__costing *costing) {
   free(costing->items);
 }
 
-enum hr_status hr__costing_add(struct hr__costing *costing, struct hr__cost_item item) {
+static enum hr_status hr__costing_add(struct hr__costing *costing, struct hr__cost_item item) {
   if (costing->n_items == costing->capacity) {
     size_t capacity = costing->capacity ? 2 * costing->capacity : 64;
     struct hr__cost_item *items = realloc(costing->items, capacity * sizeof *items);

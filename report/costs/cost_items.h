@@ -46,7 +46,6 @@ enum hr_status hr__costing_init(struct hr__costing *costing, const struct hr_tra
                                 const struct hr_cluster_spec *cluster, const struct hr_result *result,
                                 const struct hr_cost_basis *basis);
 void hr__costing_finish(struct hr__costing *costing);
-enum hr_status hr__costing_add(struct hr__costing *costing, struct hr__cost_item item);
 /* The number of a tenant that the trace or the scenario names. */
 uint32_t hr__costing_tenant(const struct hr__costing *costing, const char *name);
 

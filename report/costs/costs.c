@@ -44,7 +44,8 @@ void hr_cost_spec_finish(struct hr_cost_spec *spec) {
 
 const char hr__idle_name[] = "(idle)", hr__shared_name[] = "(shared)", hr__services_name[] = "(services)";
 
-enum hr_status hr__cost_line_add(struct hr_cost_lines *lines, const char *name, int64_t uusd) {
+/* Adds a line of which there is room. */
+static enum hr_status hr__cost_line_add(struct hr_cost_lines *lines, const char *name, int64_t uusd) {
   char *copy = strdup(name);
   if (!copy) return HR_NO_MEMORY;
   lines->line[lines->count++] = (struct hr_cost_line){copy, uusd};
@@ -140,7 +141,8 @@ static const char *class_name(const struct hr__costing *costing, uint32_t class_
   return hr_job_class_name((enum hr_job_class)class_);
 }
 
-enum hr_status hr__cost_breakdowns(const struct hr__costing *costing, struct hr_cost_summary *costs) {
+/* by_market, by_pool, by_class, by_gpu; the sums that the summary begins with are there already. */
+static enum hr_status hr__cost_breakdowns(const struct hr__costing *costing, struct hr_cost_summary *costs) {
   uint32_t n_pools = costing->cluster->n_pools;
   const struct breakdown by_market = {HR_N_MARKETS, true, market_of, market_name};
   const struct breakdown by_pool = {n_pools, true, pool_of, pool_name};
@@ -205,7 +207,8 @@ static enum hr_status begin_row(const struct hr__costing *costing, const struct 
   return row->tenant && row->market && row->gpu ? HR_OK : HR_NO_MEMORY;
 }
 
-enum hr_status hr__cost_rows(const struct hr__costing *costing, struct hr_cost_summary *costs) {
+/* rows */
+static enum hr_status hr__cost_rows(const struct hr__costing *costing, struct hr_cost_summary *costs) {
   struct keyed *keyed = malloc((costing->n_items + 1) * sizeof *keyed);
   costs->rows = calloc(costing->n_items + 1, sizeof *costs->rows);
   enum hr_status status = keyed && costs->rows ? HR_OK : HR_NO_MEMORY;
@@ -458,7 +461,8 @@ static enum hr_status show_budgets(const struct hr__costing *costing, const stru
   return HR_OK;
 }
 
-enum hr_status hr__cost_statements(struct hr__costing *costing, struct hr_cost_summary *costs) {
+/* statements, by_tenant, budgets. Reorders the items. */
+static enum hr_status hr__cost_statements(struct hr__costing *costing, struct hr_cost_summary *costs) {
   struct drafts drafts = {0};
   const struct hr_cost_spec *spec = costing->basis->spec;
   enum hr_status status = draft_all(costing, &drafts);

@@ -12,10 +12,10 @@
 #include <string.h>
 
 /* Where a job ran last; `one` is where a single slice is written. False when it never ran. */
-bool hr__placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
-                        struct hr_placement *placement);
+static bool hr__placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
+                               struct hr_placement *placement);
 /* Some placement could not be kept for want of memory. */
-bool hr__placements_failed(const struct hr_placements *placements);
+static bool hr__placements_failed(const struct hr_placements *placements);
 
 /*
  * Where each job ran. Nearly all jobs sit on one node with all their GPUs: the node's number is then all there is to
@@ -110,12 +110,12 @@ struct hr_fold hr_placements_fold(struct hr_placements *placements) {
   return (struct hr_fold){.self = placements, .on_event = on_event};
 }
 
-bool hr__placements_failed(const struct hr_placements *placements) {
+static bool hr__placements_failed(const struct hr_placements *placements) {
   return placements->failed;
 }
 
-bool hr__placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
-                        struct hr_placement *placement) {
+static bool hr__placements_get(const struct hr_placements *placements, hr_job job, struct hr_slice *one,
+                               struct hr_placement *placement) {
   const struct entry *entry = &placements->entry[job.id];
   *placement = (struct hr_placement){.pool = {entry->pool}};
   if (entry->count == NEVER_PLACED) return false;

@@ -15,8 +15,9 @@ static void write_stamps(struct hr__metrics *metrics) {
   }
 }
 
-enum hr_status hr__metrics_init(struct hr__metrics *metrics, const struct hr_export *run,
-                                const struct hr_openmetrics_config *config, int64_t step_us) {
+/* What is needed before the file is opened. HR_NO_MEMORY on failure; may be finished then, too. */
+static enum hr_status hr__metrics_init(struct hr__metrics *metrics, const struct hr_export *run,
+                                       const struct hr_openmetrics_config *config, int64_t step_us) {
   int64_t end_us = hr_history_end_us(run->history);
   uint32_t n_samples = (uint32_t)((end_us + step_us - 1) / step_us + 1);
   metrics->run = run;
@@ -30,7 +31,7 @@ enum hr_status hr__metrics_init(struct hr__metrics *metrics, const struct hr_exp
   return HR_OK;
 }
 
-void hr__metrics_finish(struct hr__metrics *metrics) {
+static void hr__metrics_finish(struct hr__metrics *metrics) {
   free(metrics->stamps);
   metrics->stamps = NULL;
 }
@@ -141,6 +142,8 @@ static enum hr_status check_step(const char *path, int64_t step_us, int64_t end_
                  (double)step_us / 1e6, MOST_STEPS);
 }
 
+static void hr__metrics_of_cluster(struct hr__metrics *metrics);
+
 static enum hr_status write_all(struct hr__metrics *metrics, const char *path, struct hr_error *error) {
   enum hr_status status = hr__out_open(&metrics->out, path, error);
   if (status != HR_OK) return status;
@@ -154,6 +157,8 @@ static enum hr_status write_all(struct hr__metrics *metrics, const char *path, s
   hr__out_text(&metrics->out, "# EOF\n");
   return hr__out_commit(&metrics->out, error);
 }
+
+static uint64_t hr__metrics_cluster_series(const struct hr_export *run);
 
 enum hr_status hr_openmetrics_write(const char *path, const struct hr_export *run,
                                     const struct hr_openmetrics_config *config, struct hr_openmetrics_size *size,
@@ -259,11 +264,11 @@ static void put_reclaims(struct hr__metrics *metrics) {
   }
 }
 
-void hr__metrics_of_cluster(struct hr__metrics *metrics) {
+static void hr__metrics_of_cluster(struct hr__metrics *metrics) {
   put_counts(metrics);
   put_reclaims(metrics);
 }
 
-uint64_t hr__metrics_cluster_series(const struct hr_export *run) {
+static uint64_t hr__metrics_cluster_series(const struct hr_export *run) {
   return N_COUNTS + (uint64_t)run->cluster->n_pools;
 }

@@ -25,11 +25,6 @@ struct hr__metrics {
   size_t labels_used;
 };
 
-/* What is needed before the file is opened. HR_NO_MEMORY on failure; may be finished then, too. */
-enum hr_status hr__metrics_init(struct hr__metrics *metrics, const struct hr_export *run,
-                                const struct hr_openmetrics_config *config, int64_t step_us);
-void hr__metrics_finish(struct hr__metrics *metrics);
-
 /* `type`: "gauge", "counter", "histogram"; `unit`: what the name ends on, NULL for none. */
 void hr__metrics_family(struct hr__metrics *metrics, const char *name, const char *type, const char *unit,
                         const char *help);
@@ -45,10 +40,8 @@ void hr__metrics_sample(struct hr__metrics *metrics, uint32_t k, int64_t million
 /* HR_NO_MEMORY or HR_OK. */
 enum hr_status hr__metrics_of_gpus(struct hr__metrics *metrics);
 enum hr_status hr__metrics_of_jobs(struct hr__metrics *metrics);
-void hr__metrics_of_cluster(struct hr__metrics *metrics);
 /* How many series they are at most. */
 uint64_t hr__metrics_gpu_series(const struct hr_export *run, const struct hr_openmetrics_config *config);
 uint64_t hr__metrics_job_series(const struct hr_export *run);
-uint64_t hr__metrics_cluster_series(const struct hr_export *run);
 
 #endif

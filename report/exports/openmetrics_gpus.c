@@ -30,8 +30,8 @@ struct hr__gpu_units {
 };
 
 /* HR_NO_MEMORY on failure; to be finished whatever is returned. */
-enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu);
-void hr__gpu_units_finish(struct hr__gpu_units *units);
+static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu);
+static void hr__gpu_units_finish(struct hr__gpu_units *units);
 
 /* Changes are told in order of time: they are followed once to count the times of each node, and once to list them. */
 
@@ -215,7 +215,7 @@ static enum hr_status deal(struct hr__gpu_units *units, const struct list *list)
   return HR_OK;
 }
 
-enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu) {
+static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu) {
   struct list list = {0};
   *units = (struct hr__gpu_units){.by_gpu = each_gpu || hr_cluster_spec_by_gpu(run->cluster)};
   enum hr_status status = number_units(units, run->cluster);
@@ -225,7 +225,7 @@ enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_e
   return status;
 }
 
-void hr__gpu_units_finish(struct hr__gpu_units *units) {
+static void hr__gpu_units_finish(struct hr__gpu_units *units) {
   free(units->first_node);
   free(units->first_unit);
   free(units->first_hold);

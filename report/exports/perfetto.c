@@ -30,8 +30,8 @@ struct hr__tracks {
 };
 
 /* HR_NO_MEMORY on failure; to be finished whatever is returned. */
-enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr_export *run);
-void hr__tracks_finish(struct hr__tracks *tracks);
+static enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr_export *run);
+static void hr__tracks_finish(struct hr__tracks *tracks);
 
 /* Trace events in the making, one a line. An event is begun, told its place and time, and then whatever else its kind
    has, up to the brace that closes it. */
@@ -51,19 +51,19 @@ struct hr__perfetto {
 #define HR__PUT(perfetto, text) hr__out_bytes(&(perfetto)->out, text, sizeof text - 1)
 
 /* `phase`: "M" names, "C" counters, "X" slices, "i" instants. */
-void hr__perfetto_begin(struct hr__perfetto *perfetto, const char *phase);
-void hr__perfetto_place(struct hr__perfetto *perfetto, uint32_t process, uint32_t thread);
-void hr__perfetto_time(struct hr__perfetto *perfetto, int64_t at_us);
+static void hr__perfetto_begin(struct hr__perfetto *perfetto, const char *phase);
+static void hr__perfetto_place(struct hr__perfetto *perfetto, uint32_t process, uint32_t thread);
+static void hr__perfetto_time(struct hr__perfetto *perfetto, int64_t at_us);
 /* A whole event: `what` is "process_name" or "thread_name". */
-void hr__perfetto_name(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
-                       const char *name);
+static void hr__perfetto_name(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
+                              const char *name);
 
-uint32_t hr__perfetto_pool_process(uint32_t pool);
+static uint32_t hr__perfetto_pool_process(uint32_t pool);
 /* The thread of an owner's lane. */
-uint32_t hr__perfetto_thread(const struct hr__perfetto *perfetto, uint32_t owner, uint32_t lane);
+static uint32_t hr__perfetto_thread(const struct hr__perfetto *perfetto, uint32_t owner, uint32_t lane);
 
 /* Slices of the cluster, on as many threads as are amiss at once, behind those of the nodes. */
-void hr__perfetto_alerts(struct hr__perfetto *perfetto);
+static void hr__perfetto_alerts(struct hr__perfetto *perfetto);
 
 /* ---- Stays ------------------------------------------------------------------------------------------ */
 
@@ -114,7 +114,7 @@ static enum hr_status lay_out(struct hr__tracks *tracks, const struct hr_attempt
   return status;
 }
 
-enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr_export *run) {
+static enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr_export *run) {
   const struct hr_cluster_spec *cluster = run->cluster;
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(run->history, &attempts);
@@ -137,7 +137,7 @@ enum hr_status hr__tracks_init(struct hr__tracks *tracks, const struct hr_export
   return lay_out(tracks, attempts, n_attempts, run->history);
 }
 
-void hr__tracks_finish(struct hr__tracks *tracks) {
+static void hr__tracks_finish(struct hr__tracks *tracks) {
   free(tracks->first_track);
   free(tracks->pool_of);
   free(tracks->stays);
@@ -145,34 +145,34 @@ void hr__tracks_finish(struct hr__tracks *tracks) {
   *tracks = (struct hr__tracks){0};
 }
 
-void hr__perfetto_begin(struct hr__perfetto *perfetto, const char *phase) {
+static void hr__perfetto_begin(struct hr__perfetto *perfetto, const char *phase) {
   hr__out_text(&perfetto->out, perfetto->any ? ",\n{\"ph\":\"" : "{\"ph\":\"");
   hr__out_text(&perfetto->out, phase);
   perfetto->any = true;
 }
 
-void hr__perfetto_place(struct hr__perfetto *perfetto, uint32_t process, uint32_t thread) {
+static void hr__perfetto_place(struct hr__perfetto *perfetto, uint32_t process, uint32_t thread) {
   HR__PUT(perfetto, "\",\"pid\":");
   hr__out_u64(&perfetto->out, process);
   HR__PUT(perfetto, ",\"tid\":");
   hr__out_u64(&perfetto->out, thread);
 }
 
-void hr__perfetto_time(struct hr__perfetto *perfetto, int64_t at_us) {
+static void hr__perfetto_time(struct hr__perfetto *perfetto, int64_t at_us) {
   HR__PUT(perfetto, ",\"ts\":");
   hr__out_i64(&perfetto->out, at_us + perfetto->clock_us);
 }
 
-uint32_t hr__perfetto_pool_process(uint32_t pool) {
+static uint32_t hr__perfetto_pool_process(uint32_t pool) {
   return HR__PERFETTO_FIRST_POOL + pool;
 }
 
-uint32_t hr__perfetto_thread(const struct hr__perfetto *perfetto, uint32_t owner, uint32_t lane) {
+static uint32_t hr__perfetto_thread(const struct hr__perfetto *perfetto, uint32_t owner, uint32_t lane) {
   return perfetto->first_id + perfetto->tracks.first_track[owner] + lane;
 }
 
-void hr__perfetto_name(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
-                       const char *name) {
+static void hr__perfetto_name(struct hr__perfetto *perfetto, const char *what, uint32_t process, uint32_t thread,
+                              const char *name) {
   hr__perfetto_begin(perfetto, "M");
   hr__perfetto_place(perfetto, process, thread);
   HR__PUT(perfetto, ",\"name\":\"");
@@ -208,7 +208,7 @@ static int by_begin(const void *left, const void *right) {
   return (a > b) - (a < b); /* of one list */
 }
 
-void hr__perfetto_alerts(struct hr__perfetto *perfetto) {
+static void hr__perfetto_alerts(struct hr__perfetto *perfetto) {
   const struct hr_alert *list = NULL;
   const struct hr_alerts *alerts = perfetto->run->label->alerts;
   size_t count = alerts ? hr_alerts_list(alerts, &list) : 0;

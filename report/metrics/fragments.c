@@ -24,13 +24,13 @@ struct hr__typical_tasks {
 };
 
 /* In the arena; NULL when out of memory. */
-struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                                   const struct hr_typical_pods *typical);
+static struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                                          const struct hr_typical_pods *typical);
 
 /* What is idle on the node, if some of the tasks would fit its GPUs and none of these its CPU and memory; else 0. */
-uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node);
+static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node);
 /* Tasks of a gang that the node has room for. */
-uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node);
+static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node);
 
 /* ---- Which tasks are typical ------------------------------------------------------------------------ */
 
@@ -122,8 +122,8 @@ static bool make_needs(struct hr__needs *needs, struct hr_arena *arena, const st
   return needs->task != NULL;
 }
 
-struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                                   const struct hr_typical_pods *typical) {
+static struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena, const struct hr_cluster *cluster,
+                                                          const struct hr_typical_pods *typical) {
   uint32_t n_pools = hr_cluster_pools(cluster);
   struct hr__typical_tasks *self = hr_arena_alloc(arena, sizeof *self);
   if (!self) return NULL;
@@ -151,7 +151,7 @@ static uint32_t stranded_instances_milli(const struct hr__needs *needs, const st
   return any ? stock->left_milli[node.id] : 0;
 }
 
-uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node) {
+static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node) {
   const struct hr__needs *needs = &tasks->needs[stock->pool[node.id]];
   uint32_t n_fitting = 0, for_milli = 0;
   bool any = false;
@@ -170,7 +170,7 @@ uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct 
   return any ? stock->left_milli[node.id] : 0;
 }
 
-uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node) {
+static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node) {
   const struct hr_request *gang = &tasks->gang;
   bool is_split = hr_stock_mig(stock, node) != NULL;
   uint64_t most = is_split ? (uint64_t)__builtin_popcountll(hr_stock_fitting_gpus(stock, gang, node))

@@ -14,12 +14,12 @@
 
 /* A run's figures by pool, `usage` with pools told apart; `makespan_us` is the end of the makespan. Overwrites samples.
    Sets n_pools and by_pool, which hr__pool_figures_free frees, of the summary. HR_NO_MEMORY is the only failure. */
-enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                     const struct hr_usage *usage, int64_t makespan_us, struct hr__samples *samples,
-                                     struct hr_summary *summary);
+static enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                            const struct hr_usage *usage, int64_t makespan_us,
+                                            struct hr__samples *samples, struct hr_summary *summary);
 /* What the pools cost, when that is known. */
-void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary);
-void hr__pool_figures_free(struct hr_pool_figures *figures, size_t count);
+static void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary);
+static void hr__pool_figures_free(struct hr_pool_figures *figures, size_t count);
 
 /*
  * Latency factors are sorted by pool as groups.c does it: one walk counts each pool's, another puts them where the
@@ -99,9 +99,9 @@ static enum hr_status fill_pool(const struct hr_pool_spec *spec, const struct hr
   return copy_name(&figures->name, spec->name) && copy_name(&figures->gpu, spec->gpu) ? HR_OK : HR_NO_MEMORY;
 }
 
-enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
-                                     const struct hr_usage *usage, int64_t makespan_us, struct hr__samples *samples,
-                                     struct hr_summary *summary) {
+static enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluster, const struct hr_result *result,
+                                            const struct hr_usage *usage, int64_t makespan_us,
+                                            struct hr__samples *samples, struct hr_summary *summary) {
   if (!usage->by_pool) return HR_OK;
   summary->by_pool = calloc(cluster->n_pools, sizeof *summary->by_pool);
   if (!summary->by_pool) return HR_NO_MEMORY;
@@ -113,7 +113,7 @@ enum hr_status hr__pool_figures_make(const struct hr_cluster_spec *cluster, cons
 }
 
 /* The lines are in the order of the pools; of one without a price there is none. */
-void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary) {
+static void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_summary *summary) {
   const struct hr_cost_lines *lines = &summary->costs->by_pool;
   size_t at = 0;
   for (size_t i = 0; i < summary->n_pools; i++) {
@@ -126,7 +126,7 @@ void hr__pool_figures_price(const struct hr_cluster_spec *cluster, struct hr_sum
   }
 }
 
-void hr__pool_figures_free(struct hr_pool_figures *figures, size_t count) {
+static void hr__pool_figures_free(struct hr_pool_figures *figures, size_t count) {
   for (size_t i = 0; i < count; i++) {
     free(figures[i].name);
     free(figures[i].gpu);

@@ -22,7 +22,9 @@ struct hr__by_pool {
   uint32_t *last;     /* [n_jobs]: the pool where it ran last */
 };
 
-struct hr__by_pool *hr__by_pool_create(const struct hr_cluster *cluster, uint32_t n_jobs) {
+static void hr__by_pool_destroy(struct hr__by_pool *by_pool);
+
+static struct hr__by_pool *hr__by_pool_create(const struct hr_cluster *cluster, uint32_t n_jobs) {
   struct hr__by_pool *self = calloc(1, sizeof *self);
   uint32_t n_pools = hr_cluster_pools(cluster);
   if (!self) return NULL;
@@ -39,7 +41,8 @@ struct hr__by_pool *hr__by_pool_create(const struct hr_cluster *cluster, uint32_
   return self;
 }
 
-void hr__by_pool_destroy(struct hr__by_pool *by_pool) {
+/* NULL when out of memory. */
+static void hr__by_pool_destroy(struct hr__by_pool *by_pool) {
   if (!by_pool) return;
   free(by_pool->pools);
   free(by_pool->last);
@@ -81,7 +84,8 @@ static void note_node(struct hr__by_pool *self, const struct hr_event *event) {
   pool->total_milli = hr_cluster_total_milli(self->cluster, event->pool);
 }
 
-void hr__by_pool_note(struct hr__by_pool *by_pool, const struct hr_trace *trace, const struct hr_event *event) {
+/* Takes an event down; from the first on. */
+static void hr__by_pool_note(struct hr__by_pool *by_pool, const struct hr_trace *trace, const struct hr_event *event) {
   if (event->placement) note_job(by_pool, trace, event);
   if (event->pool.id != HR_NONE) note_node(by_pool, event);
 }

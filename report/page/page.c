@@ -80,6 +80,12 @@ enum hr_status hr__page_alerts(const struct hr_alerts *alerts, struct hr__page_j
 
 enum extremes { MEAN = 0, LEAST = 1, MOST = 2 };
 
+static void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
+                                 double unit);
+
+static void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
+                              double unit);
+
 static void put_counts(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, unsigned which,
                        double unit) {
   hr__page_open(json, key, '{');
@@ -93,7 +99,11 @@ static void put_counts(struct hr__page_json *json, const char *key, const struct
   hr__page_close(json, '}');
 }
 
-enum hr_status hr__page_series(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json);
+
+/* Each writes a value of the document with its key; HR_NO_MEMORY is the only failure. A block that it fills is written
+   behind the document. */
+static enum hr_status hr__page_series(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_page_watch *watch = view->run->watch;
   const struct hr__buckets *counts = watch->counts;
   hr__page_open(json, "series", '{');
@@ -164,7 +174,7 @@ static enum hr_status put_pool(const struct hr__page_view *view, const struct hr
   return status;
 }
 
-enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json) {
+static enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_page_watch *watch = view->run->watch;
   if (watch->n_offers == 0) return HR_OK;
   enum hr_status status = HR_OK;
@@ -188,7 +198,8 @@ static void number_pools(struct hr__page_view *view) {
   }
 }
 
-enum hr_status hr__page_view_init(struct hr__page_view *view, const struct hr_page_run *run) {
+/* HR_NO_MEMORY on failure; to be finished either way. Closes the run's watch. */
+static enum hr_status hr__page_view_init(struct hr__page_view *view, const struct hr_page_run *run) {
   size_t n_pools = run->cluster->n_pools;
   *view = (struct hr__page_view){.run = run,
                                  .first_node = calloc(n_pools + 1, sizeof *view->first_node),
@@ -204,7 +215,7 @@ enum hr_status hr__page_view_init(struct hr__page_view *view, const struct hr_pa
   return HR_OK;
 }
 
-void hr__page_view_finish(struct hr__page_view *view) {
+static void hr__page_view_finish(struct hr__page_view *view) {
   free(view->first_node);
   free(view->first_of_gpu);
 }
@@ -226,7 +237,9 @@ void hr__page_put_sums(struct hr__page_json *json, const char *key, const struct
   hr__page_close(json, ']');
 }
 
-void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
+/* A list of a bucket's means, in `unit`s. */
+static void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
+                                 double unit) {
   hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < buckets->n; i++) {
     int64_t span_us = hr__buckets_span_us(buckets, i);
@@ -235,7 +248,9 @@ void hr__page_put_buckets(struct hr__page_json *json, const char *key, const str
   hr__page_close(json, ']');
 }
 
-void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit) {
+/* Likewise of the most that it ever was in each. */
+static void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets,
+                              double unit) {
   hr__page_open(json, key, '[');
   for (uint32_t i = 0; i < buckets->n; i++) hr__page_number(json, NULL, (double)buckets->bucket[i].most / unit);
   hr__page_close(json, ']');

@@ -18,16 +18,16 @@ struct hr__page_table {
 };
 
 /* HR_NO_MEMORY on failure; to be finished either way. */
-enum hr_status hr__page_table_init(struct hr__page_table *table, const struct hr__page_view *view,
-                                   struct hr__page_json *json, struct hr__page_block *block, uint32_t n);
-void hr__page_table_finish(struct hr__page_table *table);
+static enum hr_status hr__page_table_init(struct hr__page_table *table, const struct hr__page_view *view,
+                                          struct hr__page_json *json, struct hr__page_block *block, uint32_t n);
+static void hr__page_table_finish(struct hr__page_table *table);
 /* Each puts `values`, which it may change. `delta`: each value is near the one before. */
-void hr__page_table_column(struct hr__page_table *table, const char *name, bool delta);
+static void hr__page_table_column(struct hr__page_table *table, const char *name, bool delta);
 /* Of microseconds, told in the coarsest unit that is good enough: seconds where all are whole, else microseconds, or
    milliseconds where those do not fit. */
-void hr__page_table_times(struct hr__page_table *table, const char *name, bool delta);
+static void hr__page_table_times(struct hr__page_table *table, const char *name, bool delta);
 /* Likewise of micro-dollars: in dollars, these, or thousandths. */
-void hr__page_table_usd(struct hr__page_table *table, const char *name);
+static void hr__page_table_usd(struct hr__page_table *table, const char *name);
 
 /* Numbers of texts in the order in which rows first have them. */
 struct hr__page_numbering {
@@ -36,27 +36,27 @@ struct hr__page_numbering {
   uint32_t count;
 };
 /* HR_NO_MEMORY on failure; to be finished either way. */
-enum hr_status hr__page_numbering_init(struct hr__page_numbering *numbering, size_t n_keys);
-void hr__page_numbering_finish(struct hr__page_numbering *numbering);
-uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_t key);
+static enum hr_status hr__page_numbering_init(struct hr__page_numbering *numbering, size_t n_keys);
+static void hr__page_numbering_finish(struct hr__page_numbering *numbering);
+static uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_t key);
 
 /* The nodes that an attempt was on, and the first of them; 0 and -1 where it is only counted in its pool. */
-uint32_t hr__page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt);
-int64_t hr__page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt);
+static uint32_t hr__page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt);
+static int64_t hr__page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt);
 /* The job's last attempt; NULL: it has none. */
-const struct hr_attempt *hr__page_last_attempt(const struct hr__page_view *view, uint32_t job);
+static const struct hr_attempt *hr__page_last_attempt(const struct hr__page_view *view, uint32_t job);
 
 /* Writes "attempts", of those of `jobs` that had more than one, if any had. */
-enum hr_status hr__page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
-                                 struct hr__page_json *json, struct hr__page_block *block);
+static enum hr_status hr__page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
+                                        struct hr__page_json *json, struct hr__page_block *block);
 
-enum hr_status hr__page_table_init(struct hr__page_table *table, const struct hr__page_view *view,
-                                   struct hr__page_json *json, struct hr__page_block *block, uint32_t n) {
+static enum hr_status hr__page_table_init(struct hr__page_table *table, const struct hr__page_view *view,
+                                          struct hr__page_json *json, struct hr__page_block *block, uint32_t n) {
   *table = (struct hr__page_table){view, json, block, malloc(((size_t)n + 1) * sizeof *table->values), n};
   return table->values ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__page_table_finish(struct hr__page_table *table) {
+static void hr__page_table_finish(struct hr__page_table *table) {
   free(table->values);
   table->values = NULL;
 }
@@ -68,7 +68,7 @@ static void put_scaled(struct hr__page_table *table, const char *name, double sc
   hr__page_column_put(table->block, table->json, &column, table->n);
 }
 
-void hr__page_table_column(struct hr__page_table *table, const char *name, bool delta) {
+static void hr__page_table_column(struct hr__page_table *table, const char *name, bool delta) {
   put_scaled(table, name, 1, delta);
 }
 
@@ -94,28 +94,28 @@ static void put_millionths(struct hr__page_table *table, const char *name, bool 
   put_scaled(table, name, (double)unit / 1e6, delta);
 }
 
-void hr__page_table_times(struct hr__page_table *table, const char *name, bool delta) {
+static void hr__page_table_times(struct hr__page_table *table, const char *name, bool delta) {
   put_millionths(table, name, delta);
 }
 
-void hr__page_table_usd(struct hr__page_table *table, const char *name) {
+static void hr__page_table_usd(struct hr__page_table *table, const char *name) {
   put_millionths(table, name, false);
 }
 
 /* ---- Texts ------------------------------------------------------------------------------------------ */
 
-enum hr_status hr__page_numbering_init(struct hr__page_numbering *numbering, size_t n_keys) {
+static enum hr_status hr__page_numbering_init(struct hr__page_numbering *numbering, size_t n_keys) {
   *numbering = (struct hr__page_numbering){calloc(n_keys + 1, sizeof *numbering->number),
                                            calloc(n_keys + 1, sizeof *numbering->keys), 0};
   return numbering->number && numbering->keys ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__page_numbering_finish(struct hr__page_numbering *numbering) {
+static void hr__page_numbering_finish(struct hr__page_numbering *numbering) {
   free(numbering->number);
   free(numbering->keys);
 }
 
-uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_t key) {
+static uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_t key) {
   if (!numbering->number[key]) {
     numbering->keys[numbering->count++] = key;
     numbering->number[key] = numbering->count;
@@ -125,18 +125,18 @@ uint32_t hr__page_number_of(struct hr__page_numbering *numbering, uint32_t key) 
 
 /* ---- Attempts --------------------------------------------------------------------------------------- */
 
-uint32_t hr__page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
+static uint32_t hr__page_nodes_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   const struct hr_slice *slices = hr_history_slices(view->run->history, attempt);
   uint32_t count = 0;
   for (uint32_t i = 0; i < attempt->n_slices; i++) count += i == 0 || slices[i].node.id != slices[i - 1].node.id;
   return count;
 }
 
-int64_t hr__page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
+static int64_t hr__page_node_of(const struct hr__page_view *view, const struct hr_attempt *attempt) {
   return attempt->n_slices ? (int64_t)hr_history_slices(view->run->history, attempt)->node.id : -1;
 }
 
-const struct hr_attempt *hr__page_last_attempt(const struct hr__page_view *view, uint32_t job) {
+static const struct hr_attempt *hr__page_last_attempt(const struct hr__page_view *view, uint32_t job) {
   uint32_t last = hr_history_last(view->run->history, (hr_job){job});
   return last == HR_NONE ? NULL : &view->attempts[last];
 }
@@ -359,8 +359,8 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct li
   return status;
 }
 
-enum hr_status hr__page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
-                                 struct hr__page_json *json, struct hr__page_block *block) {
+static enum hr_status hr__page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
+                                        struct hr__page_json *json, struct hr__page_block *block) {
   struct list list = {malloc(MOST_ATTEMPTS * sizeof *list.places), malloc(MOST_ATTEMPTS * sizeof *list.rows), 0, 0};
   enum hr_status status = list.places && list.rows ? HR_OK : HR_NO_MEMORY;
   if (status == HR_OK) {

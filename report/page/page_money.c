@@ -19,10 +19,10 @@ struct hr__page_sessions {
 };
 
 /* HR_NO_MEMORY on failure; to be finished either way. */
-enum hr_status hr__page_sessions_make(struct hr__page_sessions *sessions, const struct hr__page_view *view);
-void hr__page_sessions_finish(struct hr__page_sessions *sessions);
+static enum hr_status hr__page_sessions_make(struct hr__page_sessions *sessions, const struct hr__page_view *view);
+static void hr__page_sessions_finish(struct hr__page_sessions *sessions);
 /* Whether what began on a node at a time is not paid for. */
-bool hr__page_is_free(const struct hr__page_sessions *sessions, uint32_t node, int64_t begin_us);
+static bool hr__page_is_free(const struct hr__page_sessions *sessions, uint32_t node, int64_t begin_us);
 
 /* When the dollars of a run are spent: in units of the ledger, whose sums these are. */
 
@@ -40,8 +40,8 @@ struct hr__page_spending {
 };
 
 /* HR_NO_MEMORY on failure; to be finished either way. All sums are closed. */
-enum hr_status hr__page_spending_make(struct hr__page_spending *spending, const struct hr__page_view *view);
-void hr__page_spending_finish(struct hr__page_spending *spending);
+static enum hr_status hr__page_spending_make(struct hr__page_spending *spending, const struct hr__page_view *view);
+static void hr__page_spending_finish(struct hr__page_spending *spending);
 
 static int compare(const void *a, const void *b) {
   const struct hr__page_session *x = a, *y = b;
@@ -73,7 +73,7 @@ static void note_change(struct hr__page_sessions *sessions, const struct hr__pag
   }
 }
 
-enum hr_status hr__page_sessions_make(struct hr__page_sessions *sessions, const struct hr__page_view *view) {
+static enum hr_status hr__page_sessions_make(struct hr__page_sessions *sessions, const struct hr__page_view *view) {
   size_t n_nodes = view->first_node[view->run->cluster->n_pools], most = 0;
   for (size_t i = 0; i < view->n_changes; i++) most += view->changes[i].kind == HR_EVENT_ACQUIRE;
   uint32_t *open = calloc(n_nodes + 1, sizeof *open);
@@ -86,13 +86,13 @@ enum hr_status hr__page_sessions_make(struct hr__page_sessions *sessions, const 
   return good ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__page_sessions_finish(struct hr__page_sessions *sessions) {
+static void hr__page_sessions_finish(struct hr__page_sessions *sessions) {
   free(sessions->at);
   *sessions = (struct hr__page_sessions){0};
 }
 
 /* The node's last session that began by then. */
-bool hr__page_is_free(const struct hr__page_sessions *sessions, uint32_t node, int64_t begin_us) {
+static bool hr__page_is_free(const struct hr__page_sessions *sessions, uint32_t node, int64_t begin_us) {
   size_t low = 0, high = sessions->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
@@ -243,7 +243,7 @@ static enum hr_status finish_one(struct hr__page_sums *sums, const struct hr__pa
   return HR_OK;
 }
 
-enum hr_status hr__page_spending_make(struct hr__page_spending *spending, const struct hr__page_view *view) {
+static enum hr_status hr__page_spending_make(struct hr__page_spending *spending, const struct hr__page_view *view) {
   struct spender spender = {.view = view, .spending = spending};
   *spending = (struct hr__page_spending){0};
   enum hr_status status = split_tenants(spending, view);
@@ -261,7 +261,7 @@ enum hr_status hr__page_spending_make(struct hr__page_spending *spending, const 
   return status;
 }
 
-void hr__page_spending_finish(struct hr__page_spending *spending) {
+static void hr__page_spending_finish(struct hr__page_spending *spending) {
   for_each(spending, NULL, finish_one);
   hr__page_split_finish(&spending->tenants);
 }

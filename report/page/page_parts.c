@@ -23,7 +23,9 @@ uint32_t hr__page_key(const struct hr__page_view *view, enum hr__page_dimension 
   return dimension == HR__PAGE_GPU ? view->first_of_gpu[pool] : pool;
 }
 
-const char *hr__page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t key) {
+/* "": none, as of a job without a tenant. */
+static const char *hr__page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension,
+                                     uint32_t key) {
   const struct hr_trace *trace = view->run->trace;
   const struct hr_pool_spec *pools = view->run->cluster->pools;
   if (dimension == HR__PAGE_TENANT) return key < trace->tenants.count ? trace->tenants.text[key] : "";

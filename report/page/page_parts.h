@@ -20,13 +20,6 @@ struct hr__page_view {
   uint32_t *first_of_gpu; /* by pool: the first pool with such GPUs */
 };
 
-/* HR_NO_MEMORY on failure; to be finished either way. Closes the run's watch. */
-enum hr_status hr__page_view_init(struct hr__page_view *view, const struct hr_page_run *run);
-void hr__page_view_finish(struct hr__page_view *view);
-
-/* Each writes a value of the document with its key; HR_NO_MEMORY is the only failure. A block that it fills is written
-   behind the document. */
-enum hr_status hr__page_series(const struct hr__page_view *view, struct hr__page_json *json);
 enum hr_status hr__page_alerts(const struct hr_alerts *alerts, struct hr__page_json *json); /* which may be NULL */
 enum hr_status hr__page_distributions(const struct hr__page_view *view, struct hr__page_json *json);
 enum hr_status hr__page_cells(const struct hr__page_view *view, struct hr__page_json *json);
@@ -44,7 +37,6 @@ enum hr_status hr__page_use(const struct hr__page_view *view, struct hr__page_js
 enum hr_status hr__page_by(const struct hr__page_view *view, struct hr__page_json *json);
 enum hr_status hr__page_waits(const struct hr__page_view *view, struct hr__page_json *json);
 enum hr_status hr__page_spend(const struct hr__page_view *view, struct hr__page_json *json);
-enum hr_status hr__page_spot(const struct hr__page_view *view, struct hr__page_json *json);
 
 /* A list of a number for each bucket: sum / (time that the bucket covers x unit), or sum / unit. */
 void hr__page_put_means(struct hr__page_json *json, const char *key, const struct hr__page_sums *sums,
@@ -67,8 +59,6 @@ enum hr__page_dimension {
 uint32_t hr__page_keys(const struct hr__page_view *view, enum hr__page_dimension dimension);
 uint32_t hr__page_key(const struct hr__page_view *view, enum hr__page_dimension dimension,
                       const struct hr_attempt *attempt);
-/* "": none, as of a job without a tenant. */
-const char *hr__page_key_name(const struct hr__page_view *view, enum hr__page_dimension dimension, uint32_t key);
 
 enum { HR__PAGE_ROWS = 12 };
 

@@ -47,6 +47,5 @@ static inline void hr__page_put(struct hr__page_sums *sums, const struct hr__pag
 }
 /* After it `sum` may be read. */
 void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid *grid);
-hr_amount hr__page_total(const struct hr__page_sums *sums, const struct hr__page_grid *grid);
 
 #endif

@@ -38,10 +38,6 @@ struct hr_page_watch {
   struct hr__buckets counts[HR__PAGE_COUNTS];
 };
 
-/* A list of a bucket's means, in `unit`s. */
-void hr__page_put_buckets(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
-/* Likewise of the most that it ever was in each. */
-void hr__page_put_most(struct hr__page_json *json, const char *key, const struct hr__buckets *buckets, double unit);
 /* Nothing happens any more; does nothing the second time. */
 void hr__page_watch_close(struct hr_page_watch *watch, int64_t end_us);
 

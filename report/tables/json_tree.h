@@ -40,9 +40,6 @@ void hr__json_label(struct hr__json *json, cJSON *root, const struct hr_summary 
                     const struct hr_run_label *label);
 /* Likewise `notes` and `skipped`. */
 void hr__json_remarks(struct hr__json *json, cJSON *root, const struct hr_run_label *label);
-/* Figures of nothing are null. */
-void hr__json_distribution(struct hr__json *json, cJSON *object, const char *key,
-                           const struct hr_distribution *distribution);
 /* Of a run as a whole: from `jobs` to `gpu_hours`. */
 void hr__json_figures(struct hr__json *json, cJSON *root, const struct hr_summary *summary);
 /* What only runs have in which something has a price, or jobs may be stopped: from `cost` to `oom_kills`. */

@@ -100,8 +100,9 @@ void hr__json_remarks(struct hr__json *json, cJSON *root, const struct hr_run_la
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-void hr__json_distribution(struct hr__json *json, cJSON *object, const char *key,
-                           const struct hr_distribution *distribution) {
+/* Figures of nothing are null. */
+static void hr__json_distribution(struct hr__json *json, cJSON *object, const char *key,
+                                  const struct hr_distribution *distribution) {
   const struct {
     const char *key;
     double value;

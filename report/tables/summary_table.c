@@ -17,18 +17,21 @@
 #include <string.h>
 
 /* A line for each pool, where there are several and GPUs are told apart. */
-void hr__put_pools(struct hr__console *console, const struct hr_summary *summary);
+static void hr__put_pools(struct hr__console *console, const struct hr_summary *summary);
 
 /* Parts of the table of a run, for those that have no more of it. */
 
 /* What was run, with the cluster's GPUs and nodes; jobs; the run as a whole (`course` may be NULL); how long jobs took;
    what it cost and what became of jobs that could be stopped, if anything; how fast it was. */
-void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label);
-void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label);
-void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary, const struct hr_course *course);
-void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary);
-void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary);
-void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf);
+static void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary,
+                             const struct hr_run_label *label);
+static void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
+                             const struct hr_run_label *label);
+static void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary,
+                               const struct hr_course *course);
+static void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary);
+static void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary);
+static void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf);
 
 /* The pools side by side: what each had of the jobs, how long they held its GPUs, and what that cost. */
 
@@ -66,7 +69,7 @@ static void put_pool(struct hr__console *console, const struct hr_pool_figures *
   free(name);
 }
 
-void hr__put_pools(struct hr__console *console, const struct hr_summary *summary) {
+static void hr__put_pools(struct hr__console *console, const struct hr_summary *summary) {
   size_t count = summary->n_pools;
   if (count < 2 || !summary->fragmentation.known) return;
   fprintf(console->out, "\n%s%-*s%10s%11s%9s%9s%13s%12s%s\n", hr__bold(console), NAME_WIDTH + 1, "pool", "jobs",
@@ -140,7 +143,8 @@ static void put_policy(struct hr__console *table, const struct hr_policy_choice 
   free(words);
 }
 
-void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label) {
+static void hr__put_run_head(struct hr__console *table, const struct hr_summary *summary,
+                             const struct hr_run_label *label) {
   put_title(table, label);
   put_trace(table, label);
   put_cluster(table, summary, label->cluster);
@@ -150,7 +154,8 @@ void hr__put_run_head(struct hr__console *table, const struct hr_summary *summar
 
 /* ---- The run as a whole ----------------------------------------------------------------------------- */
 
-void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary, const struct hr_run_label *label) {
+static void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
+                             const struct hr_run_label *label) {
   char text[6][HR__NUMBER_BYTES];
   hr__put_field(table, "jobs", "%s submitted, %s completed, %s rejected, %s unfinished",
                 hr__count_text(summary->jobs_submitted, text[0]), hr__count_text(summary->jobs_completed, text[1]),
@@ -207,7 +212,8 @@ static void put_queue_course(struct hr__console *table, const struct hr_course *
           hr__plain(table));
 }
 
-void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary, const struct hr_course *course) {
+static void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary,
+                               const struct hr_course *course) {
   char text[3][HR__NUMBER_BYTES];
   bool window = summary->submit_window_s > 0, drawn = course && course->waiting.until_us > 0;
   put_busy(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);
@@ -239,7 +245,7 @@ static void put_distribution(struct hr__console *table, const char *label, const
   fputc('\n', table->out);
 }
 
-void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary) {
+static void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary) {
   fprintf(table->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", hr__bold(table), "mean", "p50", "p90", "p95", "p99", "max",
           hr__plain(table));
   put_distribution(table, "wait", &summary->wait_s, seconds_text);
@@ -353,7 +359,7 @@ static void put_oom(struct hr__console *table, const struct hr_oom_figures *oom)
                 oom->jobs == 1 ? "" : "s", hr__fixed_text(oom->back_off_gpu_hours, 1, text[2]));
 }
 
-void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
+static void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary) {
   const struct hr_cost_summary *costs = summary->costs;
   if (costs || summary->stoppable) fputc('\n', table->out);
   if (costs) {
@@ -376,7 +382,7 @@ static double rounded(double value) {
   return round(value / unit) * unit;
 }
 
-void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf) {
+static void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf) {
   char text[4][HR__NUMBER_BYTES];
   fputc('\n', table->out);
   hr__put_field(table, "digest", "%016" PRIx64, summary->digest);

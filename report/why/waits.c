@@ -35,21 +35,21 @@ struct hr__wait_group {
   int64_t since_us;
 };
 
-void hr__wait_group_finish(struct hr__wait_group *group);
+static void hr__wait_group_finish(struct hr__wait_group *group);
 /* Nobody is in it and no clock has run: as it was when it was made, but for its memory. */
-void hr__wait_group_reset(struct hr__wait_group *group);
+static void hr__wait_group_reset(struct hr__wait_group *group);
 /* The member's place; HR_NONE: out of memory. */
-uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t now_us);
+static uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t now_us);
 /* This clock runs from now on. False: out of memory. */
-bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us);
+static bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us);
 /* Up to now, by the clock that runs; none runs when nobody is left. */
-void hr__wait_group_come_to(struct hr__wait_group *group, int64_t now_us);
+static void hr__wait_group_come_to(struct hr__wait_group *group, int64_t now_us);
 /* What a clock has shown more since the member joined. */
 static inline int64_t hr__wait_group_part_us(const struct hr__wait_group *group, uint32_t member, uint32_t clock) {
   return group->clocks[clock].us - group->noted[(size_t)member * group->clocks_capacity + clock];
 }
 /* The last member takes the place of the one that leaves. */
-void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member);
+static void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member);
 
 /* What the files of the waits share. */
 
@@ -89,23 +89,23 @@ struct hr_waits {
 };
 
 /* waits_groups.c: the number of the group that a job that begins to wait is to join; HR_NONE: out of memory. */
-uint32_t hr__waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job);
+static uint32_t hr__waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job);
 /* The group has no members any more. */
-void hr__waits_group_empty(struct hr_waits *waits, uint32_t number);
+static void hr__waits_group_empty(struct hr_waits *waits, uint32_t number);
 /* The place of the job in the list of those that are watched; HR_NONE: it is not. */
-uint32_t hr__waits_watched(const struct hr_waits *waits, hr_job job);
+static uint32_t hr__waits_watched(const struct hr_waits *waits, hr_job job);
 
 /* Clocks are few: reasons, and quotas on the way from a tenant to the root. They are looked for one by one. */
 
 enum { FIRST_MEMBERS = 4, FIRST_CLOCKS = 4 };
 
-void hr__wait_group_finish(struct hr__wait_group *group) {
+static void hr__wait_group_finish(struct hr__wait_group *group) {
   free(group->clocks);
   free(group->members);
   free(group->noted);
 }
 
-void hr__wait_group_reset(struct hr__wait_group *group) {
+static void hr__wait_group_reset(struct hr__wait_group *group) {
   group->n_clocks = group->n_members = 0;
   group->running = HR_NONE;
 }
@@ -131,12 +131,12 @@ static bool make_room(struct hr__wait_group *group, uint32_t members, uint32_t c
   return true;
 }
 
-void hr__wait_group_come_to(struct hr__wait_group *group, int64_t now_us) {
+static void hr__wait_group_come_to(struct hr__wait_group *group, int64_t now_us) {
   if (group->clocks && group->running != HR_NONE) group->clocks[group->running].us += now_us - group->since_us;
   group->since_us = now_us;
 }
 
-uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t now_us) {
+static uint32_t hr__wait_group_join(struct hr__wait_group *group, hr_job job, int64_t now_us) {
   bool full = group->n_members == group->members_capacity;
   uint32_t clocks = group->clocks_capacity ? group->clocks_capacity : FIRST_CLOCKS;
   if (full && !make_room(group, group->n_members ? 2 * group->n_members : FIRST_MEMBERS, clocks)) return HR_NONE;
@@ -154,7 +154,7 @@ static uint32_t find_clock(const struct hr__wait_group *group, uint32_t reason, 
   return HR_NONE;
 }
 
-bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us) {
+static bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t quota, int64_t now_us) {
   uint32_t found = find_clock(group, reason, quota);
   if (found != HR_NONE && found == group->running) return true;
   hr__wait_group_come_to(group, now_us);
@@ -168,7 +168,7 @@ bool hr__wait_group_run(struct hr__wait_group *group, uint32_t reason, uint32_t 
   return true;
 }
 
-void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member) {
+static void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member) {
   uint32_t last = --group->n_members;
   if (member != last) {
     group->members[member] = group->members[last];
@@ -183,7 +183,7 @@ void hr__wait_group_leave(struct hr__wait_group *group, uint32_t member) {
  * itself, where it says that, and where a job is watched. Groups of one job are used again when it has left.
  */
 
-uint32_t hr__waits_watched(const struct hr_waits *waits, hr_job job) {
+static uint32_t hr__waits_watched(const struct hr_waits *waits, hr_job job) {
   uint32_t from = 0, to = waits->n_watched;
   while (from < to) {
     uint32_t middle = from + (to - from) / 2;
@@ -265,12 +265,12 @@ static uint32_t shared_group(struct hr_waits *waits, const struct hr_view *view,
   return number;
 }
 
-uint32_t hr__waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
+static uint32_t hr__waits_group_for(struct hr_waits *waits, const struct hr_view *view, hr_job job) {
   uint32_t watched = hr__waits_watched(waits, job);
   return waits->each || watched != HR_NONE ? lone_group(waits, watched) : shared_group(waits, view, job);
 }
 
-void hr__waits_group_empty(struct hr_waits *waits, uint32_t number) {
+static void hr__waits_group_empty(struct hr_waits *waits, uint32_t number) {
   struct hr__wait_group *group = &waits->groups[number];
   uint32_t last = waits->active[--waits->n_active];
   waits->active[group->active_at] = last;

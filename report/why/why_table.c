@@ -113,13 +113,14 @@ static void put_head(struct hr__console *console, const struct hr__why_sums *sum
   put_rejected(console, sums);
 }
 
-void hr__why_print_nobody(struct hr__console *console, const struct hr__why_sums *sums) {
+static void hr__why_print_nobody(struct hr__console *console, const struct hr__why_sums *sums) {
   hr__put_field(console, "waited", "nobody: each job %sstarted as soon as it came",
                 sums->rejected ? "that can run " : "");
   put_rejected(console, sums);
 }
 
-void hr__why_print_sums(struct hr__console *console, const struct hr__why_sums *sums, bool of_tenant) {
+/* why_table.c: where waiting time went; that nobody waited; the jobs that waited longest. */
+static void hr__why_print_sums(struct hr__console *console, const struct hr__why_sums *sums, bool of_tenant) {
   put_head(console, sums);
   put_reasons(console, sums);
   if (!of_tenant && (sums->n_tenants > 1 || sums->tenants[0].name[0]))
@@ -142,8 +143,8 @@ static void put_slow(struct hr__console *console, const struct hr_why *why, cons
   free(name);
 }
 
-void hr__why_print_slowest(struct hr__console *console, const struct hr_why *why, const struct hr__why_sums *sums,
-                           uint32_t most) {
+static void hr__why_print_slowest(struct hr__console *console, const struct hr_why *why,
+                                  const struct hr__why_sums *sums, uint32_t most) {
   if (sums->n_jobs == 0 || most == 0) return;
   fprintf(console->out, "\n%s%-*s%6s%13s  %s%s\n", hr__bold(console), NAME_WIDTH + 1, "slowest", "GPUs", "waited",
           "mostly", hr__plain(console));

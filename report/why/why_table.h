@@ -9,10 +9,5 @@
 
 /* why_job.c: a job's life. */
 void hr__why_print_job(struct hr__console *console, const struct hr_why *why, hr_job job);
-/* why_table.c: where waiting time went; that nobody waited; the jobs that waited longest. */
-void hr__why_print_sums(struct hr__console *console, const struct hr__why_sums *sums, bool of_tenant);
-void hr__why_print_nobody(struct hr__console *console, const struct hr__why_sums *sums);
-void hr__why_print_slowest(struct hr__console *console, const struct hr_why *why, const struct hr__why_sums *sums,
-                           uint32_t most);
 
 #endif

@@ -30,7 +30,6 @@ enum hr_status hr__build_network_speeds(struct hr__builder *builder);
 enum hr_status hr__build_costs(struct hr__builder *builder);
 enum hr_status hr__build_quotas(struct hr__builder *builder);
 enum hr_status hr__build_alerts(struct hr__builder *builder);
-enum hr_status hr__build_replications(struct hr__builder *builder);
 enum hr_status hr__build_plan(struct hr__builder *builder); /* after the cluster */
 
 void hr__pool_source_finish(struct hr_pool_source *source);

@@ -38,13 +38,14 @@ struct hr__speed_figures {
 #define HR__MOST_SPEED 4000.0
 
 /* HR_NO_MEMORY is the only failure. */
-enum hr_status hr__speed_figures_add(struct hr__speed_figures *figures, const char *model, const char *gpu,
-                                     struct hr__speed_figure figure);
-void hr__speed_figures_finish(struct hr__speed_figures *figures);
+static enum hr_status hr__speed_figures_add(struct hr__speed_figures *figures, const char *model, const char *gpu,
+                                            struct hr__speed_figure figure);
+static void hr__speed_figures_finish(struct hr__speed_figures *figures);
 
 /* A file: a CSV table model,gpu,speed or model,gpu,throughput, or measured throughputs in Gavel's JSON where the name
    ends in ".json". Errors name line and column. */
-enum hr_status hr__speed_figures_read(struct hr__speed_figures *figures, const char *path, struct hr_error *error);
+static enum hr_status hr__speed_figures_read(struct hr__speed_figures *figures, const char *path,
+                                             struct hr_error *error);
 
 /*
  * Files of speeds. CSV: model, gpu, then speed or throughput, and gpus where it was measured on more than one GPU. JSON
@@ -60,8 +61,8 @@ static const char *intern(struct hr__speed_figures *figures, const char *text) {
   return number == HR_NONE ? NULL : figures->texts.text[number];
 }
 
-enum hr_status hr__speed_figures_add(struct hr__speed_figures *figures, const char *model, const char *gpu,
-                                     struct hr__speed_figure figure) {
+static enum hr_status hr__speed_figures_add(struct hr__speed_figures *figures, const char *model, const char *gpu,
+                                            struct hr__speed_figure figure) {
   figure.model = intern(figures, model);
   figure.gpu = intern(figures, gpu);
   if (!figure.model || !figure.gpu) return HR_NO_MEMORY;
@@ -76,7 +77,7 @@ enum hr_status hr__speed_figures_add(struct hr__speed_figures *figures, const ch
   return HR_OK;
 }
 
-void hr__speed_figures_finish(struct hr__speed_figures *figures) {
+static void hr__speed_figures_finish(struct hr__speed_figures *figures) {
   free(figures->at);
   hr__names_finish(&figures->texts);
   *figures = (struct hr__speed_figures){0};
@@ -231,7 +232,8 @@ static enum hr_status read_json(struct hr__speed_figures *figures, const char *p
   return status;
 }
 
-enum hr_status hr__speed_figures_read(struct hr__speed_figures *figures, const char *path, struct hr_error *error) {
+static enum hr_status hr__speed_figures_read(struct hr__speed_figures *figures, const char *path,
+                                             struct hr_error *error) {
   size_t length = strlen(path);
   bool is_json = length > 5 && strcmp(path + length - 5, ".json") == 0;
   return is_json ? read_json(figures, path, error) : read_csv(figures, path, error);

@@ -109,6 +109,9 @@ static enum hr_status take_billing(struct hr__builder *builder, struct hr__draft
   return HR_OK;
 }
 
+static enum hr_status hr__build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
+                                         struct hr_duration *duration);
+
 static enum hr_status take_boot(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_duration *boot = &draft->pool.market.boot;
   *boot = (struct hr_duration){.kind = HR_DURATION_FIXED, .a = hr__number_of(draft->entry, "boot_s", 0)};
@@ -125,6 +128,8 @@ static enum hr_market market_of(const cJSON *entry) {
 #undef WORD
   return (enum hr_market)hr__choice_of(entry, "market", markets, HR_MARKET_NONE);
 }
+
+static enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft);
 
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
@@ -185,8 +190,9 @@ static enum hr_status check_parameters(struct hr__builder *builder, const cJSON 
   return HR_OK;
 }
 
-enum hr_status hr__build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
-                                  struct hr_duration *duration) {
+/* The member `name` as a length of time that is drawn; `duration` stays as it is where there is none. */
+static enum hr_status hr__build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
+                                         struct hr_duration *duration) {
   const cJSON *member = hr__build_enter(builder, object, name);
   if (!member) return HR_OK;
   const struct shape *shape = shape_of(member);
@@ -371,7 +377,7 @@ static enum hr_status check_notice(const struct hr__builder *builder, const stru
                        notice_s, life_s);
 }
 
-enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *spot = hr__build_enter(builder, draft->entry, "spot");
   if (!spot)
     return hr__build_fail(builder, false,

@@ -32,7 +32,7 @@ static struct hr__pool_note *append(struct hr__pool_notes *notes, const char *te
   return note;
 }
 
-bool hr__pool_notes_add(struct hr__pool_notes *notes, const char *pool, const char *text) {
+static bool hr__pool_notes_add(struct hr__pool_notes *notes, const char *pool, const char *text) {
   struct hr__pool_note *note = find(notes, text);
   if (!note) note = append(notes, text);
   if (!note) return false;

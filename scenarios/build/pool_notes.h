@@ -19,7 +19,6 @@ struct hr__pool_notes {
   size_t count;
 };
 
-bool hr__pool_notes_add(struct hr__pool_notes *notes, const char *pool, const char *text);
 /* In order of first appearance. */
 enum hr_status hr__pool_notes_put(const struct hr__pool_notes *notes, struct hr_notes *to);
 void hr__pool_notes_finish(struct hr__pool_notes *notes);

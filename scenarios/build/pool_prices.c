@@ -61,6 +61,10 @@ static enum hr_status preset_price(struct hr__builder *builder, struct hr__draft
                        draft->preset->discount * 100);
 }
 
+static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__draft *draft);
+
+static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__draft *draft, enum hr_market market);
+
 /* A price that the scenario does not state. */
 static enum hr_status listed_price(struct hr__builder *builder, struct hr__draft *draft, bool states_on_demand) {
   struct hr_market_spec *market = &draft->pool.market;
@@ -83,6 +87,10 @@ static enum hr_status check_recorded(struct hr__builder *builder, const cJSON *e
                                others[i]);
   return HR_OK;
 }
+
+static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *draft);
+
+static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__draft *draft);
 
 static enum hr_status take_price(struct hr__builder *builder, struct hr__draft *draft, bool states_on_demand) {
   struct hr_market_spec *market = &draft->pool.market;
@@ -127,6 +135,10 @@ static bool is_compared(const struct hr__draft *draft) {
   if (!draft->source->provider || market == HR_MARKET_ON_DEMAND) return false;
   return market != HR_MARKET_OWNED || draft->source->instance;
 }
+
+static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draft *draft);
+
+static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__draft *draft);
 
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
@@ -264,7 +276,8 @@ static enum hr_status take_quote(struct hr__builder *builder, struct hr__draft *
   return hr__pool_note(builder, draft, "its price is %s: %s", quote->status, quote->source);
 }
 
-enum hr_status hr__list_price(struct hr__builder *builder, struct hr__draft *draft, enum hr_market market) {
+/* The catalogue's price on a market. */
+static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__draft *draft, enum hr_market market) {
   struct hr_price_quote quote;
   struct hr_error inner;
   enum hr_status status = hr__open_catalog(builder);
@@ -274,7 +287,8 @@ enum hr_status hr__list_price(struct hr__builder *builder, struct hr__draft *dra
   return status == HR_OK ? take_quote(builder, draft, &quote) : hr__build_wrap(builder, false, status, &inner);
 }
 
-enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__draft *draft) {
+/* Its on-demand price beside another market's; a note where it has none. */
+static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_price_quote quote;
   struct hr_error inner;
   enum hr_status status = hr__open_catalog(builder);
@@ -290,7 +304,7 @@ enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__draft 
 /* ---- Discounts -------------------------------------------------------------------------------------- */
 
 /* Off the on-demand price that the scenario states. */
-enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *entry = draft->entry;
   const struct hr_instance_type *instance = NULL;
   const struct hr_discount *discount;
@@ -351,7 +365,8 @@ static enum hr_status power_of(struct hr__builder *builder, struct hr__draft *dr
   return assume_power(builder, draft, power_kw);
 }
 
-enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *draft) {
+/* The price, from what it costs to own the nodes. */
+static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *owned = hr__build_enter(builder, draft->entry, "owned");
   double power_kw, pue = hr__number_of(owned, "pue", AVERAGE_PUE);
   enum hr_status status = power_of(builder, draft, owned, &power_kw);
@@ -475,7 +490,7 @@ static enum hr_status read_prices(struct hr__builder *builder, struct hr__draft 
   return status;
 }
 
-enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *price = enter_price(builder, draft);
   struct hr__spot_price_query query = {.accelerator = hr__text_of(price, "accelerator", NULL),
                                        .region = draft->source->region,
@@ -513,7 +528,8 @@ static enum hr_status count_steps(struct hr__builder *builder, struct hr__draft 
   return hr__pool_note(builder, draft, "its price is drawn for a year, and stands after that");
 }
 
-enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draft *draft) {
+/* The price, from a record of price changes; or about the price that the pool has, as it is drawn. */
+static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   const cJSON *price = enter_price(builder, draft);
   struct hr__price_walk walk = {.mean_uusd_h = market->price_uusd_h,

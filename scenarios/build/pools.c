@@ -51,7 +51,8 @@ enum hr_status hr__open_catalog(struct hr__builder *builder) {
 
 /* CPUs that go with a pool's GPUs: `cpu_per_gpu`, a number, or "proportional" for a GPU's part of the node's. */
 
-enum hr_status hr__build_cpus(struct hr__builder *builder, struct hr__draft *draft) {
+/* CPUs that go with its GPUs, its shape being known. */
+static enum hr_status hr__build_cpus(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   const cJSON *value = cJSON_GetObjectItemCaseSensitive(draft->entry, "cpu_per_gpu");
   if (!value) return HR_OK;
@@ -69,7 +70,7 @@ enum hr_status hr__build_cpus(struct hr__builder *builder, struct hr__draft *dra
   return HR_OK;
 }
 
-enum hr_status hr__check_cpus(struct hr__builder *builder) {
+static enum hr_status hr__check_cpus(struct hr__builder *builder) {
   const struct hr_cluster_spec *cluster = &builder->scenario->cluster;
   for (uint32_t i = 0; i < cluster->n_pools && !hr_cluster_spec_by_gpu(cluster); i++)
     if (cluster->pools[i].nodes > 0 && cluster->pools[i].cpu_milli_per_gpu)
@@ -142,7 +143,8 @@ static enum hr_status place_run(struct hr__builder *builder, struct order *order
   return HR_OK;
 }
 
-enum hr_status hr__build_node_order(struct hr__builder *builder) {
+/* In which order nodes are taken, if the scenario says. */
+static enum hr_status hr__build_node_order(struct hr__builder *builder) {
   builder->place.depth = 0;
   const cJSON *cluster = hr__build_enter(builder, builder->source.file.tree, "cluster");
   const cJSON *runs = hr__build_enter(builder, cluster, "node_order");

@@ -29,13 +29,9 @@ enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr_
 /* What the entry does not say of the shape of its 'instance'. */
 enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__draft *draft);
 
-/* In which order nodes are taken, if the scenario says. */
-enum hr_status hr__build_node_order(struct hr__builder *builder);
-
 /* Market, time bounds, billing, boot and price; for spot also how it is taken away. */
 enum hr_status hr__build_market(struct hr__builder *builder, struct hr__draft *draft);
 /* The model by which spot nodes are reclaimed, and their notice. */
-enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft);
 enum hr_status hr__build_price(struct hr__builder *builder, struct hr__draft *draft);
 
 /* How a spot price changes. */
@@ -43,33 +39,12 @@ enum hr__spot_price_model { HR__SPOT_PRICE_FIXED, HR__SPOT_PRICE_TRACE, HR__SPOT
 enum hr__spot_price_model hr__spot_price_model(const cJSON *entry);
 /* Whether 'spot' has the keys that its price model wants, and no others. */
 enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *spot);
-/* The price, from a record of price changes; or about the price that the pool has, as it is drawn. */
-enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__draft *draft);
-enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draft *draft);
-/* The price, from what it costs to own the nodes. */
-enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *draft);
 
 /* How jobs share its GPUs, their number being known. */
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft);
-/* How MIG splits them, where that is how they are shared. */
-enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__draft *draft);
-/* CPUs that go with its GPUs, its shape being known. */
-enum hr_status hr__build_cpus(struct hr__builder *builder, struct hr__draft *draft);
 /* How it hangs together, likewise. */
 enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__draft *draft);
 /* Once all pools are there. */
 enum hr_status hr__check_sharing(struct hr__builder *builder);
-enum hr_status hr__check_cpus(struct hr__builder *builder);
-
-/* The member `name` as a length of time that is drawn; `duration` stays as it is where there is none. */
-enum hr_status hr__build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
-                                  struct hr_duration *duration);
-
-/* The catalogue's price on a market. */
-enum hr_status hr__list_price(struct hr__builder *builder, struct hr__draft *draft, enum hr_market market);
-/* Its on-demand price beside another market's; a note where it has none. */
-enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__draft *draft);
-/* The price, by the catalogue's discount for the entry's 'term' off the on-demand price. */
-enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__draft *draft);
 
 #endif

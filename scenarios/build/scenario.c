@@ -101,7 +101,7 @@ static enum hr_status build_precision(struct hr__builder *builder, const cJSON *
   return HR_OK;
 }
 
-enum hr_status hr__build_replications(struct hr__builder *builder) {
+static enum hr_status hr__build_replications(struct hr__builder *builder) {
   static const char *const words[] = {"none", "days", "weeks", NULL};
   struct hr_replication_spec *spec = &builder->scenario->replications;
   hr_replication_spec_init(spec);

@@ -91,6 +91,8 @@ enum hr_status hr__check_sharing(struct hr__builder *builder) {
   return HR_OK;
 }
 
+static enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__draft *draft);
+
 enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   pool->sharing = sharing_of(draft->entry);
@@ -229,7 +231,8 @@ static enum hr_status build(struct hr__builder *builder, struct hr__draft *draft
   return status == HR_OK ? add_first(builder, mig, draft->pool.gpus_per_node, spec) : status;
 }
 
-enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__draft *draft) {
+/* How MIG splits them, where that is how they are shared. */
+static enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__draft *draft) {
   const cJSON *mig = hr__has(draft->entry, "mig") ? hr__build_enter(builder, draft->entry, "mig") : NULL;
   if (!mig && draft->pool.sharing != HR_SHARING_MIG) return HR_OK;
   if (!mig)

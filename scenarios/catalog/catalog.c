@@ -235,8 +235,9 @@ static size_t fit_of(const struct hr_discount *discount, const struct hr_instanc
   return strcmp(discount->family, "*") == 0;
 }
 
-enum hr_status hr__catalog_check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
-                                        struct hr_error *error) {
+/* Whether a discount's family is one of instance types, or a GPU type, or "*". */
+static enum hr_status hr__catalog_check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
+                                               struct hr_error *error) {
   for (size_t i = 0; i < catalog->n_instances; i++) {
     const struct hr_instance_type *type = &catalog->instances[i];
     if (strcasecmp(type->provider, discount->provider) == 0 && fit_of(discount, type)) return HR_OK;

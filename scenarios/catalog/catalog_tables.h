@@ -35,10 +35,6 @@ bool hr__is_everywhere(const char *region);
 /* Whether a row is of a date or before it, as far as both tell it; NULL and "": of any. */
 bool hr__is_of(const char *row_as_of, const char *as_of);
 
-/* Whether a discount's family is one of instance types, or a GPU type, or "*". */
-enum hr_status hr__catalog_check_family(const struct hr_catalog *catalog, const struct hr_discount *discount,
-                                        struct hr_error *error);
-
 /* HR_BAD_INPUT for a GPU type that is unknown and looks like a misspelt one, as hr_catalog_gpu; a name of one's own is
    HR_OK. */
 enum hr_status hr__catalog_doubt_gpu(const struct hr_catalog *catalog, const char *name, struct hr_error *error);

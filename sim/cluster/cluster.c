@@ -20,7 +20,8 @@ enum { MILLI = 1000 };
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
 
-bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec) {
+/* Whether nodes of the pool come and go: it has some, and they are elastic, or reserved for a time. */
+static bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec) {
   const struct hr_market_spec *market = &spec->market;
   if (spec->nodes == 0) return false;
   if (market->market != HR_MARKET_RESERVED) return hr_market_is_elastic(market->market);

@@ -57,9 +57,6 @@ static inline uint32_t hr__cluster_whole_gpus(const struct hr_cluster *cluster, 
   return cluster->stock ? hr_stock_idle_gpus(cluster->stock, node) : cluster->node_free_milli[node.id] / 1000;
 }
 
-/* Whether nodes of the pool come and go: it has some, and they are elastic, or reserved for a time. */
-bool hr__pool_comes_and_goes(const struct hr_pool_spec *spec);
-
 /* In the arena; the spec, the trace, the classes (which may be NULL) and the speeds must outlive it. Nodes that come
  * and go are off. */
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,

@@ -14,13 +14,13 @@
 struct hr__mig_fragments;
 
 /* In the arena; NULL when out of memory. */
-struct hr__mig_fragments *hr__mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
-                                                   const struct hr_acceptance *acceptance,
-                                                   const struct hr_stock *stock);
+static struct hr__mig_fragments *hr__mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
+                                                          const struct hr_acceptance *acceptance,
+                                                          const struct hr_stock *stock);
 /* F(node) x typical->total of a node whose GPUs are split; `slice`: as if it were taken on it, for a task that takes so
    much CPU; NULL: as the node is. */
-uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
-                          uint32_t cpu_milli);
+static uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
+                                 uint32_t cpu_milli);
 
 /*
  * F of nodes, after Weng et al. ("Beware of Fragmentation", ATC'23), as a sum over a node's GPUs. What is left of a GPU
@@ -338,9 +338,9 @@ struct hr__mig_fragments {
   struct kept *kept; /* [1 << KEPT_BITS] */
 };
 
-struct hr__mig_fragments *hr__mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
-                                                   const struct hr_acceptance *acceptance,
-                                                   const struct hr_stock *stock) {
+static struct hr__mig_fragments *hr__mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
+                                                          const struct hr_acceptance *acceptance,
+                                                          const struct hr_stock *stock) {
   struct hr__mig_fragments *fragments = hr_arena_alloc(arena, sizeof *fragments);
   if (!fragments) return NULL;
   *fragments = (struct hr__mig_fragments){typical, acceptance, stock,
@@ -381,8 +381,8 @@ static uint64_t useless_pods(struct hr__mig_fragments *fragments, hr_node node, 
 
 /* ---- A node ----------------------------------------------------------------------------------------- */
 
-uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
-                          uint32_t cpu_milli) {
+static uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
+                                 uint32_t cpu_milli) {
   const struct hr_stock *stock = fragments->stock;
   const uint16_t *profiles = stock->mig_profiles + (size_t)node.id * stock->most_gpus;
   const uint16_t *left_milli = hr_stock_gpus(stock, node);

@@ -32,6 +32,8 @@ struct hr_free_index *hr_free_index_create(struct hr_arena *arena, uint32_t n_no
   return index;
 }
 
+static void hr__group_index_move(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after);
+
 void hr_free_index_set(struct hr_free_index *index, uint32_t node, uint32_t gpus) {
   uint32_t before = index->free[node];
   if (before == gpus) return;
@@ -111,7 +113,8 @@ struct hr_group_index *hr__free_index_group(struct hr_arena *arena, struct hr_fr
   return groups;
 }
 
-void hr__group_index_move(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after) {
+/* Each of the list: a node's free GPUs were `before` and are `after`. */
+static void hr__group_index_move(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after) {
   for (; groups; groups = groups->next) {
     uint32_t group = node / groups->nodes_per_group;
     uint32_t *count = groups->count + (size_t)group * groups->n_levels;

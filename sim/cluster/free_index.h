@@ -18,8 +18,6 @@ struct hr_free_index {
 /* Groups of so many neighbouring nodes follow the index from now on. In the arena; NULL when out of memory. */
 struct hr_group_index *hr__free_index_group(struct hr_arena *arena, struct hr_free_index *index,
                                             uint32_t nodes_per_group);
-/* Each of the list: a node's free GPUs were `before` and are `after`. */
-void hr__group_index_move(struct hr_group_index *groups, uint32_t node, uint32_t before, uint32_t after);
 /* Whether each of them has it that a group has as much room as the index says. */
 bool hr__group_index_agrees(const struct hr_free_index *index);
 

@@ -97,6 +97,9 @@ static enum hr_status tell_cpus(struct hr_stock *stock, struct hr_arena *arena, 
   return HR_OK;
 }
 
+static enum hr_status hr__stock_mig_init(struct hr_stock *stock, struct hr_arena *arena,
+                                         const struct hr_cluster_spec *spec, const struct hr_requests *requests);
+
 struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                  const struct hr_requests *requests) {
   struct hr_stock *stock = hr_arena_alloc(arena, sizeof *stock);
@@ -120,6 +123,8 @@ uint32_t hr_stock_idle_gpus(const struct hr_stock *stock, hr_node node) {
   for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++) idle += milli[gpu] == HR_WHOLE_GPU_MILLI;
   return idle;
 }
+
+static uint64_t hr__stock_mig_fitting(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
 
 uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   if (hr_stock_mig(stock, node)) return hr__stock_mig_fitting(stock, request, node);
@@ -206,6 +211,8 @@ uint64_t hr_stock_pick_of(const struct hr_stock *stock, const struct hr_request 
   return picked;
 }
 
+static uint64_t hr__stock_mig_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
+
 uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   if (request->gpus > 0 && hr_stock_mig(stock, node)) return hr__stock_mig_pick(stock, request, node);
   if (is_by_share(stock, request, node))
@@ -220,12 +227,18 @@ static void find_widest(struct hr_stock *stock, hr_node node) {
   stock->widest_milli[node.id] = widest;
 }
 
+static struct hr_slice hr__stock_mig_slice(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
+                                           uint64_t gpus);
+
 struct hr_slice hr_stock_slice(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
                                uint64_t gpus) {
   if (gpus && hr_stock_mig(stock, node)) return hr__stock_mig_slice(stock, request, node, gpus);
   return (struct hr_slice){
       .node = node, .gpu_milli = request->gpus * hr_stock_milli(stock, request, node), .gpus = gpus};
 }
+
+static const char *hr__stock_mig_refuse(const struct hr_stock *stock, const struct hr_request *request,
+                                        const struct hr_slice *slice);
 
 const char *hr_stock_refuse(const struct hr_stock *stock, const struct hr_request *request,
                             const struct hr_slice *slice) {
@@ -239,6 +252,8 @@ const char *hr_stock_refuse(const struct hr_stock *stock, const struct hr_reques
   if (!hr_stock_fits(stock, request, slice->node)) return "a node has too little CPU or memory free";
   return is_split ? hr__stock_mig_refuse(stock, request, slice) : NULL;
 }
+
+static void hr__stock_mig_change(struct hr_stock *stock, const struct hr_slice *slice, bool taken);
 
 /* `taken`: 1 to take, -1 to give back; in arithmetic without a sign. */
 static void change(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice,
@@ -273,10 +288,14 @@ void hr_stock_give(struct hr_stock *stock, const struct hr_request *request, con
   change(stock, request, slice, UINT32_MAX);
 }
 
+static void hr__stock_mig_undo(struct hr_stock *stock, const struct hr_slice *slice);
+
 void hr_stock_undo(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice) {
   hr_stock_give(stock, request, slice);
   if (slice->gpus && hr_stock_mig(stock, slice->node)) hr__stock_mig_undo(stock, slice);
 }
+
+static void hr__stock_mig_renew(struct hr_stock *stock, hr_node node);
 
 void hr_stock_renew(struct hr_stock *stock, hr_node node) {
   if (hr_stock_mig(stock, node)) hr__stock_mig_renew(stock, node);
@@ -287,6 +306,8 @@ void hr_stock_renew(struct hr_stock *stock, hr_node node) {
 static uint64_t least(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
+
+static uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu);
 
 /* Tasks that the node's instances of MIG have room for, of those that will do. */
 static uint64_t most_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
@@ -338,8 +359,9 @@ static enum hr_status mig_make_columns(struct hr_stock *stock, struct hr_arena *
   return made && stock->mig_profiles ? HR_OK : HR_NO_MEMORY;
 }
 
-enum hr_status hr__stock_mig_init(struct hr_stock *stock, struct hr_arena *arena, const struct hr_cluster_spec *spec,
-                                  const struct hr_requests *requests) {
+/* Columns for instances, where some pool's GPUs are split; `requests` may be NULL. */
+static enum hr_status hr__stock_mig_init(struct hr_stock *stock, struct hr_arena *arena,
+                                         const struct hr_cluster_spec *spec, const struct hr_requests *requests) {
   uint32_t n_split = 0;
   for (uint32_t i = 0; i < spec->n_pools; i++) n_split += spec->pools[i].mig != NULL;
   if (n_split == 0) return HR_OK;
@@ -396,7 +418,8 @@ static struct state layout_state(const struct hr_mig_spec *mig, uint32_t layout)
   return (struct state){mig->layouts[layout].gpu, layout, 0};
 }
 
-void hr__stock_mig_renew(struct hr_stock *stock, hr_node node) {
+/* A node's GPUs are split as at first, and no task has any of it. */
+static void hr__stock_mig_renew(struct hr_stock *stock, hr_node node) {
   const struct hr_mig_spec *mig = hr_stock_mig(stock, node);
   size_t first = (size_t)node.id * stock->most_gpus;
   for (uint32_t i = 0; i < stock->n_gpus[node.id]; i++) {
@@ -490,7 +513,8 @@ static bool find_on(const struct hr_stock *stock, const struct hr_request *reque
   return is_free && find_other_layout(mig, layout, wanted, found);
 }
 
-uint64_t hr__stock_mig_fitting(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+/* The node's GPUs that have, or may be given, an instance that will do. */
+static uint64_t hr__stock_mig_fitting(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   const uint16_t *profiles = stock->mig_profiles + (size_t)node.id * stock->most_gpus;
   uint32_t wanted = wanted_in(stock, request, node);
   uint64_t fitting = 0;
@@ -509,7 +533,7 @@ static bool is_better(const struct hr_instance *a, uint32_t a_left_milli, const 
   return a_left_milli < b_left_milli;
 }
 
-uint64_t hr__stock_mig_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
+static uint64_t hr__stock_mig_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
   const uint16_t *left_milli = hr_stock_gpus(stock, node);
   uint32_t best_gpu = HR_NONE;
   struct hr_instance best = {0}, found;
@@ -522,8 +546,9 @@ uint64_t hr__stock_mig_pick(const struct hr_stock *stock, const struct hr_reques
   return best_gpu == HR_NONE ? 0 : UINT64_C(1) << best_gpu;
 }
 
-struct hr_slice hr__stock_mig_slice(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
-                                    uint64_t gpus) {
+/* hr_stock_pick and hr_stock_slice, the node fitting the task. */
+static struct hr_slice hr__stock_mig_slice(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
+                                           uint64_t gpus) {
   struct hr_slice slice = {.node = node, .gpus = gpus};
   if (find_on(stock, request, node, (uint32_t)__builtin_ctzll(gpus), &slice.instance))
     slice.gpu_milli = hr_mig_milli(&hr_stock_mig(stock, node)->type, slice.instance.profile, slice.instance.start);
@@ -548,8 +573,9 @@ static const char *refuse_kept(const struct hr_stock *stock, const struct hr_mig
   return is_idle ? NULL : "a GPU has no such instance idle";
 }
 
-const char *hr__stock_mig_refuse(const struct hr_stock *stock, const struct hr_request *request,
-                                 const struct hr_slice *slice) {
+/* What is wrong with an instance on a GPU that fits the task, or NULL. */
+static const char *hr__stock_mig_refuse(const struct hr_stock *stock, const struct hr_request *request,
+                                        const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_stock_mig(stock, slice->node);
   struct hr_instance instance = slice->instance;
   size_t gpu = gpu_of(stock, slice);
@@ -575,7 +601,8 @@ static struct state changed(const struct hr_mig_spec *mig, struct state state, s
   return state;
 }
 
-void hr__stock_mig_change(struct hr_stock *stock, const struct hr_slice *slice, bool taken) {
+/* An instance is taken, or given back. */
+static void hr__stock_mig_change(struct hr_stock *stock, const struct hr_slice *slice, bool taken) {
   const struct hr_mig_spec *mig = hr_stock_mig(stock, slice->node);
   size_t gpu = gpu_of(stock, slice);
   struct state state = changed(mig, state_of(stock, gpu), slice->instance, taken);
@@ -589,7 +616,7 @@ uint32_t hr__stock_mig_profiles_after(const struct hr_stock *stock, const struct
 }
 
 /* Of several tasks on the GPU, whichever brought the layout: the others' instances are all given back with it. */
-void hr__stock_mig_undo(struct hr_stock *stock, const struct hr_slice *slice) {
+static void hr__stock_mig_undo(struct hr_stock *stock, const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_stock_mig(stock, slice->node);
   if (mig->mode != HR_MIG_DYNAMIC || slice->instance.layout == slice->instance.layout_before) return;
   size_t gpu = gpu_of(stock, slice);
@@ -600,7 +627,8 @@ void hr__stock_mig_undo(struct hr_stock *stock, const struct hr_slice *slice) {
 
 /* ---- An empty GPU ----------------------------------------------------------------------------------- */
 
-uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu) {
+/* How many tasks an empty GPU has room for, of whichever kind of instance that will do. */
+static uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu) {
   uint32_t most = 0, count = 0;
   if (mig->mode == HR_MIG_ON_DEMAND) {
     const struct hr_mig_gpu empty = {0};

@@ -19,14 +19,14 @@ struct hr__mig_needs {
 };
 
 /* `cluster` may be NULL. HR_NO_MEMORY. */
-enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_arena *arena,
-                                  const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
+static enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_arena *arena,
+                                         const struct hr_cluster_spec *cluster, const struct hr_trace *trace);
 /* Says in a job's request which profiles will do: the one that it names, if it has as much memory as the job tells that
    it wants; else those with as much memory and as many compute slices as it asks for, without media engines. A share or
    memory that it does not tell is its profile's in the first pool that knows it. None will do for a task on several
    GPUs: instances do not reach each other. false: out of memory. */
-bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job,
-                       struct hr_request *request);
+static bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job,
+                              struct hr_request *request);
 
 /* The distinct requests of a trace, through a hash table that doubles when half full. */
 
@@ -240,8 +240,8 @@ static bool read_name(const struct hr__mig_needs *needs, const char *text, struc
   return true;
 }
 
-enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_arena *arena,
-                                  const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
+static enum hr_status hr__mig_needs_init(struct hr__mig_needs *needs, struct hr_arena *arena,
+                                         const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
   bool any = false;
   for (uint32_t i = 0; cluster && i < cluster->n_pools; i++) any = any || split_of(cluster, i);
   *needs = (struct hr__mig_needs){.arena = arena, .cluster = any ? cluster : NULL};
@@ -292,8 +292,8 @@ static uint16_t named_in(const struct hr__mig_needs *needs, const struct hr__mig
   return profiles && mig->type.profiles[__builtin_ctz(profiles)].mem_mib >= told_mib ? (uint16_t)profiles : 0;
 }
 
-bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job,
-                       struct hr_request *request) {
+static bool hr__mig_needs_add(struct hr__mig_needs *needs, const struct hr_trace *trace, hr_job job,
+                              struct hr_request *request) {
   if (!needs->cluster) return true;
   uint64_t told_mib = request->gpu_mem_mib;
   const struct hr__mig_name *name = request->gpus ? name_of(needs, trace, job) : NULL;

@@ -150,7 +150,8 @@ void hr__residents_remove(struct hr__engine *engine, hr_job job, const struct hr
  * they have done so far kept exactly.
  */
 
-bool hr__pool_interferes(const struct hr_pool_spec *spec) {
+/* neighbours.c: jobs that share GPUs. */
+static bool hr__pool_interferes(const struct hr_pool_spec *spec) {
   if (spec->nodes == 0) return false;
   if (spec->sharing == HR_SHARING_TIME_SLICE) return true;
   return spec->sharing != HR_SHARING_WHOLE && (spec->n_interference > 0 || spec->n_pairs > 0);

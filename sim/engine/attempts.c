@@ -18,6 +18,8 @@ static hr_pool pool_of(const struct hr__engine *engine, hr_job job) {
   return hr__seat_placement(engine, job, &one).pool;
 }
 
+static const struct hr_class_spec *hr__job_class_spec(const struct hr__engine *engine, hr_job job);
+
 bool hr__attempt_keeps_all(const struct hr__engine *engine, hr_job job) {
   return hr__job_class_spec(engine, job)->checkpoint == HR_CHECKPOINT_CONTINUOUS;
 }
@@ -112,6 +114,10 @@ enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t 
   return attempt->phase == HR__PHASE_WORKING ? work_on(engine, job) : HR_OK;
 }
 
+static uint64_t hr__checkpoint_mib(const struct hr__engine *engine, hr_job job);
+
+static bool hr__writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool);
+
 static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
   hr_pool pool = pool_of(engine, job);
   enter(engine, job, phase);
@@ -200,6 +206,10 @@ void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
   engine->attempt_us[job.id] = HR_NEVER_US;
   engine->fate[job.id].end_us = engine->fate[job.id].saved_us = HR_NEVER_US;
 }
+
+static int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
+
+static int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_placement *placement);
 
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
@@ -366,19 +376,22 @@ uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool)
 
 /* How a job checkpoints: what its class and its own columns say, and how often that is on spot nodes. */
 
-const struct hr_class_spec *hr__job_class_spec(const struct hr__engine *engine, hr_job job) {
+/* All zero where the run has no classes. */
+static const struct hr_class_spec *hr__job_class_spec(const struct hr__engine *engine, hr_job job) {
   static const struct hr_class_spec nothing = {0};
   const struct hr_class_spec *classes = engine->config->classes;
   const uint8_t *class_ = engine->trace->class_;
   return classes ? &classes[class_ ? class_[job.id] : HR_CLASS_UNKNOWN] : &nothing;
 }
 
-uint64_t hr__checkpoint_mib(const struct hr__engine *engine, hr_job job) {
+/* Size of one; 0: unknown. */
+static uint64_t hr__checkpoint_mib(const struct hr__engine *engine, hr_job job) {
   uint64_t own = engine->trace->checkpoint_mib ? engine->trace->checkpoint_mib[job.id] : 0;
   return own ? own : hr__job_class_spec(engine, job)->checkpoint_mib;
 }
 
-bool hr__writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+/* Checkpoints go through the storage when its bandwidth and their size are known; else they take the class's time. */
+static bool hr__writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   return engine->cluster.pools[pool.id].spec->storage_mib_s > 0 && hr__checkpoint_mib(engine, job) > 0;
 }
 
@@ -421,7 +434,8 @@ static int64_t young_daly_us(const struct hr__engine *engine, hr_job job, hr_poo
   return interval_us > 0 ? interval_us : HR_SECOND_US;
 }
 
-int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
+/* Work between two in that pool, the job sitting there; HR_NEVER_US: none is made. */
+static int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool) {
   int64_t own = engine->trace->checkpoint_interval_us ? engine->trace->checkpoint_interval_us[job.id] : HR_UNKNOWN_US;
   const struct hr_class_spec *class_ = hr__job_class_spec(engine, job);
   bool periodic = class_->checkpoint != HR_CHECKPOINT_ON_NOTICE && class_->checkpoint != HR_CHECKPOINT_CONTINUOUS;
@@ -466,7 +480,8 @@ static int64_t lead_us(struct hr__engine *engine, const struct hr_mig_spec *mig,
   return engine->split_us[gpu] > now_us ? engine->split_us[gpu] - now_us : 0;
 }
 
-int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_placement *placement) {
+/* How long a job that starts at the placement waits until its instances are there. Called once for each start. */
+static int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_placement *placement) {
   const struct hr_mig_spec *mig = engine->split_us ? engine->cluster.pools[placement->pool.id].spec->mig : NULL;
   int64_t longest_us = 0;
   for (uint32_t i = 0; mig && i < placement->n_slices; i++) {

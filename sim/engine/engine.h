@@ -201,19 +201,10 @@ void hr__plan_clear(struct hr_plan *plan);
 enum hr_status hr__out_of_memory(const struct hr__engine *engine);
 /* Tells the folds; the policy; both, as is right for what the policy did not do itself. */
 void hr__tell(struct hr__engine *engine, const struct hr_event *event);
-enum hr_status hr__tell_policy(struct hr__engine *engine, const struct hr_event *event);
 enum hr_status hr__happen(struct hr__engine *engine, const struct hr_event *event);
 enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity);
 
 /* checkpoints.c: how a job checkpoints. */
-/* All zero where the run has no classes. */
-const struct hr_class_spec *hr__job_class_spec(const struct hr__engine *engine, hr_job job);
-/* Size of one; 0: unknown. */
-uint64_t hr__checkpoint_mib(const struct hr__engine *engine, hr_job job);
-/* Checkpoints go through the storage when its bandwidth and their size are known; else they take the class's time. */
-bool hr__writes_to_storage(const struct hr__engine *engine, hr_job job, hr_pool pool);
-/* Work between two in that pool, the job sitting there; HR_NEVER_US: none is made. */
-int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
 
 /* attempts.c: jobs that may be stopped before their end. */
 enum hr_status hr__attempts_init(struct hr__engine *engine);
@@ -269,8 +260,6 @@ void hr__market_unbook(struct hr__engine *engine, hr_node node);
 enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node);
 /* Moves a node from one state to another, with all accounts. */
 void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_state state);
-/* Before the state of any node of the pool changes: accounts for the time until now. */
-void hr__market_touch(struct hr__engine *engine, hr_pool pool);
 /* At the end of the run. */
 void hr__markets_settle(struct hr__engine *engine);
 
@@ -292,8 +281,6 @@ uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const str
 /* within.c: the rule that a start would break by how far it spreads, NULL: none. */
 const char *hr__within_refuses(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
-/* neighbours.c: jobs that share GPUs. */
-bool hr__pool_interferes(const struct hr_pool_spec *spec);
 /* After the markets. */
 enum hr_status hr__neighbours_init(struct hr__engine *engine);
 /* How fast a job is at its placement, with the neighbours that it has there now. */
@@ -305,8 +292,6 @@ uint32_t hr__least_interference_ppm(const struct hr__engine *engine);
 
 /* splits.c: GPUs that MIG splits anew. */
 enum hr_status hr__splits_init(struct hr__engine *engine);
-/* How long a job that starts at the placement waits until its instances are there. Called once for each start. */
-int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_placement *placement);
 
 /* residents.c */
 enum hr_status hr__residents_add(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);

@@ -88,8 +88,9 @@ enum hr_status hr__network_init(struct hr__network *network, struct hr_arena *ar
   return HR_OK;
 }
 
-uint32_t hr__network_ppm(const struct hr__network *network, const struct hr_trace *trace, hr_job job,
-                         enum hr_network links) {
+/* How fast a job is on links of this kind. */
+static uint32_t hr__network_ppm(const struct hr__network *network, const struct hr_trace *trace, hr_job job,
+                                enum hr_network links) {
   if (!network->table || links == HR_NETWORK_NONE || trace->gpus[job.id] < 2) return HR__FULL_SPEED_PPM;
   uint32_t model = trace->model ? trace->model[job.id] : HR_NONE;
   size_t row = model == HR_NONE ? trace->models.count : model;

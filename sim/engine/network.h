@@ -19,8 +19,4 @@ enum hr_status hr__network_init(struct hr__network *network, struct hr_arena *ar
                                 const struct hr_network_speeds *table, const struct hr_cluster_spec *cluster,
                                 const struct hr_trace *trace);
 
-/* How fast a job is on links of this kind. */
-uint32_t hr__network_ppm(const struct hr__network *network, const struct hr_trace *trace, hr_job job,
-                         enum hr_network links);
-
 #endif

@@ -51,6 +51,8 @@ static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   return status;
 }
 
+static enum hr_status hr__tell_policy(struct hr__engine *engine, const struct hr_event *event);
+
 /* A job that no pool could ever hold is rejected at once; the policy never hears of it. */
 static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
@@ -553,7 +555,7 @@ void hr__tell(struct hr__engine *engine, const struct hr_event *event) {
                             engine->view.now_us);
 }
 
-enum hr_status hr__tell_policy(struct hr__engine *engine, const struct hr_event *event) {
+static enum hr_status hr__tell_policy(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_policy_ops *ops = &engine->ops;
   if (!ops->observe) return HR_OK;
   enum hr_status status = ops->observe(engine->policy, &engine->view, event);

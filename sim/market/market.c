@@ -51,7 +51,8 @@ static hr_node node_of(const struct hr__pool *pool, uint32_t number) {
 
 /* ---- Accounts --------------------------------------------------------------------------------------- */
 
-void hr__market_touch(struct hr__engine *engine, hr_pool pool) {
+/* Before the state of any node of the pool changes: accounts for the time until now. */
+static void hr__market_touch(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   struct hr__market *market = &engine->markets[pool.id];
   hr_amount passed_us = engine->view.now_us - market->touched_us;

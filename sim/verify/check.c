@@ -18,13 +18,14 @@ struct hr__claims_use {
 };
 
 /* Nothing is claimed yet. HR_NO_MEMORY is the only failure. */
-enum hr_status hr__claims_use_init(struct hr__claims_use *use, const struct hr__engine *engine);
-void hr__claims_use_finish(struct hr__claims_use *use);
+static enum hr_status hr__claims_use_init(struct hr__claims_use *use, const struct hr__engine *engine);
+static void hr__claims_use_finish(struct hr__claims_use *use);
 /* Of a running job. */
-void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engine *engine, hr_job job,
-                        const struct hr_placement *placement);
+static void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engine *engine, hr_job job,
+                               const struct hr_placement *placement);
 /* What does not add up, and on which node; NULL when all does. */
-const char *hr__claims_use_check(const struct hr__claims_use *use, const struct hr__engine *engine, uint32_t *node);
+static const char *hr__claims_use_check(const struct hr__claims_use *use, const struct hr__engine *engine,
+                                        uint32_t *node);
 
 /* The stock against the jobs that run: what they use of each node and GPU, added up. */
 
@@ -36,12 +37,13 @@ struct hr__stock_use {
 };
 
 /* Nothing is used yet; of a cluster without a stock, nothing ever is. HR_NO_MEMORY is the only failure. */
-enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_cluster *cluster);
-void hr__stock_use_finish(struct hr__stock_use *use);
-void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *cluster, hr_job job,
-                       const struct hr_placement *placement);
+static enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_cluster *cluster);
+static void hr__stock_use_finish(struct hr__stock_use *use);
+static void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *cluster, hr_job job,
+                              const struct hr_placement *placement);
 /* What does not add up, and on which node; NULL when all does. */
-const char *hr__stock_use_check(const struct hr__stock_use *use, const struct hr_cluster *cluster, uint32_t *node);
+static const char *hr__stock_use_check(const struct hr__stock_use *use, const struct hr_cluster *cluster,
+                                       uint32_t *node);
 
 /*
  * Checked mode: the state is worked out again from what runs (the pending ends) and compared with what the engine
@@ -290,7 +292,7 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) 
   return status;
 }
 
-enum hr_status hr__claims_use_init(struct hr__claims_use *use, const struct hr__engine *engine) {
+static enum hr_status hr__claims_use_init(struct hr__claims_use *use, const struct hr__engine *engine) {
   *use = (struct hr__claims_use){0};
   if (!engine->claims.of_gpu) return HR_OK;
   size_t n_gpus = (size_t)engine->cluster.n_nodes * engine->cluster.stock->most_gpus;
@@ -298,12 +300,12 @@ enum hr_status hr__claims_use_init(struct hr__claims_use *use, const struct hr__
   return use->of_gpu ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__claims_use_finish(struct hr__claims_use *use) {
+static void hr__claims_use_finish(struct hr__claims_use *use) {
   free(use->of_gpu);
 }
 
-void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engine *engine, hr_job job,
-                        const struct hr_placement *placement) {
+static void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engine *engine, hr_job job,
+                               const struct hr_placement *placement) {
   if (!use->of_gpu || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
   const struct hr_requests *requests = engine->cluster.requests;
   const struct hr_request *request = &requests->request[requests->of_job[job.id]];
@@ -327,7 +329,8 @@ static const char *check_gpu(const struct hr__claim *claim, const struct hr__cla
   return NULL;
 }
 
-const char *hr__claims_use_check(const struct hr__claims_use *use, const struct hr__engine *engine, uint32_t *node) {
+static const char *hr__claims_use_check(const struct hr__claims_use *use, const struct hr__engine *engine,
+                                        uint32_t *node) {
   const struct hr_cluster *cluster = &engine->cluster;
   for (uint32_t i = 0; use->of_gpu && i < cluster->n_pools; i++) {
     const struct hr__pool *pool = &cluster->pools[i];
@@ -342,7 +345,7 @@ const char *hr__claims_use_check(const struct hr__claims_use *use, const struct 
   return NULL;
 }
 
-enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_cluster *cluster) {
+static enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_cluster *cluster) {
   *use = (struct hr__stock_use){0};
   const struct hr_stock *stock = cluster->stock;
   if (!stock) return HR_OK;
@@ -358,7 +361,7 @@ enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_clu
   return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib && use->instances ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__stock_use_finish(struct hr__stock_use *use) {
+static void hr__stock_use_finish(struct hr__stock_use *use) {
   free(use->cpu_milli);
   free(use->tasks);
   free(use->alone);
@@ -368,8 +371,8 @@ void hr__stock_use_finish(struct hr__stock_use *use) {
   free(use->instances);
 }
 
-void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *cluster, hr_job job,
-                       const struct hr_placement *placement) {
+static void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *cluster, hr_job job,
+                              const struct hr_placement *placement) {
   const struct hr_stock *stock = cluster->stock;
   if (!stock) return;
   const struct hr_request *request = &cluster->requests->request[cluster->requests->of_job[job.id]];
@@ -448,7 +451,8 @@ static const char *stock_check_node(const struct hr_stock *stock, const struct h
   return NULL;
 }
 
-const char *hr__stock_use_check(const struct hr__stock_use *use, const struct hr_cluster *cluster, uint32_t *node) {
+static const char *hr__stock_use_check(const struct hr__stock_use *use, const struct hr_cluster *cluster,
+                                       uint32_t *node) {
   for (uint32_t i = 0; cluster->stock && i < cluster->n_pools; i++) {
     const struct hr__pool *pool = &cluster->pools[i];
     for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++) {

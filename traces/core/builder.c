@@ -16,7 +16,7 @@
 enum { PATH_BYTES = 4096 };
 
 /* /tmp is often memory. */
-const char *hr__spool_folder(void) {
+static const char *hr__spool_folder(void) {
   const char *named = getenv("TMPDIR");
   return named && *named ? named : "/var/tmp";
 }
@@ -41,7 +41,9 @@ static bool make_room(int file, size_t bytes) {
   return number == 0;
 }
 
-bool hr__spool_resize(struct hr__column *column, uint32_t capacity) {
+/* Room for so many rows, never fewer than before. False, errno being set, when the file cannot be made or has no room.
+ */
+static bool hr__spool_resize(struct hr__column *column, uint32_t capacity) {
   size_t bytes = (size_t)capacity * column->width;
   bool is_new = column->spooled_bytes == 0;
   int file = is_new ? open_nameless() : column->file;
@@ -134,7 +136,8 @@ struct hr_notes *hr_trace_builder_notes(struct hr_trace_builder *builder) {
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
-bool hr__builder_resize(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
+/* Room for so many rows in a column. */
+static bool hr__builder_resize(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity) {
   if (builder->streamed) {
     bool fine = hr__spool_resize(column, capacity);
     if (!fine) builder->spool_failure = errno;
@@ -266,6 +269,8 @@ static bool is_common(const struct hr_trace_builder *builder, const struct hr_jo
   const size_t others = offsetof(struct hr_job_record, tasks);
   return memcmp((const char *)record + others, (const char *)&builder->blank + others, sizeof *record - others) == 0;
 }
+
+static bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id);
 
 static bool put_row(struct hr_trace_builder *builder, const struct hr_job_record *record) {
   uint32_t name[HR__N_NAMES];
@@ -496,7 +501,7 @@ static bool ids_to_numbers(struct hr_trace_builder *builder) {
   return true;
 }
 
-bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id) {
+static bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id) {
   if (!id.length) return true;
   if (builder->streamed) {
     builder->ids = HR__IDS_COUNTED;

@@ -25,15 +25,10 @@ enum {
   HR__SPOOL_BLOCK = 1 << 16
 }; /* rows; columns grow by a multiple of it, and are dropped by the block: whole pages */
 
-/* Room for so many rows, never fewer than before. False, errno being set, when the file cannot be made or has no room.
- */
-bool hr__spool_resize(struct hr__column *column, uint32_t capacity);
 /* These rows, from the begin of a block on, need not stay in memory; they come back when they are looked at. */
 void hr__spool_drop(const struct hr__column *column, uint32_t from, uint32_t to);
 /* Of either kind. */
 void hr__column_free(struct hr__column *column);
-/* Where the files are. */
-const char *hr__spool_folder(void);
 
 /* The trace under construction, shared by builder.c (rows come in) and builder_finish.c (the trace goes out). */
 
@@ -138,10 +133,7 @@ void hr__builder_stream(struct hr_trace_builder *builder);
 /* hr_trace_builder_add without that check. */
 enum hr_status hr__builder_append(struct hr_trace_builder *builder, const struct hr_job_record *record, uint64_t line,
                                   struct hr_error *error);
-/* Room for so many rows in a column. */
-bool hr__builder_resize(struct hr_trace_builder *builder, struct hr__column *column, uint32_t capacity);
 /* Of the row that is being added. False when out of memory. */
-bool hr__builder_put_id(struct hr_trace_builder *builder, struct hr_text id);
 uint64_t hr__builder_line(const struct hr_trace_builder *builder, uint32_t row);
 uint64_t hr__id_blocks_bytes(const struct hr__id_block *blocks);
 void hr__id_blocks_free(struct hr__id_block *blocks);

@@ -22,12 +22,12 @@ struct hr__csv_header {
   uint8_t next_use[HR__MOST_SCHEMA_COLUMNS]; /* another that takes the same one + 1, 0 for none */
 };
 
-enum hr_status hr__csv_header_add(struct hr__csv_header *header, struct hr__reader *reader, struct hr_text name,
-                                  uint64_t line);
+static enum hr_status hr__csv_header_add(struct hr__csv_header *header, struct hr__reader *reader, struct hr_text name,
+                                         uint64_t line);
 /* Finds the schema's columns, after the last name was added. */
-enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct hr__reader *reader,
-                                   const struct hr__csv_schema *schema, uint64_t line);
-void hr__csv_header_finish(struct hr__csv_header *header);
+static enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct hr__reader *reader,
+                                          const struct hr__csv_schema *schema, uint64_t line);
+static void hr__csv_header_finish(struct hr__csv_header *header);
 
 /*
  * A value goes straight from its block into the members of the row; only texts are kept, in a store with room for the
@@ -225,8 +225,8 @@ static const char *quoted_name(const char *name, char buffer[HR__QUOTE_BYTES]) {
   return hr__quote((struct hr_text){name, strlen(name)}, buffer);
 }
 
-enum hr_status hr__csv_header_add(struct hr__csv_header *header, struct hr__reader *reader, struct hr_text name,
-                                  uint64_t line) {
+static enum hr_status hr__csv_header_add(struct hr__csv_header *header, struct hr__reader *reader, struct hr_text name,
+                                         uint64_t line) {
   unsigned long long at = line;
   if (header->n == HR__MOST_CSV_COLUMNS)
     return hr_fail(reader->error, HR_BAD_INPUT, "%s:%llu: the header has more than %d columns", reader->path, at,
@@ -396,8 +396,8 @@ static enum hr_status note_unknown(const struct hr__csv_header *header, struct h
   return HR_OK;
 }
 
-enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct hr__reader *reader,
-                                   const struct hr__csv_schema *schema, uint64_t line) {
+static enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct hr__reader *reader,
+                                          const struct hr__csv_schema *schema, uint64_t line) {
   size_t n_missing = 0;
   for (size_t i = 0; i < schema->n_columns; i++) {
     uint32_t column = find_column(header, &schema->columns[i]);
@@ -412,6 +412,6 @@ enum hr_status hr__csv_header_bind(struct hr__csv_header *header, struct hr__rea
   return note_unknown(header, reader, schema);
 }
 
-void hr__csv_header_finish(struct hr__csv_header *header) {
+static void hr__csv_header_finish(struct hr__csv_header *header) {
   hr__names_finish(&header->names);
 }

@@ -16,11 +16,11 @@ struct hr__throughputs {
 };
 
 /* Reads `simulation_throughputs.json`: by GPU type, then by "('JOB TYPE', GPUS)", "null" being the job alone. */
-enum hr_status hr__throughputs_read(const char *path, const char *gpu, struct hr__throughputs *throughputs,
-                                    struct hr_error *error);
+static enum hr_status hr__throughputs_read(const char *path, const char *gpu, struct hr__throughputs *throughputs,
+                                           struct hr_error *error);
 /* Steps per second of the job alone, on `gpus` GPUs; 0 where the table has none. */
-double hr__throughputs_of(const struct hr__throughputs *throughputs, struct hr_text job_type, uint32_t gpus);
-void hr__throughputs_finish(struct hr__throughputs *throughputs);
+static double hr__throughputs_of(const struct hr__throughputs *throughputs, struct hr_text job_type, uint32_t gpus);
+static void hr__throughputs_finish(struct hr__throughputs *throughputs);
 
 static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON *tree, struct hr_error *error) {
   enum { MOST_TYPES = 16 };
@@ -34,8 +34,8 @@ static enum hr_status no_such_gpu(const char *path, const char *gpu, const cJSON
                  nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-enum hr_status hr__throughputs_read(const char *path, const char *gpu, struct hr__throughputs *throughputs,
-                                    struct hr_error *error) {
+static enum hr_status hr__throughputs_read(const char *path, const char *gpu, struct hr__throughputs *throughputs,
+                                           struct hr_error *error) {
   enum hr_status status = hr__json_file_read(path, &throughputs->file, error);
   if (status != HR_OK) return status;
   const cJSON *tree = throughputs->file.tree;
@@ -46,7 +46,7 @@ enum hr_status hr__throughputs_read(const char *path, const char *gpu, struct hr
   return status;
 }
 
-double hr__throughputs_of(const struct hr__throughputs *throughputs, struct hr_text job_type, uint32_t gpus) {
+static double hr__throughputs_of(const struct hr__throughputs *throughputs, struct hr_text job_type, uint32_t gpus) {
   enum { MOST_KEY = 300 };
   char key[MOST_KEY];
   int length = snprintf(key, sizeof key, "('%.*s', %u)", (int)(job_type.length < MOST_KEY ? job_type.length : MOST_KEY),
@@ -57,7 +57,7 @@ double hr__throughputs_of(const struct hr__throughputs *throughputs, struct hr_t
   return cJSON_IsNumber(alone) && alone->valuedouble > 0 ? alone->valuedouble : 0;
 }
 
-void hr__throughputs_finish(struct hr__throughputs *throughputs) {
+static void hr__throughputs_finish(struct hr__throughputs *throughputs) {
   hr__json_file_finish(&throughputs->file);
   throughputs->gpu = NULL;
 }

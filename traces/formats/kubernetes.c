@@ -68,7 +68,8 @@ static uint32_t maker_of(const char *resource) {
   return 0;
 }
 
-bool hr__kube_asks_for_kinds(const struct hr__kube_pod *pod) {
+/* Whether it asks for more than one kind of GPUs: of other makers, shares, instances by other MIG profiles. */
+static bool hr__kube_asks_for_kinds(const struct hr__kube_pod *pod) {
   return (pod->kinds & (pod->kinds - 1)) != 0;
 }
 

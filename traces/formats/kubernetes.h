@@ -53,8 +53,6 @@ struct hr__kube {
 uint32_t hr__kube_name(struct hr__kube *kube, struct hr_text text);
 /* Reads the `spec` of a pod; `path` is where it stands, for messages. */
 bool hr__kube_pod_read(struct hr__kube *kube, const cJSON *spec, const char *path, struct hr__kube_pod *pod);
-/* Whether it asks for more than one kind of GPUs: of other makers, shares, instances by other MIG profiles. */
-bool hr__kube_asks_for_kinds(const struct hr__kube_pod *pod);
 /* Reads one item of the list. */
 enum hr_status hr__kube_item_read(struct hr__kube *kube, const struct hr__json_item *item);
 

@@ -30,15 +30,15 @@ struct hr__pai_jobs {
 
 /* Reads both tables; `tags_path` may be NULL. Errors are those of `reader`, a bad row one also where it is lenient. To
    be finished also on failure. */
-enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
-                                 struct hr__pai_jobs *jobs);
+static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
+                                        struct hr__pai_jobs *jobs);
 /* NULL: no such job. */
-const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name);
+static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name);
 /* Of a job; empty where nothing is told. */
-struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
-struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
-struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
-void hr__pai_jobs_finish(struct hr__pai_jobs *jobs);
+static struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
+static struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
+static struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job);
+static void hr__pai_jobs_finish(struct hr__pai_jobs *jobs);
 
 /* Both tables come without a header row, which is understood if it is there. A job is tagged by its `inst_id`; where
    two rows tell something, the first counts. */
@@ -174,8 +174,8 @@ static enum hr_status read_tags(struct table *table, const char *path) {
   return read_table(table, path, names, &schema);
 }
 
-enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
-                                 struct hr__pai_jobs *jobs) {
+static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
+                                        struct hr__pai_jobs *jobs) {
   *jobs = (struct hr__pai_jobs){0};
   struct table table = {.jobs = jobs, .reader = {.notes = reader->notes, .error = reader->error}};
   enum hr_status status = read_jobs(&table, jobs_path);
@@ -186,7 +186,7 @@ enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jo
 
 /* ---- Jobs that were read ---------------------------------------------------------------------------- */
 
-const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name) {
+static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jobs, struct hr_text name) {
   uint32_t job = hr__names_find(&jobs->names, name.at, name.length);
   return job == HR_NONE ? NULL : &jobs->at[job];
 }
@@ -196,7 +196,7 @@ static struct hr_text text_of(const struct hr__names *names, uint32_t number) {
   return (struct hr_text){names->text[number], names->length[number]};
 }
 
-struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+static struct hr_text hr__pai_job_user(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
   return text_of(&jobs->users, job->user);
 }
 
@@ -205,15 +205,15 @@ static struct hr__pai_tag tag_of(const struct hr__pai_jobs *jobs, const struct h
   return jobs->tags[job->instance];
 }
 
-struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+static struct hr_text hr__pai_job_gpu_type(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
   return text_of(&jobs->words, tag_of(jobs, job).gpu_type);
 }
 
-struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
+static struct hr_text hr__pai_job_workload(const struct hr__pai_jobs *jobs, const struct hr__pai_job *job) {
   return text_of(&jobs->words, tag_of(jobs, job).workload);
 }
 
-void hr__pai_jobs_finish(struct hr__pai_jobs *jobs) {
+static void hr__pai_jobs_finish(struct hr__pai_jobs *jobs) {
   hr__names_finish(&jobs->names);
   hr__names_finish(&jobs->users);
   hr__names_finish(&jobs->instances);

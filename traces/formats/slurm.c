@@ -44,10 +44,10 @@ struct hr__sacct {
       n_priorities, n_early, n_shares;
 };
 
-enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct);
+static enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct);
 /* Completes the job with the row's texts and keeps it. */
-enum hr_status hr__sacct_keep(struct hr__sacct *sacct, struct hr__sacct_job *job, const struct hr__sacct_row *row,
-                              const char *types);
+static enum hr_status hr__sacct_keep(struct hr__sacct *sacct, struct hr__sacct_job *job,
+                                     const struct hr__sacct_row *row, const char *types);
 
 /* After sacct(1), "AllocTRES", "ReqGRES", "ReqMem" and "Timelimit". GPUs stand in a list of TRES once in all and once
    for each type (`gres/gpu=4,gres/gpu:a100=4`): where the sum of types is told and the total is not, the sum is it. */
@@ -227,8 +227,8 @@ static bool put_job(struct hr__sacct *sacct, const struct hr__sacct_job *job, st
   return true;
 }
 
-enum hr_status hr__sacct_keep(struct hr__sacct *sacct, struct hr__sacct_job *job, const struct hr__sacct_row *row,
-                              const char *types) {
+static enum hr_status hr__sacct_keep(struct hr__sacct *sacct, struct hr__sacct_job *job,
+                                     const struct hr__sacct_row *row, const char *types) {
   struct hr_text id = row->id.length ? row->id : row->raw_id,
                  tenant = row->account.length ? row->account : row->partition;
   job->user = keep(&sacct->texts, row->user);
@@ -576,7 +576,7 @@ static enum hr_status check_header(struct hr__sacct *sacct) {
                  reader->path);
 }
 
-enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct) {
+static enum hr_status hr__sacct_read_rows(struct hr__sacct *sacct) {
   static const struct hr__sacct_row blank = {
       .submit_us = INT64_MIN, .eligible_us = INT64_MIN, .start_us = INT64_MIN, .end_us = INT64_MIN};
   struct hr__sacct_row row;

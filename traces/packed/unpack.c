@@ -27,55 +27,56 @@ struct hr__unpacking {
 };
 
 /* Each of these says what is wrong and returns its status. */
-enum hr_status hr__unpack_no_memory(const struct hr__unpacking *unpacking);
-enum hr_status hr__unpack_refuse(const struct hr__unpacking *unpacking, const char *what);
-enum hr_status hr__unpack_refuse_section(const struct hr__unpacking *unpacking,
-                                         const struct hr__packed_section *section, const char *what);
+static enum hr_status hr__unpack_no_memory(const struct hr__unpacking *unpacking);
+static enum hr_status hr__unpack_refuse(const struct hr__unpacking *unpacking, const char *what);
+static enum hr_status hr__unpack_refuse_section(const struct hr__unpacking *unpacking,
+                                                const struct hr__packed_section *section, const char *what);
 
 /* The section of that name, NULL: there is none; marked as known. */
-const struct hr__packed_section *hr__unpack_find(struct hr__unpacking *unpacking, const char *member);
-enum hr_status hr__unpack_check_sum(const struct hr__unpacking *unpacking, const struct hr__packed_section *section);
+static const struct hr__packed_section *hr__unpack_find(struct hr__unpacking *unpacking, const char *member);
+static enum hr_status hr__unpack_check_sum(const struct hr__unpacking *unpacking,
+                                           const struct hr__packed_section *section);
 /* Of a streamed trace: pages of the file that were looked at need not stay; they come back when they are. */
-void hr__unpack_drop(const struct hr__unpacking *unpacking, const char *at, size_t bytes);
+static void hr__unpack_drop(const struct hr__unpacking *unpacking, const char *at, size_t bytes);
 
 /* Sections of texts. Names are all there are of every kind; ids stay in the file, what is made is a pointer to each,
    but for a streamed run. */
-enum hr_status hr__unpack_names(struct hr__unpacking *unpacking);
-enum hr_status hr__unpack_id_texts(struct hr__unpacking *unpacking);
-enum hr_status hr__unpack_notes(struct hr__unpacking *unpacking);
-enum hr_status hr__unpack_skipped(struct hr__unpacking *unpacking);
+static enum hr_status hr__unpack_names(struct hr__unpacking *unpacking);
+static enum hr_status hr__unpack_id_texts(struct hr__unpacking *unpacking);
+static enum hr_status hr__unpack_notes(struct hr__unpacking *unpacking);
+static enum hr_status hr__unpack_skipped(struct hr__unpacking *unpacking);
 
 /* What columns that come from a packed trace may hold: what a reader of rows would have let in, and nothing else. */
 
 /* Whether each of `count` entries of a column is a value that it may hold. The trace's names are there already. */
-bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count);
+static bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count);
 /* Whether submits never decrease, `*last_us` being the one before; it becomes the last of these. */
-bool hr__submits_are_fine(const int64_t *submit_us, uint32_t count, int64_t *last_us);
+static bool hr__submits_are_fine(const int64_t *submit_us, uint32_t count, int64_t *last_us);
 /* Whether each row is there once. Needs memory: `*fine` is set when HR_OK is returned. */
-enum hr_status hr__rows_are_fine(const uint32_t *row, uint32_t n_jobs, bool *fine);
+static enum hr_status hr__rows_are_fine(const uint32_t *row, uint32_t n_jobs, bool *fine);
 /* What keeps columns, each of them fine, from making sense together for some jobs, as a sentence; NULL when nothing
    does. */
-const char *hr__columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to);
+static const char *hr__columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to);
 
 enum { BLOCK_BYTES = 1 << 18 };
 
-enum hr_status hr__unpack_no_memory(const struct hr__unpacking *unpacking) {
+static enum hr_status hr__unpack_no_memory(const struct hr__unpacking *unpacking) {
   return hr_fail(unpacking->error, HR_NO_MEMORY, "%s: out of memory", unpacking->path);
 }
 
-enum hr_status hr__unpack_refuse(const struct hr__unpacking *unpacking, const char *what) {
+static enum hr_status hr__unpack_refuse(const struct hr__unpacking *unpacking, const char *what) {
   return hr_fail(unpacking->error, HR_BAD_INPUT,
                  "%s: is a damaged packed trace: %s; make it anew with 'headroom trace pack'", unpacking->path, what);
 }
 
-enum hr_status hr__unpack_refuse_section(const struct hr__unpacking *unpacking,
-                                         const struct hr__packed_section *section, const char *what) {
+static enum hr_status hr__unpack_refuse_section(const struct hr__unpacking *unpacking,
+                                                const struct hr__packed_section *section, const char *what) {
   char text[2 * HR_PACKED_NAME_BYTES + 100];
   snprintf(text, sizeof text, "its section '%s' %s", section->name, what);
   return hr__unpack_refuse(unpacking, text);
 }
 
-const struct hr__packed_section *hr__unpack_find(struct hr__unpacking *unpacking, const char *member) {
+static const struct hr__packed_section *hr__unpack_find(struct hr__unpacking *unpacking, const char *member) {
   char name[HR_PACKED_NAME_BYTES];
   hr__packed_column_name(name, member);
   for (uint32_t i = 0; i < unpacking->header->n_sections; i++) {
@@ -86,13 +87,14 @@ const struct hr__packed_section *hr__unpack_find(struct hr__unpacking *unpacking
   return NULL;
 }
 
-void hr__unpack_drop(const struct hr__unpacking *unpacking, const char *at, size_t bytes) {
+static void hr__unpack_drop(const struct hr__unpacking *unpacking, const char *at, size_t bytes) {
   if (!unpacking->streamed) return;
   size_t over = (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
   (void)madvise((char *)(uintptr_t)at - over, over + bytes, MADV_DONTNEED);
 }
 
-enum hr_status hr__unpack_check_sum(const struct hr__unpacking *unpacking, const struct hr__packed_section *section) {
+static enum hr_status hr__unpack_check_sum(const struct hr__unpacking *unpacking,
+                                           const struct hr__packed_section *section) {
   const char *at = unpacking->map + section->offset;
   XXH3_64bits_reset(unpacking->summing);
   for (uint64_t left = section->bytes, bytes; left > 0; left -= bytes, at += bytes) {
@@ -142,7 +144,7 @@ static enum hr_status take_names(struct hr__unpacking *unpacking, const char *me
   return HR_OK;
 }
 
-enum hr_status hr__unpack_names(struct hr__unpacking *unpacking) {
+static enum hr_status hr__unpack_names(struct hr__unpacking *unpacking) {
   struct hr__owned_trace *owned = unpacking->owned;
   enum hr_status status = HR_OK;
 #define TAKE_NAMES(id, member, field)                                                                                  \
@@ -162,7 +164,7 @@ enum hr_status hr__unpack_names(struct hr__unpacking *unpacking) {
   return HR_OK;
 }
 
-enum hr_status hr__unpack_id_texts(struct hr__unpacking *unpacking) {
+static enum hr_status hr__unpack_id_texts(struct hr__unpacking *unpacking) {
   const struct hr__packed_section *section = hr__unpack_find(unpacking, "id_text");
   if (!section) return HR_OK;
   if (unpacking->owned->trace.id_number) return hr__unpack_refuse(unpacking, "its ids are both numbers and texts");
@@ -181,7 +183,7 @@ enum hr_status hr__unpack_id_texts(struct hr__unpacking *unpacking) {
   return HR_OK;
 }
 
-enum hr_status hr__unpack_notes(struct hr__unpacking *unpacking) {
+static enum hr_status hr__unpack_notes(struct hr__unpacking *unpacking) {
   const struct hr__packed_section *section = hr__unpack_find(unpacking, "notes");
   if (!section) return HR_OK;
   enum hr_status status = check_texts(unpacking, section);
@@ -206,7 +208,7 @@ static enum hr_status keep_skipped(struct hr__unpacking *unpacking, const struct
   return trace->skipped ? HR_OK : hr__unpack_no_memory(unpacking);
 }
 
-enum hr_status hr__unpack_skipped(struct hr__unpacking *unpacking) {
+static enum hr_status hr__unpack_skipped(struct hr__unpacking *unpacking) {
   const struct hr__packed_section *reasons = hr__unpack_find(unpacking, "skipped_reasons"),
                                   *counts = hr__unpack_find(unpacking, "skipped");
   if (!reasons && !counts) return HR_OK;
@@ -304,7 +306,7 @@ static const uint8_t widths[HR__N_COLUMNS] = {
 #undef WIDTH
         [HR__COLUMN_ID] = 8};
 
-bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count) {
+static bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count) {
   struct range range = range_of(trace, id);
   switch (widths[id]) {
   case 1:
@@ -318,7 +320,7 @@ bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id id, con
   }
 }
 
-bool hr__submits_are_fine(const int64_t *submit_us, uint32_t count, int64_t *last_us) {
+static bool hr__submits_are_fine(const int64_t *submit_us, uint32_t count, int64_t *last_us) {
   if (!count) return true;
   uint64_t falls = submit_us[0] < *last_us;
   for (uint32_t i = 1; i < count; i++) falls |= (uint64_t)(submit_us[i] < submit_us[i - 1]);
@@ -326,7 +328,7 @@ bool hr__submits_are_fine(const int64_t *submit_us, uint32_t count, int64_t *las
   return !falls;
 }
 
-enum hr_status hr__rows_are_fine(const uint32_t *row, uint32_t n_jobs, bool *fine) {
+static enum hr_status hr__rows_are_fine(const uint32_t *row, uint32_t n_jobs, bool *fine) {
   uint64_t *seen = calloc((size_t)n_jobs / 64 + 1, sizeof *seen);
   if (!seen) return HR_NO_MEMORY;
   *fine = true;
@@ -366,7 +368,7 @@ static bool waits_are_for_tiers(const struct hr_trace *trace, uint32_t from, uin
   return fine;
 }
 
-const char *hr__columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to) {
+static const char *hr__columns_fault(const struct hr_trace *trace, uint32_t from, uint32_t to) {
   if (trace->tasks && !tasks_divide(trace, from, to)) return "'gpus' is not a multiple of 'tasks' everywhere";
   if (trace->min_gpus && !bounds_hold(trace->min_gpus, trace->gpus, from, to))
     return "'min_gpus' is somewhere more than 'gpus'";

@@ -17,22 +17,23 @@ struct hr__pseudonyms {
   unsigned digits;
 };
 
-void hr__pseudonyms_start(struct hr__pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits);
+static void hr__pseudonyms_start(struct hr__pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits);
 /* Of the name among those of its kind ("user", ...), whose first letter it begins with. Returns the length. */
-size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *kind, struct hr_text name,
-                         char text[HR__PSEUDONYM_BYTES]);
+static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *kind, struct hr_text name,
+                                char text[HR__PSEUDONYM_BYTES]);
 /* Forgets the key. */
-void hr__pseudonyms_stop(struct hr__pseudonyms *pseudonyms);
+static void hr__pseudonyms_stop(struct hr__pseudonyms *pseudonyms);
 
 /* The hash of the key is made once; each name goes on from there. */
 
-void hr__pseudonyms_start(struct hr__pseudonyms *pseudonyms, const void *key, size_t key_bytes, unsigned digits) {
+static void hr__pseudonyms_start(struct hr__pseudonyms *pseudonyms, const void *key, size_t key_bytes,
+                                 unsigned digits) {
   hmac_sha256_set_key(&pseudonyms->keyed, key_bytes, key);
   pseudonyms->digits = digits;
 }
 
-size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *kind, struct hr_text name,
-                         char text[HR__PSEUDONYM_BYTES]) {
+static size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *kind, struct hr_text name,
+                                char text[HR__PSEUDONYM_BYTES]) {
   static const char hexadecimal[] = "0123456789abcdef";
   uint8_t digest[SHA256_DIGEST_SIZE];
   hmac_sha256_update(&pseudonyms->keyed, strlen(kind) + 1, (const uint8_t *)kind);
@@ -47,7 +48,7 @@ size_t hr__pseudonym_put(struct hr__pseudonyms *pseudonyms, const char *kind, st
   return (size_t)(at - text);
 }
 
-void hr__pseudonyms_stop(struct hr__pseudonyms *pseudonyms) {
+static void hr__pseudonyms_stop(struct hr__pseudonyms *pseudonyms) {
   volatile unsigned char *at = (volatile unsigned char *)&pseudonyms->keyed; /* no store of these may be left out */
   for (size_t i = 0; i < sizeof pseudonyms->keyed; i++) at[i] = 0;
 }

@@ -18,8 +18,8 @@ struct hr__against {
   uint8_t *refusal; /* [n], enum hr_reason why a job can never run; HR_REASON_NONE: it can */
 };
 
-void hr__check_fit(struct hr__checker *checker, const struct hr__against *against);
-void hr__check_load(struct hr__checker *checker, const struct hr__against *against);
+static void hr__check_fit(struct hr__checker *checker, const struct hr__against *against);
+static void hr__check_load(struct hr__checker *checker, const struct hr__against *against);
 
 /*
  * What is asked of pools against what they have. Jobs that accept no pool outside of a set can only be done there: so
@@ -243,7 +243,7 @@ static bool measure(struct hr__checker *checker, struct sets *sets) {
   return true;
 }
 
-void hr__check_load(struct hr__checker *checker, const struct hr__against *against) {
+static void hr__check_load(struct hr__checker *checker, const struct hr__against *against) {
   struct sets sets = {.checker = checker, .against = against, .n_pools = checker->scenario->cluster.n_pools};
   if (checker->span_us == 0) return;
   if (!open_sets(&sets) || !measure(checker, &sets)) checker->out_of_memory = true;
@@ -498,7 +498,7 @@ static void tell_types(struct hr__checker *checker, const struct group *lists) {
   if (rest.count) tell_type(checker, "other types", &rest);
 }
 
-void hr__check_fit(struct hr__checker *checker, const struct hr__against *against) {
+static void hr__check_fit(struct hr__checker *checker, const struct hr__against *against) {
   const struct hr_trace *trace = checker->trace;
   struct group reasons[REASONS] = {{0}};
   struct group *lists = calloc((size_t)trace->gpu_type_lists.count + 1, sizeof *lists);

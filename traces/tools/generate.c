@@ -31,9 +31,10 @@ struct hr__generated_job {
 };
 
 /* Of a generator whose numbers are within their bounds, borrowed; to be finished if it returns HR_OK. */
-enum hr_status hr__generation_begin(struct hr__generation *work, const struct hr_generator *g, struct hr_error *error);
-struct hr__generated_job hr__generation_next(struct hr__generation *work);
-void hr__generation_finish(struct hr__generation *work);
+static enum hr_status hr__generation_begin(struct hr__generation *work, const struct hr_generator *g,
+                                           struct hr_error *error);
+static struct hr__generated_job hr__generation_next(struct hr__generation *work);
+static void hr__generation_finish(struct hr__generation *work);
 
 /*
  * Arrivals are a Poisson process whose rate follows the day: candidates come at the peak's rate and are kept with the
@@ -75,7 +76,8 @@ static void choose_gpu_counts(struct hr__generation *work) {
   work->mean_gpus = gpus / work->gpu_weights;
 }
 
-enum hr_status hr__generation_begin(struct hr__generation *work, const struct hr_generator *g, struct hr_error *error) {
+static enum hr_status hr__generation_begin(struct hr__generation *work, const struct hr_generator *g,
+                                           struct hr_error *error) {
   *work = (struct hr__generation){.g = g};
   choose_gpu_counts(work);
   work->rate_per_s = g->load * g->nodes * g->gpus_per_node / (work->mean_gpus * mean_run_s(g));
@@ -91,7 +93,7 @@ enum hr_status hr__generation_begin(struct hr__generation *work, const struct hr
   return HR_OK;
 }
 
-void hr__generation_finish(struct hr__generation *work) {
+static void hr__generation_finish(struct hr__generation *work) {
   free(work->user_cumulated);
 }
 
@@ -145,7 +147,7 @@ static int64_t draw_limit_ms(const struct hr__generation *work, uint32_t job, in
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
-struct hr__generated_job hr__generation_next(struct hr__generation *work) {
+static struct hr__generated_job hr__generation_next(struct hr__generation *work) {
   uint32_t job = work->n_drawn++, user = draw_user(work, job);
   work->now_s = next_arrival(work);
   struct hr__generated_job drawn = {.submit_ms = llround(work->now_s * 1000),

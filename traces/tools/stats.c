@@ -19,7 +19,8 @@ static double quantile(const double *sorted, size_t count, double share) {
   return gsl_stats_quantile_from_sorted_data(sorted, 1, count, share);
 }
 
-struct hr__spread hr__spread_of(double *values, size_t count) {
+/* Sorts the values. */
+static struct hr__spread hr__spread_of(double *values, size_t count) {
   struct hr__spread spread = {.count = count};
   if (count == 0) return spread;
   gsl_sort(values, 1, count);
@@ -40,15 +41,17 @@ struct hr__spread hr__spread_of(double *values, size_t count) {
   return spread;
 }
 
-void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
+/* Of at least one value, which are sorted. */
+static void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]) {
   for (int i = 0; i < HR__CURVE_POINTS; i++) curve[i] = quantile(sorted, count, i / (double)(HR__CURVE_POINTS - 1));
 }
 
-hr_amount hr__gpu_time_of(const struct hr_trace *trace, uint32_t job) {
+/* GPU time of a job in milli-GPU x microseconds. */
+static hr_amount hr__gpu_time_of(const struct hr_trace *trace, uint32_t job) {
   return (hr_amount)hr_trace_gpus_milli(trace, (hr_job){job}) * trace->work_us[job];
 }
 
-double hr__gpu_hours_of(hr_amount gpu_time) {
+static double hr__gpu_hours_of(hr_amount gpu_time) {
   return (double)gpu_time / (1000.0 * 3600 * (double)HR_SECOND_US);
 }
 
@@ -109,6 +112,14 @@ static void fill_sums(struct hr_trace_stats *stats) {
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
+
+static bool hr__stats_arrivals(struct hr_trace_stats *stats);
+
+static bool hr__stats_concentration(struct hr_trace_stats *stats);
+
+static bool hr__stats_correlation(struct hr_trace_stats *stats);
+
+static bool hr__stats_group(struct hr_trace_stats *stats);
 
 enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
                                    struct hr_error *error) {
@@ -241,7 +252,7 @@ static bool count_by_hour(struct hr_trace_stats *stats) {
   return true;
 }
 
-bool hr__stats_arrivals(struct hr_trace_stats *stats) {
+static bool hr__stats_arrivals(struct hr_trace_stats *stats) {
   count_by_clock(stats->trace, &stats->arrivals);
   return fill_gaps(stats) && count_by_hour(stats);
 }
@@ -308,7 +319,7 @@ static bool concentrate_jobs(struct hr_trace_stats *stats) {
   return true;
 }
 
-bool hr__stats_concentration(struct hr_trace_stats *stats) {
+static bool hr__stats_concentration(struct hr_trace_stats *stats) {
   return concentrate_by(stats, HR__JOBS_OF_USERS, HR__STATS_BY_USER, true) &&
          concentrate_by(stats, HR__GPU_TIME_OF_USERS, HR__STATS_BY_USER, false) &&
          concentrate_by(stats, HR__GPU_TIME_OF_TENANTS, HR__STATS_BY_TENANT, false) && concentrate_jobs(stats);
@@ -402,7 +413,7 @@ static bool explain_by_user(struct hr_trace_stats *stats) {
   return true;
 }
 
-bool hr__stats_correlation(struct hr_trace_stats *stats) {
+static bool hr__stats_correlation(struct hr_trace_stats *stats) {
   return correlate_sizes(stats) && explain_by_user(stats);
 }
 
@@ -548,7 +559,8 @@ static bool fill_rows(const struct grouping *grouping, struct tally *tallies, do
   return true;
 }
 
-bool hr__stats_group(struct hr_trace_stats *stats) {
+/* Each fills its part; false when out of memory. */
+static bool hr__stats_group(struct hr_trace_stats *stats) {
   double *run_s = malloc(((size_t)stats->trace->n_jobs + 1) * sizeof *run_s);
   bool done = run_s != NULL;
   for (unsigned by = 0; by < HR__N_STATS_BY && done; by++) {

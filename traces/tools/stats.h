@@ -89,20 +89,6 @@ struct hr_trace_stats {
 
 /* ---- Parts ------------------------------------------------------------------------------------------ */
 
-/* Sorts the values. */
-struct hr__spread hr__spread_of(double *values, size_t count);
-/* Of at least one value, which are sorted. */
-void hr__curve_of(const double *sorted, size_t count, double curve[HR__CURVE_POINTS]);
-/* GPU time of a job in milli-GPU x microseconds. */
-hr_amount hr__gpu_time_of(const struct hr_trace *trace, uint32_t job);
-double hr__gpu_hours_of(hr_amount gpu_time);
-
-/* Each fills its part; false when out of memory. */
-bool hr__stats_group(struct hr_trace_stats *stats);
-bool hr__stats_arrivals(struct hr_trace_stats *stats);
-bool hr__stats_concentration(struct hr_trace_stats *stats);
-bool hr__stats_correlation(struct hr_trace_stats *stats);
-
 /* The family whose criterion is least, of those that are of all values; HR__N_FAMILIES: none is known. */
 enum hr__family hr__best_family(const struct hr__fit fits[HR__N_FAMILIES]);
 

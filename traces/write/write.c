@@ -44,7 +44,8 @@ static enum packing packing_of(const char *path) {
   return ends_with(path, length, ".zst") ? ZSTD : PLAIN;
 }
 
-size_t hr__plain_name_length(const char *path) {
+/* The length of `path` without an ending that means compression. */
+static size_t hr__plain_name_length(const char *path) {
   static const size_t ending_length[] = {[PLAIN] = 0, [GZIP] = sizeof ".gz" - 1, [ZSTD] = sizeof ".zst" - 1};
   return strlen(path) - ending_length[packing_of(path)];
 }

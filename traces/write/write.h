@@ -46,7 +46,4 @@ void hr__encode_decimal(struct hr__encoder *encoder, uint64_t value, unsigned de
 /* Bytes of text so far. */
 uint64_t hr__encoder_count(const struct hr__encoder *encoder);
 
-/* The length of `path` without an ending that means compression. */
-size_t hr__plain_name_length(const char *path);
-
 #endif

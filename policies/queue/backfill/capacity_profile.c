@@ -79,7 +79,8 @@ static uint32_t cut(struct hr__profile *profile, int64_t at_us) {
   return step + 1;
 }
 
-void hr__profile_come_to(struct hr__profile *profile, int64_t now_us) {
+/* Forgets what was before `now_us`, not before the first step. */
+static void hr__profile_come_to(struct hr__profile *profile, int64_t now_us) {
   uint32_t step = step_at(profile, now_us);
   profile->at_us += step;
   profile->free += step;

@@ -15,8 +15,6 @@ struct hr__profile {
 
 /* Begins anew with one step. Functions that add steps return false when out of memory. */
 bool hr__profile_begin(struct hr__profile *profile, struct hr_arena *arena, int64_t now_us, uint32_t free);
-/* Forgets what was before `now_us`, not before the first step. */
-void hr__profile_come_to(struct hr__profile *profile, int64_t now_us);
 /* GPUs that come free at `at_us`, not before the last step. */
 bool hr__profile_release(struct hr__profile *profile, struct hr_arena *arena, int64_t at_us, uint32_t gpus);
 /* Takes GPUs, which must be free, over [from_us, to_us). */

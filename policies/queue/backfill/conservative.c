@@ -28,16 +28,16 @@ struct hr__reservations {
   uint32_t n_slices, slices_capacity;
 };
 
-void hr__reservations_clear(struct hr__reservations *all);
+static void hr__reservations_clear(struct hr__reservations *all);
 /* Adds what is made, its place set from the placement of each of its jobs. False: out of memory. */
-bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *made,
-                          const struct hr_placement *placement);
+static bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *made,
+                                 const struct hr_placement *placement);
 /* Those that start at `now_us` become what is due, instead of what was. False: one should have started before; or out
    of memory. */
-bool hr__reservations_come_to(struct hr__reservations *all, int64_t now_us);
+static bool hr__reservations_come_to(struct hr__reservations *all, int64_t now_us);
 /* The i-th of those that are due, and the placement of each of its jobs. */
-const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
-                                                   struct hr_placement *placement);
+static const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
+                                                          struct hr_placement *placement);
 
 /*
  * The waiting jobs in order, handed out in batches: jobs that follow one another and ask for the same, for the same
@@ -64,29 +64,30 @@ struct hr__batches {
 };
 
 /* `remembers`: the queue has no lanes, and jobs keep their keys. */
-void hr__batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting, bool remembers);
+static void hr__batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
+                             bool remembers);
 /* From the first job on. `state`: of all jobs, enum hr_job_state. */
-enum hr_status hr__batches_begin(struct hr__batches *batches, const uint8_t *state);
+static enum hr_status hr__batches_begin(struct hr__batches *batches, const uint8_t *state);
 /* On from behind the last job that was handed out; to be asked only of batches that remember. */
-void hr__batches_go_on(struct hr__batches *batches);
+static void hr__batches_go_on(struct hr__batches *batches);
 /* The next batch, of no job when its only one is held back; NULL at the end. It stands until the next one, or with
    batches that remember, until all begins again. */
-enum hr_status hr__batches_next(struct hr__batches *batches, const struct hr__batch **batch);
+static enum hr_status hr__batches_next(struct hr__batches *batches, const struct hr__batch **batch);
 /* The pass is over: what was not handed out is forgotten. */
-void hr__batches_end(struct hr__batches *batches);
+static void hr__batches_end(struct hr__batches *batches);
 /* A job comes to wait that stands before the last one handed out. */
-void hr__batches_forget(struct hr__batches *batches);
+static void hr__batches_forget(struct hr__batches *batches);
 
 static inline const struct hr_job_entry *hr__batches_jobs(const struct hr__batches *batches, uint32_t first_job) {
   return batches->jobs + first_job;
 }
 
 /* The shapes that may have jobs not yet handed out, and whether one of these has a value of at most `bound`. */
-uint32_t hr__batches_shapes(const struct hr__batches *batches);
-const struct hr__shape *hr__batches_shape(const struct hr__batches *batches, uint32_t i);
-bool hr__batches_has(const struct hr__batches *batches, uint32_t i, int64_t bound);
+static uint32_t hr__batches_shapes(const struct hr__batches *batches);
+static const struct hr__shape *hr__batches_shape(const struct hr__batches *batches, uint32_t i);
+static bool hr__batches_has(const struct hr__batches *batches, uint32_t i, int64_t bound);
 
-void hr__reservations_clear(struct hr__reservations *all) {
+static void hr__reservations_clear(struct hr__reservations *all) {
   all->n_made = all->n_heap = all->n_due = all->n_slices = 0;
 }
 
@@ -117,8 +118,8 @@ static uint32_t pop(struct hr__reservations *all) {
   return top;
 }
 
-bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *made,
-                          const struct hr_placement *placement) {
+static bool hr__reservations_add(struct hr__reservations *all, const struct hr__reservation *made,
+                                 const struct hr_placement *placement) {
   if (!make_room(all)) return false;
   struct hr__reservation *added = &all->made[all->n_made];
   *added = *made;
@@ -134,14 +135,14 @@ bool hr__reservations_add(struct hr__reservations *all, const struct hr__reserva
   return true;
 }
 
-bool hr__reservations_come_to(struct hr__reservations *all, int64_t now_us) {
+static bool hr__reservations_come_to(struct hr__reservations *all, int64_t now_us) {
   all->n_due = 0;
   while (all->n_heap > 0 && all->made[all->heap[0]].start_us == now_us) all->due[all->n_due++] = pop(all);
   return all->n_heap == 0 || all->made[all->heap[0]].start_us > now_us;
 }
 
-const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
-                                                   struct hr_placement *placement) {
+static const struct hr__reservation *hr__reservations_due(const struct hr__reservations *all, uint32_t i,
+                                                          struct hr_placement *placement) {
   const struct hr__reservation *due = &all->made[all->due[i]];
   *placement = (struct hr_placement){due->pool, due->n_slices, due->n_slices ? all->slices + due->first_slice : NULL};
   return due;
@@ -149,12 +150,12 @@ const struct hr__reservation *hr__reservations_due(const struct hr__reservations
 
 static const struct hr_job_entry before_all = {INT64_MIN, {0}, 0};
 
-void hr__batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
-                      bool remembers) {
+static void hr__batches_init(struct hr__batches *batches, struct hr_arena *arena, struct hr__waiting *waiting,
+                             bool remembers) {
   *batches = (struct hr__batches){.arena = arena, .waiting = waiting, .remembers = remembers, .at = before_all};
 }
 
-void hr__batches_forget(struct hr__batches *batches) {
+static void hr__batches_forget(struct hr__batches *batches) {
   batches->n_known = batches->n_next = batches->n_jobs = 0;
   batches->at = before_all;
 }
@@ -270,7 +271,7 @@ static enum hr_status walk_batch(struct hr__batches *batches) {
 
 /* ---- Handing out ------------------------------------------------------------------------------------ */
 
-enum hr_status hr__batches_begin(struct hr__batches *batches, const uint8_t *state) {
+static enum hr_status hr__batches_begin(struct hr__batches *batches, const uint8_t *state) {
   batches->n_next = 0;
   batches->at = before_all;
   batches->walking = false;
@@ -279,11 +280,11 @@ enum hr_status hr__batches_begin(struct hr__batches *batches, const uint8_t *sta
   return HR_OK;
 }
 
-void hr__batches_go_on(struct hr__batches *batches) {
+static void hr__batches_go_on(struct hr__batches *batches) {
   batches->walking = false;
 }
 
-enum hr_status hr__batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
+static enum hr_status hr__batches_next(struct hr__batches *batches, const struct hr__batch **batch) {
   enum hr_status status = HR_OK;
   *batch = NULL;
   if (!batches->remembers || batches->n_next == batches->n_known) {
@@ -298,21 +299,21 @@ enum hr_status hr__batches_next(struct hr__batches *batches, const struct hr__ba
   return HR_OK;
 }
 
-void hr__batches_end(struct hr__batches *batches) {
+static void hr__batches_end(struct hr__batches *batches) {
   batches->n_known = batches->n_next;
   const struct hr__batch *last = &batches->known[batches->n_known - (batches->n_known > 0)];
   batches->n_jobs = batches->n_known > 0 ? last->first_job + last->n_jobs : 0;
 }
 
-uint32_t hr__batches_shapes(const struct hr__batches *batches) {
+static uint32_t hr__batches_shapes(const struct hr__batches *batches) {
   return batches->remembers ? batches->waiting->n_active : batches->n_walks;
 }
 
-const struct hr__shape *hr__batches_shape(const struct hr__batches *batches, uint32_t i) {
+static const struct hr__shape *hr__batches_shape(const struct hr__batches *batches, uint32_t i) {
   return batches->remembers ? hr__active_shape(batches->waiting, i) : batches->walks[i].shape;
 }
 
-bool hr__batches_has(const struct hr__batches *batches, uint32_t i, int64_t bound) {
+static bool hr__batches_has(const struct hr__batches *batches, uint32_t i, int64_t bound) {
   struct hr_job_entry entry;
   if (!batches->remembers) return hr__walk_has(&batches->walks[i], bound);
   return hr__waiting_next(batches->waiting, hr__active_shape(batches->waiting, i), batches->at, bound, &entry);

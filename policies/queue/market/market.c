@@ -16,6 +16,8 @@
 
 #include "policies/queue/market/market_plan.h"
 
+static bool hr__market_add_guest(struct hr__queue *queue, hr_job job, const struct hr_placement *placement);
+
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   struct hr__market_plan *market = queue->market;
@@ -28,6 +30,10 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
     return HR_OK;
   return hr__market_add_guest(queue, job, placement) ? HR_OK : HR_NO_MEMORY;
 }
+
+static void hr__market_drop_guest(struct hr__queue *queue, hr_job job);
+
+static bool hr__market_leave_place(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us);
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
   hr__market_drop_guest(queue, event->job);
@@ -65,6 +71,11 @@ static enum hr_status wake_for_next(struct hr__market_plan *market, const struct
   return hr_plan_wake_at(plan, next_us);
 }
 
+static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+
+static enum hr_status hr__market_release_idle(struct hr__queue *queue, const struct hr_view *view,
+                                              struct hr_plan *plan);
+
 enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__market_plan *market = queue->market;
   hr__market_lose_patience(market, view->now_us);
@@ -96,6 +107,9 @@ static uint32_t n_nodes(const struct hr_cluster *cluster) {
   hr_pool last = {hr_cluster_pools(cluster) - 1};
   return hr_cluster_first_node(cluster, last).id + hr_cluster_pool_spec(cluster, last)->nodes;
 }
+
+static enum hr_status hr__market_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                              const struct hr_event *event);
 
 static const struct hr__listener listener = {.job_waits = hr__market_job_waits,
                                              .job_starts = job_starts,
@@ -149,8 +163,8 @@ static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
   return hr__dues_add(&market->idle, queue->arena, (struct hr__due){now_us + market->limits.idle_release_us, node.id});
 }
 
-enum hr_status hr__market_node_changes(struct hr__queue *queue, const struct hr_view *view,
-                                       const struct hr_event *event) {
+static enum hr_status hr__market_node_changes(struct hr__queue *queue, const struct hr_view *view,
+                                              const struct hr_event *event) {
   (void)view;
   struct hr__market_plan *market = queue->market;
   hr_pool pool = event->pool;
@@ -168,7 +182,8 @@ enum hr_status hr__market_node_changes(struct hr__queue *queue, const struct hr_
   return event->kind != HR_EVENT_NODE_UP || node_idles(queue, event->node, event->at_us) ? HR_OK : HR_NO_MEMORY;
 }
 
-bool hr__market_leave_place(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
+/* A job has left: nodes that are wholly free begin to idle. False: out of memory. */
+static bool hr__market_leave_place(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us) {
   if (!hr__market_is_elastic(queue, placement->pool.id)) return true;
   uint32_t first = hr_cluster_first_node(queue->cluster, placement->pool).id;
   const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, placement->pool);
@@ -213,7 +228,9 @@ static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
   return market->levels[pool.id][market->gpus_per_node[pool.id]] > 0;
 }
 
-enum hr_status hr__market_release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+/* Gives back the nodes that have been idle for long enough and that nobody waits for. */
+static enum hr_status hr__market_release_idle(struct hr__queue *queue, const struct hr_view *view,
+                                              struct hr_plan *plan) {
   struct hr__market_plan *market = queue->market;
   enum hr_status status = HR_OK;
   struct hr__due due;
@@ -236,7 +253,7 @@ enum hr_status hr__market_release_idle(struct hr__queue *queue, const struct hr_
    while nobody waits. */
 
 /* Gangs over nodes stay where they are. */
-bool hr__market_add_guest(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
+static bool hr__market_add_guest(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market_plan *market = queue->market;
   if (market->n_guests == market->guests_capacity) {
     struct hr__guest *guests = hr_arena_grown(queue->arena, market->guests, &market->guests_capacity, sizeof *guests);
@@ -248,7 +265,8 @@ bool hr__market_add_guest(struct hr__queue *queue, hr_job job, const struct hr_p
   return true;
 }
 
-void hr__market_drop_guest(struct hr__queue *queue, hr_job job) {
+/* Does nothing for a job that is none. */
+static void hr__market_drop_guest(struct hr__queue *queue, hr_job job) {
   struct hr__market_plan *market = queue->market;
   uint32_t at = market->guest_at[job.id];
   if (!at) return;
@@ -312,7 +330,8 @@ static enum hr_status move_guests(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+/* While nobody waits: guests go to spot nodes, and nodes are asked for those that find none. */
+static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   struct hr__market_plan *market = queue->market;
   uint32_t leaving = 0;
   enum hr_status status = move_guests(queue, view, plan, &leaving);

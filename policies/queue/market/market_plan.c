@@ -18,7 +18,9 @@ void hr__market_read_levels(struct hr__queue *queue) {
   }
 }
 
-uint32_t hr__market_lay_in_pool(uint32_t *levels, uint32_t size, const struct hr__demand *demand, uint32_t count) {
+/* Lays up to `count` jobs on nodes of `size` GPUs, counted in `levels`; how many found room. */
+static uint32_t hr__market_lay_in_pool(uint32_t *levels, uint32_t size, const struct hr__demand *demand,
+                                       uint32_t count) {
   uint32_t gpus = demand->gpus, laid = 0;
   if (gpus == 0) return count;
   if (!demand->is_single) {

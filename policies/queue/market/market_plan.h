@@ -76,8 +76,6 @@ bool hr__market_count_held(struct hr__queue *queue);
 
 /* Fills `levels` with the nodes that are up or booting. */
 void hr__market_read_levels(struct hr__queue *queue);
-/* Lays up to `count` jobs on nodes of `size` GPUs, counted in `levels`; how many found room. */
-uint32_t hr__market_lay_in_pool(uint32_t *levels, uint32_t size, const struct hr__demand *demand, uint32_t count);
 /* Likewise on all pools that the jobs accept. */
 uint32_t hr__market_lay(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count);
 /* Lays one job on spot nodes that are free or booting. */
@@ -85,15 +83,9 @@ bool hr__market_lay_on_spot(struct hr__queue *queue, const struct hr__demand *de
 
 /* ---- Nodes (market_nodes.c) ------------------------------------------------------------------------- */
 
-enum hr_status hr__market_node_changes(struct hr__queue *queue, const struct hr_view *view,
-                                       const struct hr_event *event);
-/* A job has left: nodes that are wholly free begin to idle. False: out of memory. */
-bool hr__market_leave_place(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us);
 /* Nodes of a pool that are paid for; of the pools of one market, or of both elastic ones. */
 uint32_t hr__market_n_active(const struct hr__queue *queue, uint32_t pool);
 uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool on_demand);
-/* Gives back the nodes that have been idle for long enough and that nobody waits for. */
-enum hr_status hr__market_release_idle(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 
 /* ---- Asking for nodes (market_ask.c) ---------------------------------------------------------------- */
 
@@ -110,12 +102,5 @@ enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *
 enum hr_status hr__market_keep_minimum(struct hr__queue *queue, struct hr_plan *plan);
 
 /* ---- Back to spot capacity (market_return.c) -------------------------------------------------------- */
-
-/* False: out of memory. */
-bool hr__market_add_guest(struct hr__queue *queue, hr_job job, const struct hr_placement *placement);
-/* Does nothing for a job that is none. */
-void hr__market_drop_guest(struct hr__queue *queue, hr_job job);
-/* While nobody waits: guests go to spot nodes, and nodes are asked for those that find none. */
-enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 
 #endif

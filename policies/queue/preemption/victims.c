@@ -10,13 +10,13 @@
 #include <string.h>
 
 /* Chooses victims until it does; whether it was started. */
-enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                                   struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
-                                   bool *started);
+static enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                          struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
+                                          bool *started);
 
 /* By count, with keys that say who comes first: exactly as if all jobs were placed in order. */
 
-enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+static enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
 
 /*
  * Victims for a job that does not fit: those that may be stopped for it are stopped tentatively, one by one, until it
@@ -281,9 +281,9 @@ static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                                   struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
-                                   bool *started) {
+static enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+                                          struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
+                                          bool *started) {
   int64_t bound = queue->preemptor->terms.rule->bound(queue, view, head);
   uint32_t accept_class = hr_cluster_accept_class(queue->cluster, head.job), gpus = hr__gpus(queue, head.job);
   enum hr_status status = HR_OK;
@@ -442,7 +442,7 @@ static bool has_several_pools(const struct hr_cluster *cluster) {
   return count > 1;
 }
 
-enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
   if (!begin(queue) || !walk_down(queue, view)) return HR_NO_MEMORY;
   const struct hr__in_order *walk = queue->preemptor->in_order;
   enum hr_status status = HR_OK;
