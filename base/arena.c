@@ -48,12 +48,12 @@ void *hr_arena_alloc(struct hr_arena *arena, size_t bytes) {
 }
 
 void *hr_arena_alloc_by_job(struct hr_arena *arena, uint32_t n_jobs, size_t bytes) {
-  if (arena->retire) return hr__retire_column(arena->retire, n_jobs, bytes);
+  if (arena->reclaim) return hr__column_reclaim_column(arena->reclaim, n_jobs, bytes);
   return hr_arena_alloc(arena, ((size_t)n_jobs + 1) * bytes);
 }
 
 void hr_arena_passed_job(struct hr_arena *arena, hr_job job) {
-  if (arena->retire) hr__retire_passed(arena->retire, job);
+  if (arena->reclaim) hr__column_reclaim_passed(arena->reclaim, job);
 }
 
 void *hr_arena_grown(struct hr_arena *arena, const void *items, uint32_t *capacity, size_t bytes) {

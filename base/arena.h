@@ -12,7 +12,7 @@ struct hr_arena {
   struct hr__arena_chunk *chunks; /* newest first */
   char *next;                     /* free bytes of the newest chunk */
   size_t left;
-  struct hr__retire *retire; /* where columns by job are, in a streamed run; else NULL */
+  struct hr__column_reclaim *reclaim; /* where columns by job are, in a streamed run; else NULL */
 };
 
 void hr__arena_finish(struct hr_arena *arena);

@@ -37,9 +37,9 @@ enum hr_status page_follow(struct page *page, struct hr_replay *replay, const st
   const struct hr_waits_config waits = {.trace = trace};
   page->waits = hr_waits_create(&waits);
   if (!page->told || !page->watch || !page->waits) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  if (page->history) status = hr_replay_add(replay, hr_history_fold(page->history), error);
-  if (status == HR_OK) status = hr_replay_add(replay, hr_waits_fold(page->waits), error);
-  return status == HR_OK ? hr_replay_add(replay, hr_page_watch_fold(page->watch), error) : status;
+  if (page->history) status = hr_replay_add(replay, hr_history_observer(page->history), error);
+  if (status == HR_OK) status = hr_replay_add(replay, hr_waits_observer(page->waits), error);
+  return status == HR_OK ? hr_replay_add(replay, hr_page_watch_observer(page->watch), error) : status;
 }
 
 /* ---- After it --------------------------------------------------------------------------------------- */
@@ -294,21 +294,21 @@ bool run_files_tell_job_costs(const struct run_file_args *args) {
 static enum hr_status follow_placements(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   files->placements = hr_placements_create(replay->config.trace);
   if (!files->placements) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return hr_replay_add(replay, hr_placements_fold(files->placements), error);
+  return hr_replay_add(replay, hr_placements_observer(files->placements), error);
 }
 
 static enum hr_status follow_timeline(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   enum hr_status status =
       hr_timeline_create(files->args->timeline, replay->config.trace, replay->usage, &files->timeline, error);
-  return status == HR_OK ? hr_replay_add(replay, hr_timeline_fold(files->timeline), error) : status;
+  return status == HR_OK ? hr_replay_add(replay, hr_timeline_observer(files->timeline), error) : status;
 }
 
 static enum hr_status follow_all(struct run_files *files, struct hr_replay *replay, struct hr_error *error) {
   files->history = hr_history_create(replay->config.trace);
   files->counts = hr_counts_create();
   if (!files->history || !files->counts) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = hr_replay_add(replay, hr_history_fold(files->history), error);
-  return status == HR_OK ? hr_replay_add(replay, hr_counts_fold(files->counts), error) : status;
+  enum hr_status status = hr_replay_add(replay, hr_history_observer(files->history), error);
+  return status == HR_OK ? hr_replay_add(replay, hr_counts_observer(files->counts), error) : status;
 }
 
 enum hr_status run_files_init(struct run_files *files, const struct run_file_args *args, const struct input *input,

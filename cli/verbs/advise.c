@@ -98,8 +98,8 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_advise = {.name = "advise",
                                  .operands = "SCENARIO",
-                                 .least_operands = 1,
-                                 .most_operands = 1,
+                                 .min_operands = 1,
+                                 .max_operands = 1,
                                  .summary = "find what would cost less and serve as well, each with its dollars",
                                  .details = details,
                                  .options = options,

@@ -64,7 +64,7 @@ static enum hr_status open_catalog(const struct list_args *args, struct hr_catal
 /* ---- Cells ------------------------------------------------------------------------------------------ */
 
 static void print_figure(int width, double figure) {
-  if (figure == HR_UNTOLD)
+  if (figure == HR_UNKNOWN_NUMBER)
     printf("%*s", width, "-");
   else
     printf("%*g", width, figure);
@@ -350,7 +350,7 @@ static double mean_h(const struct hr_duration *duration) {
 static void print_preset_details(const struct hr_spot_preset *preset) {
   const struct hr_spot_spec *spec = &preset->spec;
   printf("    notice %g s", (double)spec->notice_us / (double)HR_SECOND_US);
-  if (preset->discount != HR_UNTOLD) printf(", about %g %% off on-demand", preset->discount * 100);
+  if (preset->discount != HR_UNKNOWN_NUMBER) printf(", about %g %% off on-demand", preset->discount * 100);
   if (spec->model == HR_SPOT_EXPONENTIAL) printf(", %g nodes at once on average", spec->batch_mean);
   if (spec->model == HR_SPOT_BATHTUB) printf(", ends at %g h", spec->bathtub.last_h);
   if (spec->model == HR_SPOT_ON_OFF)
@@ -361,7 +361,7 @@ static void print_preset_details(const struct hr_spot_preset *preset) {
 
 /* Reclaims of a node in an hour that it is up; a bathtub has no one rate. */
 static double reclaims_per_h(const struct hr_spot_spec *spec) {
-  if (spec->model == HR_SPOT_BATHTUB) return HR_UNTOLD;
+  if (spec->model == HR_SPOT_BATHTUB) return HR_UNKNOWN_NUMBER;
   return spec->model == HR_SPOT_ON_OFF ? 1 / mean_h(&spec->up) : spec->rate_per_h;
 }
 
@@ -377,7 +377,7 @@ enum hr_status list_spot_presets(const struct list_args *args, struct hr_error *
       continue;
     double rate = reclaims_per_h(&preset->spec);
     char text[20] = "-";
-    if (rate != HR_UNTOLD) snprintf(text, sizeof text, "%.3g", rate);
+    if (rate != HR_UNKNOWN_NUMBER) snprintf(text, sizeof text, "%.3g", rate);
     printf("%-19s%-9s%-9s%-11s%-12s%10s  %s\n", preset->name, preset->provider, preset->gpu, preset->region,
            hr_spot_model_name(preset->spec.model), text, preset->status);
     if (args->verbose) print_preset_details(preset);

@@ -240,8 +240,8 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_check = {.name = "check",
                                 .operands = "SCENARIO|SUITE",
-                                .least_operands = 1,
-                                .most_operands = 1,
+                                .min_operands = 1,
+                                .max_operands = 1,
                                 .summary = "hold runs against a baseline: exit code 0 or 1, for CI",
                                 .details = details,
                                 .options = options,

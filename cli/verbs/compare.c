@@ -289,8 +289,8 @@ static void set_command(void *args, const struct command *command) {
 
 const struct verb verb_compare = {.name = "compare",
                                   .operands = "SCENARIO",
-                                  .least_operands = 1,
-                                  .most_operands = 1,
+                                  .min_operands = 1,
+                                  .max_operands = 1,
                                   .summary = "run several policies on the same trace and say what differs",
                                   .details = details,
                                   .options = options,

@@ -174,8 +174,8 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_fill = {.name = "fill",
                                .operands = "SCENARIO",
-                               .least_operands = 1,
-                               .most_operands = 1,
+                               .min_operands = 1,
+                               .max_operands = 1,
                                .summary = "pack pods of a trace until the cluster is full, by several placement rules",
                                .details = details,
                                .options = options,

@@ -230,8 +230,8 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 const struct verb verb_list = {
     .name = "list",
     .operands = "WHAT",
-    .least_operands = 1,
-    .most_operands = 1,
+    .min_operands = 1,
+    .max_operands = 1,
     .summary = "show policies, placement rules, trace formats, scenarios, GPU types, instances or prices",
     .details = details,
     .options = options,

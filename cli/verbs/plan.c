@@ -153,8 +153,8 @@ static void set_command(void *args, const struct command *command) {
 
 const struct verb verb_plan = {.name = "plan",
                                .operands = "SCENARIO",
-                               .least_operands = 1,
-                               .most_operands = 1,
+                               .min_operands = 1,
+                               .max_operands = 1,
                                .summary = "find what to buy: the cheapest mix that meets the goals, with error bars",
                                .details = details,
                                .options = options,

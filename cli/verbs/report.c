@@ -47,8 +47,8 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_report = {.name = "report",
                                  .operands = "SCENARIO",
-                                 .least_operands = 1,
-                                 .most_operands = 1,
+                                 .min_operands = 1,
+                                 .max_operands = 1,
                                  .summary = "replay a trace as 'run' does and write a page to be looked at",
                                  .details = details,
                                  .options = options,

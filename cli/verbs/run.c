@@ -146,7 +146,7 @@ static enum hr_status begin(struct streaming *self, struct hr_error *error) {
 
 static enum hr_status simulate(struct streaming *self, struct hr_error *error) {
   const struct hr_scenario *scenario = self->input->scenario;
-  struct hr_fold folds[3] = {hr_streamed_fold(self->streamed)};
+  struct hr_observer observers[3] = {hr_streamed_observer(self->streamed)};
   struct progress_bar bar;
   struct hr_run_config config = {.trace = self->input->trace,
                                  .cluster = &scenario->cluster,
@@ -156,15 +156,15 @@ static enum hr_status simulate(struct streaming *self, struct hr_error *error) {
                                  .horizon_us = scenario->horizon_us,
                                  .check = self->args->check,
                                  .classes = scenario->classes,
-                                 .folds = folds,
-                                 .n_folds = 1,
+                                 .observers = observers,
+                                 .n_observers = 1,
                                  .progress = progress_bar_start(&bar, !self->args->quiet),
                                  .quotas = scenario->quotas,
                                  .speeds = scenario->speeds,
                                  .network_speeds = scenario->network_speeds,
                                  .stream = true};
-  if (self->ledger) folds[config.n_folds++] = hr_ledger_fold(self->ledger);
-  if (self->meter) folds[config.n_folds++] = hr_meter_fold(self->meter);
+  if (self->ledger) observers[config.n_observers++] = hr_ledger_observer(self->ledger);
+  if (self->meter) observers[config.n_observers++] = hr_meter_observer(self->meter);
   enum hr_status status = hr_sim_run(&config, &self->result, error);
   progress_bar_stop(&bar);
   return status;
@@ -329,7 +329,7 @@ struct run {
   struct input input;
   struct hr_replay replay;
   struct run_files files;
-  struct hr_course *course; /* only for the table and for --md */
+  struct hr_timeline_summary *course; /* only for the table and for --md */
   struct hr_perf perf;
 };
 
@@ -340,9 +340,9 @@ static bool wants_table(const struct run_args *args) {
 /* ---- Replaying -------------------------------------------------------------------------------------- */
 
 static enum hr_status add_course(struct run *run, struct hr_error *error) {
-  run->course = hr_course_create();
+  run->course = hr_timeline_summary_create();
   if (!run->course) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return hr_replay_add(&run->replay, hr_course_fold(run->course), error);
+  return hr_replay_add(&run->replay, hr_course_observer(run->course), error);
 }
 
 static enum hr_status replay(struct run *run, struct hr_error *error) {
@@ -360,7 +360,7 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
   if (status == HR_OK && (wants_table(args) || args->files.md)) status = add_course(run, error);
   if (status == HR_OK) status = hr_replay_run(&run->replay, error);
   progress_bar_stop(&bar);
-  if (status == HR_OK && run->course) hr_course_close(run->course, run->replay.result);
+  if (status == HR_OK && run->course) hr_timeline_summary_close(run->course, run->replay.result);
   run->perf.sim_s = run->replay.sim_s;
   return status;
 }
@@ -482,7 +482,7 @@ enum hr_status run_scenario(const struct run_args *args, const char *path, struc
   struct run run = {.args = args};
   enum hr_status status = run_all(&run, path, error);
   run_files_finish(&run.files);
-  hr_course_destroy(run.course);
+  hr_timeline_summary_destroy(run.course);
   hr_replay_finish(&run.replay);
   input_finish(&run.input);
   return status;
@@ -498,8 +498,8 @@ static void set_command(void *args, const struct command *command) {
 
 const struct verb verb_run = {.name = "run",
                               .operands = "SCENARIO",
-                              .least_operands = 1,
-                              .most_operands = 1,
+                              .min_operands = 1,
+                              .max_operands = 1,
                               .summary = "replay a trace against a scenario's cluster and print the numbers",
                               .details = details,
                               .options = options,

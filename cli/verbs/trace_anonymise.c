@@ -146,8 +146,8 @@ static enum hr_status run(const void *args, const struct words *operands, struct
 
 const struct verb verb_trace_anonymise = {.name = "trace anonymise",
                                           .operands = "TRACE",
-                                          .least_operands = 1,
-                                          .most_operands = 1,
+                                          .min_operands = 1,
+                                          .max_operands = 1,
                                           .summary = "make a trace's names pseudonyms by a key",
                                           .details = details,
                                           .options = options,

@@ -207,8 +207,8 @@ static enum hr_status run(const void *args, const struct words *operands, struct
 
 const struct verb verb_trace_merge = {.name = "trace merge",
                                       .operands = "TRACE...",
-                                      .least_operands = 1,
-                                      .most_operands = SIZE_MAX,
+                                      .min_operands = 1,
+                                      .max_operands = SIZE_MAX,
                                       .summary = "make one trace of several",
                                       .details = details,
                                       .options = options,

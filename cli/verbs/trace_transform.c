@@ -126,8 +126,8 @@ static enum hr_status run(const void *args, const struct words *operands, struct
 
 const struct verb verb_trace_convert = {.name = "trace convert",
                                         .operands = "TRACE",
-                                        .least_operands = 1,
-                                        .most_operands = 1,
+                                        .min_operands = 1,
+                                        .max_operands = 1,
                                         .summary = "write a trace in another format",
                                         .details = details,
                                         .options = options,
@@ -194,7 +194,7 @@ static enum hr_status settle(const struct cut_args *args, const struct hr_trace 
   spec->tenants = (struct hr_name_list){args->tenants.at, args->tenants.count};
   spec->users = (struct hr_name_list){args->users.at, args->users.count};
   spec->gpu_types = (struct hr_name_list){args->gpu_types.at, args->gpu_types.count};
-  spec->most_jobs = (uint32_t)args->jobs;
+  spec->max_jobs = (uint32_t)args->jobs;
   spec->keep_running = args->keep_running;
   enum hr_status status = HR_OK;
   if (args->from) status = hr_trace_time_parse(trace, "from", args->from, &spec->from_us, error);
@@ -218,8 +218,8 @@ static enum hr_status cut_run(const void *args, const struct words *operands, st
 
 const struct verb verb_trace_cut = {.name = "trace cut",
                                     .operands = "TRACE",
-                                    .least_operands = 1,
-                                    .most_operands = 1,
+                                    .min_operands = 1,
+                                    .max_operands = 1,
                                     .summary = "keep a window of a trace, or some of its jobs",
                                     .details = cut_details,
                                     .options = cut_options,
@@ -330,8 +330,8 @@ static enum hr_status scale_run(const void *args, const struct words *operands, 
 
 const struct verb verb_trace_scale = {.name = "trace scale",
                                       .operands = "TRACE",
-                                      .least_operands = 1,
-                                      .most_operands = 1,
+                                      .min_operands = 1,
+                                      .max_operands = 1,
                                       .summary = "give a trace more load, or less",
                                       .details = scale_details,
                                       .options = scale_options,
@@ -406,8 +406,8 @@ static enum hr_status shuffle_run(const void *args, const struct words *operands
 
 const struct verb verb_trace_shuffle = {.name = "trace shuffle",
                                         .operands = "TRACE",
-                                        .least_operands = 1,
-                                        .most_operands = 1,
+                                        .min_operands = 1,
+                                        .max_operands = 1,
                                         .summary = "let jobs of a trace change places",
                                         .details = shuffle_details,
                                         .options = shuffle_options,

@@ -397,8 +397,8 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_validate = {.name = "validate",
                                    .operands = "SCENARIO",
-                                   .least_operands = 1,
-                                   .most_operands = 1,
+                                   .min_operands = 1,
+                                   .max_operands = 1,
                                    .summary = "check a scenario and its trace, and say what was understood",
                                    .details = details,
                                    .options = options,

@@ -168,14 +168,14 @@ static enum hr_status read_question(struct why_run *run, struct hr_error *error)
 
 /* ---- Replaying -------------------------------------------------------------------------------------- */
 
-static enum hr_status add_folds(struct why_run *run, struct hr_error *error) {
+static enum hr_status add_observers(struct why_run *run, struct hr_error *error) {
   bool of_job = run->question.job.id != HR_NONE;
   const struct hr_waits_config config = {run->input.trace, &run->question.job, of_job, false};
   run->waits = hr_waits_create(&config);
   if (of_job) run->history = hr_history_create(run->input.trace);
   if (!run->waits || (of_job && !run->history)) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = hr_replay_add(&run->replay, hr_waits_fold(run->waits), error);
-  return status == HR_OK && of_job ? hr_replay_add(&run->replay, hr_history_fold(run->history), error) : status;
+  enum hr_status status = hr_replay_add(&run->replay, hr_waits_observer(run->waits), error);
+  return status == HR_OK && of_job ? hr_replay_add(&run->replay, hr_history_observer(run->history), error) : status;
 }
 
 static enum hr_status replay(struct why_run *run, struct hr_error *error) {
@@ -186,7 +186,7 @@ static enum hr_status replay(struct why_run *run, struct hr_error *error) {
                                           .costs_by_job = run->question.job.id != HR_NONE,
                                           .progress = progress_bar_start(&bar, !run->args->quiet)};
   enum hr_status status = hr_replay_init(&run->replay, &config, error);
-  if (status == HR_OK) status = add_folds(run, error);
+  if (status == HR_OK) status = add_observers(run, error);
   if (status == HR_OK) status = hr_replay_run(&run->replay, error);
   progress_bar_stop(&bar);
   if (status != HR_OK) return status;
@@ -246,8 +246,8 @@ static enum hr_status run_verb(const void *args, const struct words *operands, s
 
 const struct verb verb_why = {.name = "why",
                               .operands = "SCENARIO",
-                              .least_operands = 1,
-                              .most_operands = 1,
+                              .min_operands = 1,
+                              .max_operands = 1,
                               .summary = "tell where waiting time went, and what a job waited for",
                               .details = details,
                               .options = options,

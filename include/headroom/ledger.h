@@ -51,7 +51,7 @@ HR_API struct hr_ledger *hr_ledger_create(const struct hr_trace *trace, const st
                                           bool by_job);
 HR_API void hr_ledger_destroy(struct hr_ledger *ledger);
 /* To be given to a run, once. */
-HR_API struct hr_fold hr_ledger_fold(struct hr_ledger *ledger);
+HR_API struct hr_observer hr_ledger_observer(struct hr_ledger *ledger);
 /* Ends the accounts at the run's end: what still runs is charged up to it. HR_NO_MEMORY if an account was lost. */
 HR_API enum hr_status hr_ledger_close(struct hr_ledger *ledger, const struct hr_result *result);
 

@@ -45,7 +45,7 @@ HR_API struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, co
 struct hr_fragmentation;
 HR_API struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
                                                         const struct hr_acceptance *acceptance,
-                                                        const struct hr_stock *stock);
+                                                        const struct hr_gpu_inventory *inventory);
 /* F(node) x typical->total, which is whole. */
 HR_API uint64_t hr_fragmentation_of(struct hr_fragmentation *fragmentation, hr_node node);
 /* Likewise once a request were taken on these of the node's GPUs. */
@@ -72,9 +72,9 @@ static inline uint32_t hr_request_kind(const struct hr_request *request) {
 
 /* What a rule looks at. */
 struct hr_packing {
-  const struct hr_stock *stock;
+  const struct hr_gpu_inventory *inventory;
   const struct hr_cluster_spec *cluster;
-  uint64_t most_cpu_milli, most_gpu_milli; /* of any node, at least 1 */
+  uint64_t max_cpu_milli, max_gpu_milli; /* of any node, at least 1 */
   uint32_t n_kinds;
   const uint32_t *tasks;         /* [n_nodes], that are there */
   const uint32_t *tasks_of_kind; /* [n_nodes][n_kinds] */
@@ -89,7 +89,7 @@ struct hr_packing_rule {
   /* Of a node that the request fits, 0 .. INT32_MAX - 1: a function of what the node has free and of the tasks that are
      there. NULL: one of the nodes, each as likely. */
   int32_t (*score)(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
-  /* The GPUs of the node that was chosen; NULL: hr_stock_pick. */
+  /* The GPUs of the node that was chosen; NULL: hr_gpu_inventory_pick. */
   uint64_t (*pick)(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
   bool wants_fragmentation;
   bool scores_nodes; /* the score is the same for all requests that fit the node */
@@ -104,7 +104,7 @@ HR_API const struct hr_packing_rule *hr_packing_rule_find(const char *name, stru
 /* All of it is borrowed. */
 struct hr_packer_config {
   const struct hr_packing_rule *rule;
-  const struct hr_stock *stock; /* as it is now; whoever changes it tells the packer */
+  const struct hr_gpu_inventory *inventory; /* as it is now; whoever changes it tells the packer */
   const struct hr_cluster_spec *cluster;
   struct hr_acceptance acceptance;
   const struct hr_request *requests;
@@ -128,7 +128,7 @@ HR_API bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_
 /* How many finds were made, which draws go by; and that those since then were only to know whether a task fits. */
 HR_API uint64_t hr_packer_finds(const struct hr_packer *packer);
 HR_API void hr_packer_rewind(struct hr_packer *packer, uint64_t finds);
-/* To be told after hr_stock_take and hr_stock_give. */
+/* To be told after hr_gpu_inventory_take and hr_gpu_inventory_give. */
 HR_API void hr_packer_taken(struct hr_packer *packer, uint32_t request, hr_node node);
 HR_API void hr_packer_given(struct hr_packer *packer, uint32_t request, hr_node node);
 /* Likewise of any other change to what a node has free. */

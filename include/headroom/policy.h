@@ -92,7 +92,7 @@ enum hr_job_state {
 };
 
 /* Where a job sits: slices on nodes of one pool, or, with no slice, only a count of the pool's GPUs. Where GPUs are
-   told apart (hr_cluster_stock), there is one slice for each of its tasks. */
+   told apart (hr_cluster_gpu_inventory), there is one slice for each of its tasks. */
 struct hr_placement {
   hr_pool pool;
   uint32_t n_slices;
@@ -156,7 +156,7 @@ HR_API uint32_t hr_free_index_node(const struct hr_free_index *index, uint32_t g
 HR_API uint32_t hr_free_index_count(const struct hr_free_index *index, uint32_t gpus);
 
 /* Groups of neighbouring nodes, the last one with what is left. The engine keeps those that jobs ask to be within
-   (hr_cluster_within), of racks and zones that are smaller than their pool. */
+   (hr_cluster_locality), of racks and zones that are smaller than their pool. */
 struct hr_group_index;
 /* Those of so many nodes; NULL: nobody keeps them. */
 HR_API const struct hr_group_index *hr_free_index_groups(const struct hr_free_index *index, uint32_t nodes_per_group);
@@ -169,7 +169,7 @@ struct hr_cluster;
 HR_API const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluster);
 /* What is free GPU by GPU, where some pool shares its GPUs or parts those of its nodes, or the cluster says so; NULL
    where GPUs are not told apart. */
-HR_API const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster);
+HR_API const struct hr_gpu_inventory *hr_cluster_gpu_inventory(const struct hr_cluster *cluster);
 /* Likewise: what jobs ask for. */
 HR_API const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster);
 /* Thousandths of GPUs that a job asks for: of whole ones where GPUs are not told apart. */
@@ -193,11 +193,11 @@ HR_API enum hr_network hr_cluster_links(const struct hr_cluster *cluster, const 
 /* How near together a job is to be: its placement spans this tier or a narrower one, until a time on the run's clock;
    from then on that is only preferred. HR_TIER_ANY: it may be anywhere. HR_NEVER_US: it must not be elsewhere at any
    time. */
-struct hr_within {
+struct hr_locality {
   enum hr_tier tier;
   int64_t until_us;
 };
-HR_API struct hr_within hr_cluster_within(const struct hr_cluster *cluster, hr_job job);
+HR_API struct hr_locality hr_cluster_locality(const struct hr_cluster *cluster, hr_job job);
 /* Whether a job of the trace asks for it. Only policies that say HR_POLICY_KEEPS_WITHIN are run then; a start that
    breaks it is refused. */
 HR_API bool hr_cluster_any_within(const struct hr_cluster *cluster);
@@ -223,7 +223,7 @@ HR_API int64_t hr_cluster_price_uusd_h(const struct hr_cluster *cluster, hr_pool
 
 /* ---- View and plan ---------------------------------------------------------------------------------- */
 
-struct hr_job_fate; /* headroom/sim.h */
+struct hr_job_accounting; /* headroom/sim.h */
 /* What its columns say of a job that is over is lost where the run is streamed, as with hr_arena_alloc_by_job. */
 struct hr_view {
   uint32_t size; /* of this struct; it only grows at its end */
@@ -236,7 +236,7 @@ struct hr_view {
   uint64_t allocated_milli, total_milli; /* GPUs of the whole cluster; in total: of the nodes that are up */
   const int64_t *attempt_us;             /* by job; when its present or last attempt began */
   const int64_t *kept_us;                /* by job; work that an interruption would not lose; NULL: nothing is kept */
-  const struct hr_job_fate *fate;        /* by job, as booked so far; NULL where no job could be interrupted */
+  const struct hr_job_accounting *accounting;        /* by job, as booked so far; NULL where no job could be interrupted */
 };
 
 /* Work that a job has done so far, saved or not; as the run ends by its own clock, what it does not count is time that
@@ -250,31 +250,31 @@ HR_API struct hr_placement hr_view_placement(const struct hr_view *view, hr_job 
    time of as many microseconds. 0: it cannot run there. 1,000,000 wherever the run has no speeds. */
 HR_API uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_pool pool);
 
-struct hr_plan;
+struct hr_moves;
 /* Starts a waiting job now. The placement is copied. */
-HR_API enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_placement *placement,
+HR_API enum hr_status hr_moves_start(struct hr_moves *plan, hr_job job, const struct hr_placement *placement,
                                     enum hr_reason reason);
 /* Gives a waiting job up for good. */
-HR_API enum hr_status hr_plan_reject(struct hr_plan *plan, hr_job job, enum hr_reason reason);
+HR_API enum hr_status hr_moves_reject(struct hr_moves *plan, hr_job job, enum hr_reason reason);
 /* Asks for a pass at a later time even if nothing happens then. */
-HR_API enum hr_status hr_plan_wake_at(struct hr_plan *plan, int64_t at_us);
+HR_API enum hr_status hr_moves_wake_at(struct hr_moves *plan, int64_t at_us);
 /* Stops a running job, which waits again with its work kept; what it takes to save and load it is its class's restart
    time. Its capacity is free at once. */
-HR_API enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason reason);
+HR_API enum hr_status hr_moves_preempt(struct hr_moves *plan, hr_job job, enum hr_reason reason);
 /* Likewise, but as if its nodes had been reclaimed without notice: what is not safe in a checkpoint is lost. */
-HR_API enum hr_status hr_plan_requeue(struct hr_plan *plan, hr_job job, enum hr_reason reason);
+HR_API enum hr_status hr_moves_requeue(struct hr_moves *plan, hr_job job, enum hr_reason reason);
 /* Tells a running job that it will be stopped at `at_us`, and then waits again: with all its work if it `keeps` it,
    else as after a reclaim with notice, for which it may save and leave sooner. An HR_EVENT_INTERRUPT comes of it,
    unless it ends before. */
-HR_API enum hr_status hr_plan_notice(struct hr_plan *plan, hr_job job, int64_t at_us, bool keeps);
+HR_API enum hr_status hr_moves_notice(struct hr_moves *plan, hr_job job, int64_t at_us, bool keeps);
 /* Asks for `nodes` more nodes of an elastic pool, at most hr_cluster_offer. Those that boot in no time are up at once.
  */
-HR_API enum hr_status hr_plan_acquire(struct hr_plan *plan, hr_pool pool, uint32_t nodes);
+HR_API enum hr_status hr_moves_acquire(struct hr_moves *plan, hr_pool pool, uint32_t nodes);
 /* Gives a node of an elastic pool back that is booting, or up without a job. */
-HR_API enum hr_status hr_plan_release(struct hr_plan *plan, hr_node node);
+HR_API enum hr_status hr_moves_release(struct hr_moves *plan, hr_node node);
 /* Moves made since the mark are undone, last first, as if they had not been made. */
-HR_API uint32_t hr_plan_mark(const struct hr_plan *plan);
-HR_API void hr_plan_rollback(struct hr_plan *plan, uint32_t mark);
+HR_API uint32_t hr_moves_mark(const struct hr_moves *plan);
+HR_API void hr_moves_rollback(struct hr_moves *plan, uint32_t mark);
 
 /* ---- The policy itself ------------------------------------------------------------------------------ */
 
@@ -330,15 +330,15 @@ struct hr_policy_ops {
   /* Told of each event, the policy's own moves not included; may be NULL. */
   enum hr_status (*observe)(void *self, const struct hr_view *view, const struct hr_event *event);
   /* Once per instant, after all events of that instant. */
-  enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_plan *plan);
+  enum hr_status (*decide)(void *self, const struct hr_view *view, struct hr_moves *plan);
   /* What this policy will do beyond starting and rejecting jobs (HR_POLICY_PREEMPTS, HR_POLICY_MANAGES_CAPACITY,
      HR_POLICY_KEEPS_WITHIN), and what it promises (HR_POLICY_STARVES_NOBODY). Asked once, after `create`; NULL: nothing
      of it. Who does not manage capacity gets all nodes that can be had, as soon as they can be had. */
   uint32_t (*abilities)(void *self);
   /* Why a waiting job does not start, asked after a pass in the state that it left: sets the reason of `hold`, and who
-     is before the job, which quota, or until when, if it can tell. HR_HOLD_POLICY, free and asked GPUs are set before.
+     is before the job, which quota, or until when, if it can tell. HR_WAIT_REASON_POLICY, free and asked GPUs are set before.
      It must not change what will be decided. NULL: it does not say. */
-  void (*explain)(void *self, const struct hr_view *view, hr_job job, struct hr_hold *hold);
+  void (*explain)(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
 };
 
 /*

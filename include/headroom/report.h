@@ -106,7 +106,7 @@ struct hr_meter;
 HR_API struct hr_meter *hr_meter_create(const struct hr_trace *trace, const struct hr_cluster_spec *cluster,
                                         const struct hr_cost_spec *spec);
 HR_API void hr_meter_destroy(struct hr_meter *meter);
-HR_API struct hr_fold hr_meter_fold(struct hr_meter *meter);
+HR_API struct hr_observer hr_meter_observer(struct hr_meter *meter);
 
 /* ---- What comes of it ------------------------------------------------------------------------------- */
 
@@ -239,7 +239,7 @@ struct hr_alerts;
 HR_API struct hr_alerts *hr_alerts_create(const struct hr_alerts_config *config);
 HR_API void hr_alerts_destroy(struct hr_alerts *alerts);
 /* To be given to a run, once. */
-HR_API struct hr_fold hr_alerts_fold(struct hr_alerts *alerts);
+HR_API struct hr_observer hr_alerts_observer(struct hr_alerts *alerts);
 /* Ends what is still amiss at the run's end. `costs`: of the same run, for budgets; may be NULL. HR_NO_MEMORY if
    something was lost. To be done once, before they are asked for. */
 HR_API enum hr_status hr_alerts_close(struct hr_alerts *alerts, const struct hr_result *result,
@@ -261,18 +261,18 @@ HR_API size_t hr_alerts_list(const struct hr_alerts *alerts, const struct hr_ale
 /* ---- Folds ------------------------------------------------------------------------------------------ */
 
 /* Integrals over time of waiting jobs, allocated GPUs and GPUs that are there, of these two also by pool where there
-   are several; in runs that tell GPUs apart (hr_cluster_stock), of fragments, too. For one run. */
+   are several; in runs that tell GPUs apart (hr_cluster_gpu_inventory), of fragments, too. For one run. */
 struct hr_usage;
 HR_API struct hr_usage *hr_usage_create(const struct hr_trace *trace);
 HR_API void hr_usage_destroy(struct hr_usage *usage);
-HR_API struct hr_fold hr_usage_fold(struct hr_usage *usage);
+HR_API struct hr_observer hr_usage_observer(struct hr_usage *usage);
 
 /* Counts the GPU time of jobs on several GPUs that a network joins, and what of it `speeds` has no figure for. NULL
    when out of memory; all that is given must outlive it. */
 struct hr_links;
 HR_API struct hr_links *hr_links_create(const struct hr_trace *trace, const struct hr_network_speeds *speeds);
 HR_API void hr_links_destroy(struct hr_links *links);
-HR_API struct hr_fold hr_links_fold(struct hr_links *links);
+HR_API struct hr_observer hr_links_observer(struct hr_links *links);
 /* Says which share has none, and whose; nothing where all has. Jobs that have ended, or were stopped, count. */
 HR_API enum hr_status hr_links_notes(const struct hr_links *links, struct hr_notes *notes, struct hr_error *error);
 
@@ -280,7 +280,7 @@ HR_API enum hr_status hr_links_notes(const struct hr_links *links, struct hr_not
 struct hr_placements;
 HR_API struct hr_placements *hr_placements_create(const struct hr_trace *trace);
 HR_API void hr_placements_destroy(struct hr_placements *placements);
-HR_API struct hr_fold hr_placements_fold(struct hr_placements *placements);
+HR_API struct hr_observer hr_placements_observer(struct hr_placements *placements);
 
 /* Writes a row whenever a count changed: time_s, waiting, running, gpus_allocated, gpus_total; fragmented_gpus,
    stranded_gpus, largest_gang, which are empty unless `usage`, which may be NULL, is told of the same run before it and
@@ -288,17 +288,17 @@ HR_API struct hr_fold hr_placements_fold(struct hr_placements *placements);
 struct hr_timeline;
 HR_API enum hr_status hr_timeline_create(const char *path, const struct hr_trace *trace, const struct hr_usage *usage,
                                          struct hr_timeline **timeline, struct hr_error *error);
-HR_API struct hr_fold hr_timeline_fold(struct hr_timeline *timeline);
+HR_API struct hr_observer hr_timeline_observer(struct hr_timeline *timeline);
 HR_API enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error);
 HR_API void hr_timeline_destroy(struct hr_timeline *timeline);
 
 /* How many GPUs were allocated and how many jobs waited over the time of the run, for a line each of the table; takes
    little memory, however long the run is. For one run; NULL when out of memory. To be closed when it is over. */
-struct hr_course;
-HR_API struct hr_course *hr_course_create(void);
-HR_API void hr_course_destroy(struct hr_course *course);
-HR_API struct hr_fold hr_course_fold(struct hr_course *course);
-HR_API void hr_course_close(struct hr_course *course, const struct hr_result *result);
+struct hr_timeline_summary;
+HR_API struct hr_timeline_summary *hr_timeline_summary_create(void);
+HR_API void hr_timeline_summary_destroy(struct hr_timeline_summary *course);
+HR_API struct hr_observer hr_course_observer(struct hr_timeline_summary *course);
+HR_API void hr_timeline_summary_close(struct hr_timeline_summary *course, const struct hr_result *result);
 
 /* ---- Summary ---------------------------------------------------------------------------------------- */
 
@@ -413,7 +413,7 @@ struct hr_run_label {
   size_t n_skipped_reasons;
   const struct hr_alerts *alerts; /* NULL: they were not looked for */
   int64_t clock_us;               /* added to times since the first submit to show them in files */
-  const struct hr_course *course; /* for the table; NULL: it does not draw it */
+  const struct hr_timeline_summary *course; /* for the table; NULL: it does not draw it */
 };
 
 /* `basis`: what costs are made of; NULL: none are told. HR_BAD_INPUT when they pass what dollars may come to. */

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Something that follows a run and is never asked by it. Either function may be NULL. */
-struct hr_fold {
+struct hr_observer {
   void *self;
   /* Each event and each move, in order. */
   void (*on_event)(void *self, const struct hr_view *view, const struct hr_event *event);
@@ -39,8 +39,8 @@ struct hr_run_config {
   int64_t horizon_us;                  /* HR_NEVER_US: until all is done. Events at the horizon itself still happen. */
   bool check;                          /* verify the whole state while it runs */
   const struct hr_class_spec *classes; /* [HR_N_CLASSES]: how jobs stand interruptions; NULL: they begin anew */
-  const struct hr_fold *folds;
-  uint32_t n_folds;
+  const struct hr_observer *observers;
+  uint32_t n_observers;
   struct hr_progress progress;
   const struct hr_quota_spec *quotas;             /* for the policy to keep; NULL: none */
   const struct hr_speeds *speeds;                 /* for these pools; NULL: every job works at speed 1 everywhere */
@@ -58,7 +58,7 @@ struct hr_gpu_times {
 
 /* What a job went through, in runs where one may be interrupted; times are per job, not per GPU. The time that a job
    held GPUs is kept + lost + saving + restarting. At speed 1 the time of its work is the work itself. */
-struct hr_job_fate {
+struct hr_job_accounting {
   uint32_t attempts;  /* starts */
   uint32_t oom_kills; /* times that it died for want of GPU memory; until it tries again counts as restarting */
   int64_t end_us;     /* HR_NEVER_US unless it completed */
@@ -71,7 +71,7 @@ struct hr_job_fate {
 };
 
 /* What happened to a pool: to its nodes that come and go, and to jobs that found too little memory on its GPUs. */
-struct hr_pool_fate {
+struct hr_pool_accounting {
   uint64_t launches, notices, reclaims, interruptions; /* nodes; jobs */
   hr_amount up_us;                                     /* nodes x microseconds, booting and closing included */
   hr_amount offered_us;                                /* nodes that could be had or were up x microseconds */
@@ -80,7 +80,7 @@ struct hr_pool_fate {
 };
 
 /* Sums over the jobs that were left when a streamed run ended. */
-struct hr_left_over {
+struct hr_unfinished_totals {
   uint64_t missed_deadlines;    /* jobs whose deadline came before the end of the run */
   uint64_t oom_kills, oom_jobs; /* jobs: of which one died for want of GPU memory */
   struct hr_gpu_times milli_us; /* as of their fates */
@@ -92,18 +92,18 @@ struct hr_result {
   uint8_t *state;               /* enum hr_job_state at the end, by job */
   int64_t *start_us;            /* of the first attempt; HR_NEVER_US for what never ran */
   uint8_t *reason;              /* enum hr_reason of the last start or rejection */
-  struct hr_job_fate *fate;     /* by job; NULL where no job could be interrupted */
-  struct hr_pool_fate *pools;   /* [n_pools] */
+  struct hr_job_accounting *accounting;     /* by job; NULL where no job could be interrupted */
+  struct hr_pool_accounting *pools;   /* [n_pools] */
   uint32_t n_pools;
   uint64_t n_submitted, n_completed, n_rejected, n_waiting, n_running;
   uint64_t n_events, n_passes, n_backfilled;
   int64_t end_us;      /* the last instant of the run; the horizon where that cut it */
   uint32_t abilities;  /* of the policy, as it told them */
-  bool stood_still;    /* the run was given up: for a year nothing had come of it, and jobs are left */
+  bool stalled;    /* the run was given up: for a year nothing had come of it, and jobs are left */
   uint64_t digest;     /* of the event log: time, kind, job and placement of all that happened, in order */
   int64_t *ended_us;   /* by job, of those that completed, where jobs have speeds and cannot be stopped; else NULL */
   uint32_t *gpu_milli; /* by job that started: of its last attempt; NULL: all that jobs ask for, as whole GPUs */
-  struct hr_left_over left; /* of a streamed run, else 0 */
+  struct hr_unfinished_totals left; /* of a streamed run, else 0 */
 };
 
 /* Runs to the end. `*result` is set when HR_OK is returned. Exit code 3 errors name time, job, policy and rule. */

@@ -100,7 +100,7 @@ static bool changes_policy(const struct hr__proposal *proposal) {
 
 enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
   struct hr_error inner = {0};
-  enum hr_status status = hr__lab_add_mix(advice->lab, (const char *const *)proposal->set.at, proposal->set.count,
+  enum hr_status status = hr__runner_add_candidate(advice->lab, (const char *const *)proposal->set.at, proposal->set.count,
                                           advice->world, &proposal->mix, &inner);
   if (status == HR_OK && changes_policy(proposal)) status = hr__advice_run(advice, &proposal->mix, 1, 1, &inner);
   if (status == HR_OK) return HR_OK;
@@ -187,7 +187,7 @@ const char *hr__class_words(uint32_t class_) {
 }
 
 static const char *hr__proposal_tenant(const struct hr_advice *advice, const struct hr__proposal *proposal) {
-  uint32_t tenant = hr__look_tenant(&advice->look, proposal->class_, proposal->pool);
+  uint32_t tenant = hr__run_profile_tenant(&advice->look, proposal->class_, proposal->pool);
   return tenant == HR_NONE ? NULL : advice->config.trace->tenants.text[tenant];
 }
 
@@ -301,7 +301,7 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
   advice->n_replications = count_replications(config);
   advice->scratch = calloc((size_t)advice->n_replications + 1, sizeof *advice->scratch);
   if (!advice->scratch) return advise_no_memory(error);
-  struct hr__lab_config lab = {.scenario = scenario,
+  struct hr__runner_config lab = {.scenario = scenario,
                                .overrides = config->overrides,
                                .n_overrides = config->n_overrides,
                                .trace = config->trace,
@@ -309,12 +309,12 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
                                .n_figures = advice->n_figures,
                                .n_threads = config->n_threads,
                                .progress = config->progress};
-  struct hr__world world = {.workload = scenario->replications.workload};
+  struct hr__environment world = {.workload = scenario->replications.workload};
   hr_stress_init(&world.stress);
-  advice->lab = hr__lab_create(&lab);
+  advice->lab = hr__runner_create(&lab);
   if (!advice->lab) return advise_no_memory(error);
-  status = hr__lab_add_world(advice->lab, &world, &advice->world, error);
-  return status == HR_OK ? hr__lab_add_mix(advice->lab, NULL, 0, advice->world, &advice->base, error) : status;
+  status = hr__runner_add_environment(advice->lab, &world, &advice->world, error);
+  return status == HR_OK ? hr__runner_add_candidate(advice->lab, NULL, 0, advice->world, &advice->base, error) : status;
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
@@ -328,13 +328,13 @@ enum hr_status hr__advice_run(struct hr_advice *advice, const uint32_t *mixes, s
     trials[used++] = (struct hr__trial){advice->base, r};
     for (size_t i = 0; i < count; i++) trials[used++] = (struct hr__trial){mixes[i], r};
   }
-  enum hr_status status = hr__lab_run(advice->lab, trials, n_trials, error);
+  enum hr_status status = hr__runner_run(advice->lab, trials, n_trials, error);
   free(trials);
   return status;
 }
 
 static bool is_exact(const struct hr_advice *advice, uint32_t mix) {
-  return !hr__lab_is_random(advice->lab, advice->base) && !hr__lab_is_random(advice->lab, mix);
+  return !hr__runner_is_random(advice->lab, advice->base) && !hr__runner_is_random(advice->lab, mix);
 }
 
 static uint32_t count_of(const struct hr_advice *advice, uint32_t mix, uint32_t replications) {
@@ -347,7 +347,7 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t mi
   double *values = malloc(((size_t)count + 1) * sizeof *values);
   if (!values) return advise_no_memory(error);
   for (uint32_t r = 0; r < count; r++)
-    values[r] = hr__lab_values(advice->lab, mix, r)[figure] - hr__lab_values(advice->lab, advice->base, r)[figure];
+    values[r] = hr__runner_values(advice->lab, mix, r)[figure] - hr__runner_values(advice->lab, advice->base, r)[figure];
   enum hr_status status = hr__interval_of(values, count, HR__MEAN, advice->config.scenario->replications.confidence,
                                           is_exact(advice, mix), interval);
   free(values);
@@ -356,7 +356,7 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t mi
 
 /* The mean of the values that are known, or of a quantile the median. */
 static double centre_of(const struct hr_advice *advice, uint32_t mix, size_t figure, uint32_t count) {
-  for (uint32_t r = 0; r < count; r++) advice->scratch[r] = hr__lab_values(advice->lab, mix, r)[figure];
+  for (uint32_t r = 0; r < count; r++) advice->scratch[r] = hr__runner_values(advice->lab, mix, r)[figure];
   return hr__centre_of(advice->scratch, count, hr__measure_infos[advice->figures[figure].measure].kind);
 }
 
@@ -486,7 +486,7 @@ static enum hr_status judge_all(struct hr_advice *advice, struct hr_error *error
 
 static enum hr_status advise(struct hr_advice *advice, struct hr_error *error) {
   enum hr_status status = prepare(advice, error);
-  if (status == HR_OK) status = hr__look_make(advice->config.scenario, advice->config.trace, &advice->look, error);
+  if (status == HR_OK) status = hr__run_profile_make(advice->config.scenario, advice->config.trace, &advice->look, error);
   if (status == HR_OK) status = hr__advice_run(advice, NULL, 0, advice->n_replications, error);
   if (status == HR_OK && advice->pools) status = hr__advise_gpu_types(advice, error);
   if (status == HR_OK && advice->pools) status = hr__advise_idle(advice, error);
@@ -512,8 +512,8 @@ void hr_advice_destroy(struct hr_advice *advice) {
   if (!advice) return;
   for (size_t i = 0; i < advice->n_proposals; i++) hr__proposal_finish(&advice->proposals[i]);
   free(advice->proposals);
-  hr__look_finish(&advice->look);
-  hr__lab_destroy(advice->lab);
+  hr__run_profile_finish(&advice->look);
+  hr__runner_destroy(advice->lab);
   hr_catalog_destroy(advice->catalog);
   cJSON_Delete(advice->pools);
   cJSON_Delete(advice->classes);

@@ -39,9 +39,9 @@ struct hr__proposal {
 
 struct hr_advice {
   struct hr_advise_config config;
-  struct hr__lab *lab;
+  struct hr__runner *lab;
   struct hr_catalog *catalog;
-  struct hr__look look;
+  struct hr__run_profile look;
   struct hr__figure *figures;
   size_t n_figures;
   uint32_t class_at[HR_N_CLASSES]; /* place of a class's figures; HR_NONE: the trace has none of it */

@@ -50,7 +50,7 @@ static struct spot find_spot(const struct hr_advice *advice, uint32_t class_) {
   const struct hr__pool_use *most = NULL;
   struct spot spot = {.pool = HR_NONE};
   for (uint32_t i = 0; i < advice->look.n_pools; i++) {
-    const struct hr__pool_use *use = hr__look_use(&advice->look, class_, i);
+    const struct hr__pool_use *use = hr__run_profile_use(&advice->look, class_, i);
     if (!(advice->look.pools[i].reclaims_per_h > 0) || use->held_milli_us == 0) continue;
     spot.lost_h += hours(use->lost_milli_us);
     if (most && use->held_milli_us <= most->held_milli_us) continue;
@@ -119,7 +119,7 @@ static enum hr_status advise_class(struct hr_advice *advice, uint32_t class_, st
   const struct hr_class_spec *spec = &advice->config.scenario->classes[class_];
   struct spot spot = find_spot(advice, class_);
   if (spot.pool == HR_NONE) return HR_OK;
-  if (hr__look_use(&advice->look, class_, spot.pool)->own_checkpoints)
+  if (hr__run_profile_use(&advice->look, class_, spot.pool)->own_checkpoints)
     return note(advice, error, class_,
                 "jobs bring intervals of their own in the trace, which go before the scenario's");
   if (spec->checkpoint == HR_CHECKPOINT_NONE) {
@@ -300,7 +300,7 @@ static enum hr_status spot_propose(struct hr_advice *advice, uint32_t class_, ui
 /* Why a class is not tried on spot nodes; NULL: it is. */
 static const char *unfit(const struct hr_advice *advice, uint32_t class_, uint32_t pool) {
   const struct hr_class_spec *spec = &advice->config.scenario->classes[class_];
-  const struct hr__pool_use *use = hr__look_use(&advice->look, class_, pool);
+  const struct hr__pool_use *use = hr__run_profile_use(&advice->look, class_, pool);
   bool saves = spec->checkpoint != HR_CHECKPOINT_NONE || use->own_checkpoints > 0;
   if (spec->no_spot) return "the scenario keeps it off spot nodes";
   if (use->bound_milli_us == use->held_milli_us) return "its jobs may not be interrupted";
@@ -331,7 +331,7 @@ enum hr_status hr__advise_spot(struct hr_advice *advice, struct hr_error *error)
     if (hr__advice_pool(advice, pool)->market.market != HR_MARKET_ON_DEMAND) continue;
     for (uint32_t class_ = 0; class_ < HR_N_CLASSES && status == HR_OK; class_++) {
       bool nameless = class_ == HR_CLASS_UNKNOWN && advice->config.trace->class_;
-      if (hr__look_use(&advice->look, class_, pool)->held_milli_us == 0 || nameless) continue;
+      if (hr__run_profile_use(&advice->look, class_, pool)->held_milli_us == 0 || nameless) continue;
       status = advise_use(advice, class_, pool, error);
     }
   }
@@ -513,7 +513,7 @@ static enum hr_status shrink(struct hr_advice *advice, uint32_t pool, struct hr_
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   bool stands = spec->market.market == HR_MARKET_RESERVED || spec->market.market == HR_MARKET_OWNED;
   if (!stands || spec->nodes == 0 || spec->market.price_uusd_h == 0) return HR_OK;
-  if (hr__look_utilization(&advice->look, pool) >= busy_enough) return HR_OK;
+  if (hr__run_profile_utilization(&advice->look, pool) >= busy_enough) return HR_OK;
   struct search search = {.advice = advice, .pool = pool, .beside = on_demand_like(advice, pool)};
   hr__proposal_init(&search.best, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
   /* Where all elastic nodes are kept, used or not, to change that is advice of its own. */
@@ -535,7 +535,7 @@ static uint32_t idle_on_demand(const struct hr_advice *advice, bool *any_spot) {
     enum hr_market market = cluster->pools[i].market.market;
     if (!cluster->pools[i].nodes || !hr_market_is_elastic(market)) continue;
     *any_spot |= market == HR_MARKET_SPOT;
-    if (hr__look_utilization(&advice->look, i) >= busy_enough) continue;
+    if (hr__run_profile_utilization(&advice->look, i) >= busy_enough) continue;
     found = found == cluster->n_pools ? i : HR_NONE;
   }
   return found;

@@ -46,7 +46,7 @@ struct doubt {
 /* Of a pool whose GPUs are paid for whether they are held or not: what is held of them; NaN of others. */
 static double held_share(const struct hr_advice *advice, uint32_t pool) {
   bool comes_and_goes = hr_market_is_elastic(hr__advice_pool(advice, pool)->market.market);
-  return comes_and_goes && advice->managed ? HR__UNKNOWN : hr__look_utilization(&advice->look, pool);
+  return comes_and_goes && advice->managed ? HR__UNKNOWN : hr__run_profile_utilization(&advice->look, pool);
 }
 
 /* ---- Candidates ------------------------------------------------------------------------------------- */
@@ -223,7 +223,7 @@ static enum hr_status set_beside(const struct hr_advice *advice, const struct do
                                  struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
   uint64_t all = (uint64_t)spec->nodes * spec->gpus_per_node;
-  uint64_t peak = (hr__look_use(&advice->look, doubt->class_, doubt->pool)->peak_milli + 999) / 1000;
+  uint64_t peak = (hr__run_profile_use(&advice->look, doubt->class_, doubt->pool)->peak_milli + 999) / 1000;
   bool elastic = hr_market_is_elastic(spec->market.market);
   uint64_t moved = elastic || peak > all ? all : peak, left = (all - moved) / spec->gpus_per_node;
   char path[60];
@@ -261,7 +261,7 @@ static enum hr_status assume_speed(const struct hr_advice *advice, const struct 
                                    const struct candidate *candidate, struct hr__proposal *proposal,
                                    struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
-  const struct hr_speeds *speeds = hr__lab_scenario(advice->lab, proposal->mix)->speeds;
+  const struct hr_speeds *speeds = hr__runner_scenario(advice->lab, proposal->mix)->speeds;
   double ratio = speed_ratio(advice, candidate->gpu, spec->gpu);
   double share = (double)candidate->price_uusd_h / (double)spec->market.price_uusd_h;
   char known[100] = "";
@@ -323,7 +323,7 @@ static enum hr_status doubt_speed(struct hr_advice *advice, const struct doubt *
   proposal->set = with_speeds.set;
   if (status != HR_OK) return status;
   struct hr_error inner = {0};
-  status = hr__lab_add_mix(advice->lab, (const char *const *)proposal->set.at, proposal->set.count, advice->world,
+  status = hr__runner_add_candidate(advice->lab, (const char *const *)proposal->set.at, proposal->set.count, advice->world,
                            &proposal->stricter, &inner);
   free(proposal->set.at[--proposal->set.count]);
   if (status == HR_OK) return HR_OK;
@@ -367,16 +367,16 @@ static enum hr_status resolve(struct hr_advice *advice, const struct doubt *doub
 
 /* Below 0: a smaller type would do; above 0: a larger one may be wanted. By memory alone. */
 static int doubt_of(const struct hr_pool_spec *spec, const struct hr__pool_use *use) {
-  if (!spec->gpu_mem_mib || !use->most_mem_mib) return 0;
-  double share = (double)use->most_mem_mib / spec->gpu_mem_mib;
+  if (!spec->gpu_mem_mib || !use->max_mem_mib) return 0;
+  double share = (double)use->max_mem_mib / spec->gpu_mem_mib;
   return share < low && !use->mem_untold ? -1 : share > high ? 1 : 0;
 }
 
 static void need_of(const struct hr_advice *advice, struct doubt *doubt) {
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
-    const struct hr__pool_use *use = hr__look_use(&advice->look, i, doubt->pool);
+    const struct hr__pool_use *use = hr__run_profile_use(&advice->look, i, doubt->pool);
     if ((doubt->class_ != HR_N_CLASSES && doubt->class_ != i) || use->starts == 0) continue;
-    if (use->most_mem_mib > doubt->need_mib) doubt->need_mib = use->most_mem_mib;
+    if (use->max_mem_mib > doubt->need_mib) doubt->need_mib = use->max_mem_mib;
     doubt->untold |= use->mem_untold > 0;
     doubt->typed += use->typed;
   }
@@ -384,20 +384,20 @@ static void need_of(const struct hr_advice *advice, struct doubt *doubt) {
 
 static enum hr_status doubt_pool(struct hr_advice *advice, uint32_t pool, struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, pool);
-  uint32_t users = hr__look_classes(&advice->look, pool), small = 0, large = 0;
+  uint32_t users = hr__run_profile_classes(&advice->look, pool), small = 0, large = 0;
   double held = held_share(advice, pool);
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < HR_N_CLASSES; i++) {
-    int doubt = doubt_of(spec, hr__look_use(&advice->look, i, pool));
+    int doubt = doubt_of(spec, hr__run_profile_use(&advice->look, i, pool));
     small += doubt < 0;
     large += doubt > 0;
   }
   struct doubt whole = {.pool = pool, .class_ = HR_N_CLASSES, .larger = held > high || large == users};
   need_of(advice, &whole);
   if (held < low || held > high || small == users || large == users) return resolve(advice, &whole, error);
-  bool nameless = hr__look_use(&advice->look, HR_CLASS_UNKNOWN, pool)->starts > 0;
+  bool nameless = hr__run_profile_use(&advice->look, HR_CLASS_UNKNOWN, pool)->starts > 0;
   for (uint32_t i = HR_CLASS_UNKNOWN + 1; i < HR_N_CLASSES && !nameless && status == HR_OK; i++) {
-    int doubt = doubt_of(spec, hr__look_use(&advice->look, i, pool));
+    int doubt = doubt_of(spec, hr__run_profile_use(&advice->look, i, pool));
     struct doubt one = {.pool = pool, .class_ = i, .larger = doubt > 0};
     need_of(advice, &one);
     if (doubt) status = resolve(advice, &one, error);
@@ -410,7 +410,7 @@ enum hr_status hr__advise_gpu_types(struct hr_advice *advice, struct hr_error *e
   for (uint32_t i = 0; i < advice->look.n_pools && status == HR_OK; i++) {
     const struct hr_pool_spec *spec = hr__advice_pool(advice, i);
     bool priced = spec->market.price_uusd_h > 0 && spec->market.market != HR_MARKET_SPOT;
-    if (priced && spec->nodes && spec->sharing != HR_SHARING_MIG && hr__look_classes(&advice->look, i))
+    if (priced && spec->nodes && spec->sharing != HR_SHARING_MIG && hr__run_profile_classes(&advice->look, i))
       status = doubt_pool(advice, i, error);
   }
   return status;

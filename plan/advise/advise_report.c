@@ -155,7 +155,7 @@ static void put_foot(struct page *page, const struct hr_perf *perf) {
                 (int)(100 * HR_ADVISE_WAIT_SHARE), HR_ADVISE_WAIT_S);
   if (perf && perf->sim_s > 0)
     hr__put_field(console, "speed", "%s runs in %s s on %u thread%s",
-                  hr__count_text(hr__lab_runs(advice->lab), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
+                  hr__count_text(hr__runner_runs(advice->lab), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
                   (unsigned)advice->config.n_threads, advice->config.n_threads == 1 ? "" : "s");
 }
 
@@ -199,7 +199,7 @@ static void put_tenants(struct writer *writer, cJSON *object, const struct hr__p
   const struct hr_advice *advice = writer->advice;
   cJSON *list = hr__json_array(&writer->json, object, "tenants");
   for (uint32_t i = 0; i < advice->look.n_tenants; i++) {
-    double gpu_hours = hr__look_tenant_hours(&advice->look, i, proposal->class_, proposal->pool);
+    double gpu_hours = hr__run_profile_tenant_hours(&advice->look, i, proposal->class_, proposal->pool);
     if (gpu_hours <= 0) continue;
     cJSON *inner = hr__json_append(&writer->json, list, cJSON_CreateObject());
     hr__json_text(&writer->json, inner, "tenant", advice->config.trace->tenants.text[i]);
@@ -262,13 +262,13 @@ static void put_uses(struct writer *writer, cJSON *root) {
   cJSON *list = hr__json_array(json, root, "uses");
   for (uint32_t pool = 0; pool < advice->look.n_pools; pool++) {
     for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) {
-      double gpu_hours = hr__look_gpu_hours(&advice->look, class_, pool);
+      double gpu_hours = hr__run_profile_gpu_hours(&advice->look, class_, pool);
       if (gpu_hours <= 0) continue;
       cJSON *inner = hr__json_append(json, list, cJSON_CreateObject());
       hr__json_text(json, inner, "pool", hr__advice_pool(advice, pool)->name);
       hr__json_text(json, inner, "class", class_ ? hr_job_class_name((enum hr_job_class)class_) : NULL);
       hr__json_number(json, inner, "gpu_hours", gpu_hours);
-      hr__json_number(json, inner, "pool_utilization", hr__look_utilization(&advice->look, pool));
+      hr__json_number(json, inner, "pool_utilization", hr__run_profile_utilization(&advice->look, pool));
     }
   }
 }
@@ -298,7 +298,7 @@ enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *ad
   put_uses(&writer, root);
   json_put_items(&writer, root, "advice", true);
   json_put_items(&writer, root, "rejected", false);
-  hr__json_count(json, root, "runs", hr__lab_runs(advice->lab));
+  hr__json_count(json, root, "runs", hr__runner_runs(advice->lab));
   cJSON *notes = hr__json_array(json, root, "notes");
   hr__json_notes(json, notes, &advice->config.scenario->notes);
   hr__json_notes(json, notes, &advice->config.trace->notes);

@@ -16,7 +16,7 @@ static const double milli_us_per_gpu_hour = 1000.0 * 3600.0 * 1e6;
 
 /* ---- Making and unmaking ---------------------------------------------------------------------------- */
 
-static bool allocate_levels(struct hr__look *look) {
+static bool allocate_levels(struct hr__run_profile *look) {
   for (uint32_t i = 0; i < look->n_pools; i++) {
     const struct hr_pool_spec *spec = &look->cluster->pools[i];
     if (hr_market_is_elastic(spec->market.market)) continue;
@@ -26,7 +26,7 @@ static bool allocate_levels(struct hr__look *look) {
   return true;
 }
 
-static bool allocate(struct hr__look *look) {
+static bool allocate(struct hr__run_profile *look) {
   size_t n_uses = (size_t)HR_N_CLASSES * look->n_pools, n_jobs = look->trace->n_jobs;
   look->uses = calloc(n_uses + 1, sizeof *look->uses);
   look->by_tenant = calloc(n_uses * look->n_tenants + 1, sizeof *look->by_tenant);
@@ -34,22 +34,22 @@ static bool allocate(struct hr__look *look) {
   look->seats = malloc((n_jobs + 1) * sizeof *look->seats);
   if (!look->uses || !look->by_tenant || !look->pools || !look->seats) return false;
   for (size_t job = 0; job < n_jobs; job++)
-    look->seats[job] = (struct hr__seat_taken){.since_us = HR_NEVER_US, .pool = HR_NONE};
+    look->seats[job] = (struct hr__allocation_taken){.since_us = HR_NEVER_US, .pool = HR_NONE};
   return allocate_levels(look);
 }
 
-void hr__look_finish(struct hr__look *look) {
+void hr__run_profile_finish(struct hr__run_profile *look) {
   for (uint32_t i = 0; look->pools && i < look->n_pools; i++) free(look->pools[i].at_level);
   free(look->uses);
   free(look->by_tenant);
   free(look->pools);
   free(look->seats);
-  *look = (struct hr__look){0};
+  *look = (struct hr__run_profile){0};
 }
 
 /* ---- What happens ----------------------------------------------------------------------------------- */
 
-static void advance(struct hr__look *look, uint32_t number, int64_t now_us) {
+static void advance(struct hr__run_profile *look, uint32_t number, int64_t now_us) {
   struct hr__pool_look *pool = &look->pools[number];
   const struct hr_pool_spec *spec = &look->cluster->pools[number];
   uint64_t passed_us = (uint64_t)(now_us - pool->until_us), node_milli = (uint64_t)spec->gpus_per_node * 1000;
@@ -59,7 +59,7 @@ static void advance(struct hr__look *look, uint32_t number, int64_t now_us) {
   pool->until_us = now_us;
 }
 
-static struct hr__pool_use *use_of(struct hr__look *look, hr_job job, uint32_t pool) {
+static struct hr__pool_use *use_of(struct hr__run_profile *look, hr_job job, uint32_t pool) {
   uint32_t class_ = look->trace->class_ ? look->trace->class_[job.id] : HR_CLASS_UNKNOWN;
   return &look->uses[(size_t)class_ * look->n_pools + pool];
 }
@@ -76,8 +76,8 @@ static void note_wants(const struct hr_trace *trace, hr_job job, struct hr__pool
   use->own_checkpoints += trace->checkpoint_interval_us && trace->checkpoint_interval_us[job.id] > 0;
   use->sized_checkpoints += checkpoint_mib > 0;
   use->checkpoint_mib += checkpoint_mib;
-  if (mem_mib > use->most_mem_mib) use->most_mem_mib = mem_mib;
-  if (gpus_per_task > use->most_gpus_per_task) use->most_gpus_per_task = gpus_per_task;
+  if (mem_mib > use->max_mem_mib) use->max_mem_mib = mem_mib;
+  if (gpus_per_task > use->max_gpus_per_task) use->max_gpus_per_task = gpus_per_task;
 }
 
 /* A gang has a slice on each node, or, where GPUs are told apart, one for each task, in the order of nodes. */
@@ -88,7 +88,7 @@ static uint32_t nodes_of(const struct hr_placement *placement) {
   return nodes;
 }
 
-static void note_start(struct hr__look *look, const struct hr_event *event) {
+static void note_start(struct hr__run_profile *look, const struct hr_event *event) {
   uint32_t pool = event->placement->pool.id;
   uint64_t milli = hr_placement_milli(event->placement, look->trace, event->job);
   struct hr__pool_use *use = use_of(look, event->job, pool);
@@ -97,11 +97,11 @@ static void note_start(struct hr__look *look, const struct hr_event *event) {
   use->milli += milli;
   if (use->milli > use->peak_milli) use->peak_milli = use->milli;
   look->pools[pool].allocated_milli += milli;
-  look->seats[event->job.id] = (struct hr__seat_taken){event->at_us, milli, pool, nodes_of(event->placement)};
+  look->seats[event->job.id] = (struct hr__allocation_taken){event->at_us, milli, pool, nodes_of(event->placement)};
 }
 
-static void note_leave(struct hr__look *look, hr_job job, int64_t now_us) {
-  struct hr__seat_taken *seat = &look->seats[job.id];
+static void note_leave(struct hr__run_profile *look, hr_job job, int64_t now_us) {
+  struct hr__allocation_taken *seat = &look->seats[job.id];
   uint32_t tenant = look->trace->tenant ? look->trace->tenant[job.id] : HR_NONE;
   struct hr__pool_use *use = use_of(look, job, seat->pool);
   hr__wide held = (hr__wide)seat->milli * (uint64_t)(now_us - seat->since_us);
@@ -118,7 +118,7 @@ static void note_leave(struct hr__look *look, hr_job job, int64_t now_us) {
   seat->since_us = HR_NEVER_US;
 }
 
-static void note_rates(struct hr__look *look, const struct hr_cluster *cluster) {
+static void note_rates(struct hr__run_profile *look, const struct hr_cluster *cluster) {
   for (uint32_t i = 0; i < look->n_pools; i++)
     look->pools[i].reclaims_per_h =
         look->cluster->pools[i].market.market == HR_MARKET_SPOT ? hr_cluster_reclaims_per_h(cluster, (hr_pool){i}) : 0;
@@ -126,7 +126,7 @@ static void note_rates(struct hr__look *look, const struct hr_cluster *cluster) 
 }
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
-  struct hr__look *look = self;
+  struct hr__run_profile *look = self;
   if (!look->seen) note_rates(look, view->cluster);
   if (!event->placement) return;
   if (event->kind == HR_EVENT_START) note_start(look, event);
@@ -137,7 +137,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
 /* ---- When all is over ------------------------------------------------------------------------------- */
 
 /* GPUs x microseconds that nodes of a pool were there. */
-static hr__wide there_of(const struct hr__look *look, uint32_t number, const struct hr_result *result) {
+static hr__wide there_of(const struct hr__run_profile *look, uint32_t number, const struct hr_result *result) {
   const struct hr_pool_spec *spec = &look->cluster->pools[number];
   const struct hr_market_spec *market = &spec->market;
   uint64_t node_milli = (uint64_t)spec->gpus_per_node * 1000;
@@ -147,13 +147,13 @@ static hr__wide there_of(const struct hr__look *look, uint32_t number, const str
   return to_us > from_us ? (hr__wide)node_milli * spec->nodes * (uint64_t)(to_us - from_us) : 0;
 }
 
-static void close_all(struct hr__look *look, const struct hr_result *result) {
+static void close_all(struct hr__run_profile *look, const struct hr_result *result) {
   look->end_us = result->end_us;
   for (uint32_t job = 0; job < look->trace->n_jobs; job++) {
-    const struct hr__seat_taken *seat = &look->seats[job];
+    const struct hr__allocation_taken *seat = &look->seats[job];
     if (seat->since_us != HR_NEVER_US) note_leave(look, (hr_job){job}, look->end_us);
-    if (seat->pool != HR_NONE && result->fate)
-      use_of(look, (hr_job){job}, seat->pool)->lost_milli_us += (hr__wide)result->fate[job].milli_us.lost;
+    if (seat->pool != HR_NONE && result->accounting)
+      use_of(look, (hr_job){job}, seat->pool)->lost_milli_us += (hr__wide)result->accounting[job].milli_us.lost;
   }
   for (uint32_t i = 0; i < look->n_pools; i++) {
     advance(look, i, look->end_us);
@@ -161,14 +161,14 @@ static void close_all(struct hr__look *look, const struct hr_result *result) {
   }
 }
 
-enum hr_status hr__look_make(const struct hr_scenario *scenario, const struct hr_trace *trace, struct hr__look *look,
+enum hr_status hr__run_profile_make(const struct hr_scenario *scenario, const struct hr_trace *trace, struct hr__run_profile *look,
                              struct hr_error *error) {
-  *look = (struct hr__look){.trace = trace,
+  *look = (struct hr__run_profile){.trace = trace,
                             .cluster = &scenario->cluster,
                             .n_pools = scenario->cluster.n_pools,
                             .n_tenants = trace->tenant ? trace->tenants.count : 0};
   if (!allocate(look)) return hr_fail(error, HR_NO_MEMORY, "out of memory for a look at the run");
-  const struct hr_fold fold = {.self = look, .on_event = on_event};
+  const struct hr_observer observer = {.self = look, .on_event = on_event};
   struct hr_run_config config = {.trace = trace,
                                  .cluster = &scenario->cluster,
                                  .policy = scenario->policy.ops,
@@ -176,8 +176,8 @@ enum hr_status hr__look_make(const struct hr_scenario *scenario, const struct hr
                                  .seed = hr_replication_seed(scenario->seed, 0),
                                  .horizon_us = scenario->horizon_us,
                                  .classes = scenario->classes,
-                                 .folds = &fold,
-                                 .n_folds = 1,
+                                 .observers = &observer,
+                                 .n_observers = 1,
                                  .quotas = scenario->quotas,
                                  .speeds = scenario->speeds,
                                  .network_speeds = scenario->network_speeds};
@@ -190,22 +190,22 @@ enum hr_status hr__look_make(const struct hr_scenario *scenario, const struct hr
 
 /* ---- What was seen ---------------------------------------------------------------------------------- */
 
-double hr__look_gpu_hours(const struct hr__look *look, uint32_t class_, uint32_t pool) {
-  return (double)hr__look_use(look, class_, pool)->held_milli_us / milli_us_per_gpu_hour;
+double hr__run_profile_gpu_hours(const struct hr__run_profile *look, uint32_t class_, uint32_t pool) {
+  return (double)hr__run_profile_use(look, class_, pool)->held_milli_us / milli_us_per_gpu_hour;
 }
 
-double hr__look_utilization(const struct hr__look *look, uint32_t pool) {
+double hr__run_profile_utilization(const struct hr__run_profile *look, uint32_t pool) {
   const struct hr__pool_look *self = &look->pools[pool];
   return self->there_milli_us ? (double)self->allocated_milli_us / (double)self->there_milli_us : 0;
 }
 
-uint32_t hr__look_classes(const struct hr__look *look, uint32_t pool) {
+uint32_t hr__run_profile_classes(const struct hr__run_profile *look, uint32_t pool) {
   uint32_t count = 0;
-  for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) count += hr__look_use(look, class_, pool)->starts > 0;
+  for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) count += hr__run_profile_use(look, class_, pool)->starts > 0;
   return count;
 }
 
-double hr__look_tenant_hours(const struct hr__look *look, uint32_t tenant, uint32_t class_, uint32_t pool) {
+double hr__run_profile_tenant_hours(const struct hr__run_profile *look, uint32_t tenant, uint32_t class_, uint32_t pool) {
   const hr__wide *held = &look->by_tenant[(size_t)tenant * HR_N_CLASSES * look->n_pools];
   hr__wide sum = 0;
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)
@@ -215,10 +215,10 @@ double hr__look_tenant_hours(const struct hr__look *look, uint32_t tenant, uint3
   return (double)sum / milli_us_per_gpu_hour;
 }
 
-uint32_t hr__look_tenant(const struct hr__look *look, uint32_t class_, uint32_t pool) {
+uint32_t hr__run_profile_tenant(const struct hr__run_profile *look, uint32_t class_, uint32_t pool) {
   uint32_t found = HR_NONE;
   for (uint32_t tenant = 0; tenant < look->n_tenants; tenant++) {
-    if (hr__look_tenant_hours(look, tenant, class_, pool) == 0) continue;
+    if (hr__run_profile_tenant_hours(look, tenant, class_, pool) == 0) continue;
     if (found != HR_NONE) return HR_NONE;
     found = tenant;
   }

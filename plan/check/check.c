@@ -221,7 +221,7 @@ static enum hr_status put_words(const struct hr_waits *waits, hr_job job, char *
   for (uint32_t i = 0; i < wait->n_parts; i++) {
     char text[HR__NUMBER_BYTES];
     fprintf(out, "%s%s %s", i ? ", " : "It waited ", hr__duration_text((double)parts[i].us / 1e6, text),
-            hr_hold_words((enum hr_hold_reason)parts[i].reason));
+            hr_wait_reason_words((enum hr_wait_reason_kind)parts[i].reason));
   }
   fputc('.', out);
   return fclose(out) == 0 ? HR_OK : HR_NO_MEMORY;
@@ -229,7 +229,7 @@ static enum hr_status put_words(const struct hr_waits *waits, hr_job job, char *
 
 static enum hr_status watch(struct hr_replay *replay, struct hr_waits *waits, hr_job job, char **words,
                             struct hr_error *error) {
-  enum hr_status status = hr_replay_add(replay, hr_waits_fold(waits), error);
+  enum hr_status status = hr_replay_add(replay, hr_waits_observer(waits), error);
   if (status == HR_OK) status = hr_replay_run(replay, error);
   if (status != HR_OK) return status;
   status = hr_waits_close(waits, replay->result);
@@ -297,7 +297,7 @@ static enum hr_status run_once(const struct hr_check *check, struct hr__check_ca
   enum hr_status status = hr_replay_init(&replay, &config, error);
   bool whole = hr__decisions_init(&decisions);
   if (status == HR_OK && !whole) status = run_no_memory(error);
-  if (status == HR_OK) status = hr_replay_add(&replay, hr__decisions_fold(&decisions), error);
+  if (status == HR_OK) status = hr_replay_add(&replay, hr__decisions_observer(&decisions), error);
   if (status == HR_OK) status = hr_replay_run(&replay, error);
   if (status == HR_OK && (keep(&replay, &decisions, &item->now) != HR_OK ||
                           hr__check_compare(check, item, replay.result, &decisions) != HR_OK))
@@ -350,10 +350,10 @@ struct task_list {
 static enum hr_status run_task(void *self, size_t task, struct hr_error *error) {
   struct task_list *list = self;
   struct hr__check_case *item = &list->check->cases[task];
-  struct hr__teller teller = {.sum = &list->sum};
+  struct hr__progress_reporter reporter = {.sum = &list->sum};
   struct hr_error inner = {0};
   if (!item->run) return HR_OK;
-  enum hr_status status = hr__check_run(list->check, item, hr__teller_progress(&teller), &inner);
+  enum hr_status status = hr__check_run(list->check, item, hr__progress_reporter_progress(&reporter), &inner);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "run '%.200s': %s", item->name, inner.text);
 }
 

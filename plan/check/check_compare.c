@@ -108,7 +108,7 @@ static bool add_samples(const struct hr_replicates *replicates, size_t place, st
   figure->samples = calloc((size_t)replicates->count + 1, sizeof *figure->samples);
   if (!figure->samples) return false;
   for (uint32_t r = 0; r < replicates->count; r++) {
-    double value = hr__lab_values(replicates->lab, replicates->mix, r)[place];
+    double value = hr__runner_values(replicates->lab, replicates->mix, r)[place];
     if (isfinite(value)) figure->samples[figure->n_samples++] = rounded(value);
   }
   if (figure->n_samples == replicates->count) return true;
@@ -208,7 +208,7 @@ static bool compare_figures(struct hr__check_case *item, const struct hr__allowa
   for (size_t i = 0; i < now->n_figures && whole; i++) {
     const struct hr_baseline_figure *figure = find(before, &now->figures[i], &from);
     double chance = HR__UNKNOWN;
-    enum hr__verdict verdict = figure ? hr__judge_moved(allowance, figure, &now->figures[i], &chance) : of_strangers;
+    enum hr__verdict verdict = figure ? hr__evaluator_moved(allowance, figure, &now->figures[i], &chance) : of_strangers;
     if (verdict != HR__SAME) whole = add_moved(item, figure, &now->figures[i], verdict, chance);
   }
   from = 0;

@@ -201,8 +201,8 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     decisions->blocks[decisions->n_blocks - 1].mark = decisions->digest & ((1u << MARK_BITS) - 1);
 }
 
-struct hr_fold hr__decisions_fold(struct hr__decisions *decisions) {
-  return (struct hr_fold){.self = decisions, .on_event = on_event};
+struct hr_observer hr__decisions_observer(struct hr__decisions *decisions) {
+  return (struct hr_observer){.self = decisions, .on_event = on_event};
 }
 
 /* ---- Marks ------------------------------------------------------------------------------------------ */

@@ -47,7 +47,7 @@ struct hr__decisions {
 /* False when out of memory. */
 bool hr__decisions_init(struct hr__decisions *decisions);
 void hr__decisions_finish(struct hr__decisions *decisions);
-struct hr_fold hr__decisions_fold(struct hr__decisions *decisions);
+struct hr_observer hr__decisions_observer(struct hr__decisions *decisions);
 
 /* The marks, two letters each; the caller frees it. NULL when out of memory. */
 char *hr__decisions_chain(const struct hr__decisions *decisions);

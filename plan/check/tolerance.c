@@ -77,11 +77,11 @@ static enum hr_worse hr__worse_of(enum hr__measure measure) {
   switch (measure) {
   case HR__M_COMPLETED:
   case HR__M_COMPLETED_SHARE:
-  case HR__M_BUSY_SUBMITS:
-  case HR__M_BUSY_MAKESPAN:
+  case HR__M_UTILIZATION_SUBMIT_WINDOW:
+  case HR__M_UTILIZATION_MAKESPAN:
   case HR__M_USEFUL:
   case HR__M_GOODPUT:
-  case HR__M_SPOT_THERE:
+  case HR__M_SPOT_AVAILABILITY:
   case HR__M_JAIN:
   case HR__M_GANG_MEAN:
   case HR__M_GANG_MIN:
@@ -181,7 +181,7 @@ static double chance_of(bool paired, const struct hr_baseline_figure *before, co
   return chance;
 }
 
-enum hr__verdict hr__judge_moved(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
+enum hr__verdict hr__evaluator_moved(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
                                  const struct hr_baseline_figure *now, double *chance) {
   *chance = HR__UNKNOWN;
   if (before->value == now->value) return HR__SAME;

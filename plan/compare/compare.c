@@ -231,14 +231,14 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct hr_comparison *comparison = work->comparison;
   const struct hr_compare_config *config = &comparison->config;
   uint32_t contender = (uint32_t)(task % config->n_contenders), replication = (uint32_t)(task / config->n_contenders);
-  struct hr__teller teller = {.sum = &work->sum};
+  struct hr__progress_reporter reporter = {.sum = &work->sum};
   struct hr__one_run_config one = {.scenario = comparison->scenarios && replication ? comparison->scenarios[replication]
                                                                                     : config->scenario,
                                    .trace = config->trace,
                                    .policy = config->contenders[contender].policy,
                                    .seed = comparison->seeds[replication],
                                    .alerts = replication == 0, /* told of the first runs alone */
-                                   .progress = hr__teller_progress(&teller)};
+                                   .progress = hr__progress_reporter_progress(&reporter)};
   struct hr__one_run run;
   struct hr_error inner = {0};
   enum hr_status status = hr__one_run_make(&one, &run, &inner);

@@ -140,7 +140,7 @@ uint32_t *hr__fill_pods(const struct hr__fill_input *input, uint64_t seed, uint3
 struct run {
   const struct hr__fill_input *input;
   struct hr_arena arena;
-  struct hr_stock *stock;
+  struct hr_gpu_inventory *inventory;
   struct hr_packer *packer;
   struct hr_fragmentation *fragmentation;
   struct hr_slice *slices; /* of one job's tasks */
@@ -148,7 +148,7 @@ struct run {
   uint64_t allocated_milli, arrived_milli, failed;
 };
 
-static uint32_t most_tasks(const struct hr_requests *requests) {
+static uint32_t max_tasks(const struct hr_requests *requests) {
   uint32_t most = 1;
   for (uint32_t i = 0; i < requests->count; i++)
     if (requests->request[i].tasks > most) most = requests->request[i].tasks;
@@ -158,13 +158,13 @@ static uint32_t most_tasks(const struct hr_requests *requests) {
 static bool run_make(struct run *run, const struct hr_packing_rule *rule, uint64_t seed) {
   const struct hr__fill_input *input = run->input;
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
-  run->stock = hr_stock_create(&run->arena, cluster, input->requests);
-  if (run->stock) /* pods get what they ask for, whatever the pools say */
-    memset(run->stock->slot_milli, 0, run->stock->n_nodes * sizeof *run->stock->slot_milli);
-  run->slices = hr_arena_alloc(&run->arena, most_tasks(input->requests) * sizeof *run->slices);
-  if (!run->stock || !run->slices) return false;
+  run->inventory = hr_gpu_inventory_create(&run->arena, cluster, input->requests);
+  if (run->inventory) /* pods get what they ask for, whatever the pools say */
+    memset(run->inventory->slot_milli, 0, run->inventory->n_nodes * sizeof *run->inventory->slot_milli);
+  run->slices = hr_arena_alloc(&run->arena, max_tasks(input->requests) * sizeof *run->slices);
+  if (!run->inventory || !run->slices) return false;
   const struct hr_packer_config config = {.rule = rule,
-                                          .stock = run->stock,
+                                          .inventory = run->inventory,
                                           .cluster = cluster,
                                           .acceptance = input->acceptance,
                                           .requests = input->requests->request,
@@ -172,20 +172,20 @@ static bool run_make(struct run *run, const struct hr_packing_rule *rule, uint64
                                           .typical = input->typical,
                                           .seed = seed};
   run->packer = hr_packer_create(&run->arena, &config);
-  run->fragmentation = hr_fragmentation_create(&run->arena, input->typical, &input->acceptance, run->stock);
+  run->fragmentation = hr_fragmentation_create(&run->arena, input->typical, &input->acceptance, run->inventory);
   if (!run->packer || !run->fragmentation) return false;
-  for (uint32_t node = 0; node < run->stock->n_nodes; node++)
+  for (uint32_t node = 0; node < run->inventory->n_nodes; node++)
     run->f += hr_fragmentation_of(run->fragmentation, (hr_node){node});
   return true;
 }
 
 /* ---- One pod ---------------------------------------------------------------------------------------- */
 
-typedef void change(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice);
+typedef void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice);
 
 static void change_stock(struct run *run, uint32_t number, const struct hr_slice *slice, change *each) {
   run->f -= hr_fragmentation_of(run->fragmentation, slice->node);
-  each(run->stock, &run->input->requests->request[number], slice);
+  each(run->inventory, &run->input->requests->request[number], slice);
   run->f += hr_fragmentation_of(run->fragmentation, slice->node);
 }
 
@@ -193,8 +193,8 @@ static bool place_task(struct run *run, uint32_t number, struct hr_slice *slice)
   hr_node node;
   uint64_t gpus;
   if (!hr_packer_find(run->packer, number, &node, &gpus)) return false;
-  *slice = hr_stock_slice(run->stock, &run->input->requests->request[number], node, gpus);
-  change_stock(run, number, slice, hr_stock_take);
+  *slice = hr_gpu_inventory_slice(run->inventory, &run->input->requests->request[number], node, gpus);
+  change_stock(run, number, slice, hr_gpu_inventory_take);
   hr_packer_taken(run->packer, number, node);
   return true;
 }
@@ -204,7 +204,7 @@ static bool place(struct run *run, uint32_t number) {
   while (placed < tasks && place_task(run, number, &run->slices[placed])) placed++;
   if (placed == tasks) return true;
   while (placed-- > 0) {
-    change_stock(run, number, &run->slices[placed], hr_stock_undo);
+    change_stock(run, number, &run->slices[placed], hr_gpu_inventory_undo);
     hr_packer_given(run->packer, number, run->slices[placed].node);
   }
   return false;

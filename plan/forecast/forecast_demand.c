@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum { LEAST_JOBS = 50, MOST_WEEKS = 1040, AFTER = 4 };
-static const double least_share = 0.01, least_weeks = 0.75, hardly = 0.5;
+static const double min_share = 0.01, min_weeks = 0.75, hardly = 0.5;
 static const int64_t nearly_us = 12 * 3600 * HR_SECOND_US;
 
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
@@ -109,8 +109,8 @@ static void put(struct pots *pots, const struct hr__history *demand, const struc
 }
 
 static bool is_enough(const struct pots *pots, const struct hr__history *demand, const struct pot *pot) {
-  return pot->jobs >= LEAST_JOBS && pot->gpu_hours >= least_share * pots->gpu_hours &&
-         pot->weeks >= least_weeks * (demand->n_weeks - demand->first_week);
+  return pot->jobs >= LEAST_JOBS && pot->gpu_hours >= min_share * pots->gpu_hours &&
+         pot->weeks >= min_weeks * (demand->n_weeks - demand->first_week);
 }
 
 static uint32_t class_of(const struct hr_trace *trace, uint32_t job) {

@@ -338,7 +338,7 @@ static void scale_parts(const struct ensemble *all, uint32_t series, double *sha
   for (uint32_t week = 0; week < all->n_weeks; week++) share[week] /= HR__FORECAST_PATHS;
 }
 
-enum hr_status hr__draw_all(const struct hr__model *model, uint32_t n_weeks, double *share, hr__paths_teller *tell,
+enum hr_status hr__draw_all(const struct hr__model *model, uint32_t n_weeks, double *share, hr__paths_receiver *tell,
                             void *self) {
   size_t cells = (size_t)n_weeks * HR__FORECAST_PATHS;
   double *memory = calloc(3 * cells + n_weeks, sizeof *memory);

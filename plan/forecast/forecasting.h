@@ -86,8 +86,8 @@ void hr__draw_path(const struct hr__model *model, uint64_t seed, uint32_t n_week
 /* Many paths. `tell` hears of every series, and of the total first: `paths` is [n_weeks][HR__FORECAST_PATHS], and stays
    until it returns. `share`, [n_series][n_weeks], gets the mean part of the total that each series is, before `tell`
    hears of that series. */
-typedef void hr__paths_teller(void *self, uint32_t series, const double *paths);
-enum hr_status hr__draw_all(const struct hr__model *model, uint32_t n_weeks, double *share, hr__paths_teller *tell,
+typedef void hr__paths_receiver(void *self, uint32_t series, const double *paths);
+enum hr_status hr__draw_all(const struct hr__model *model, uint32_t n_weeks, double *share, hr__paths_receiver *tell,
                             void *self);
 /* Mean GPU hours of a series or of the total; week `ahead` counts from 1, and 0 is the level that it starts from. */
 double hr__model_mean(const struct hr__model *model, const double *share, uint32_t n_weeks, uint32_t series,

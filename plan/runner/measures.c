@@ -48,8 +48,8 @@ static void put_time(const struct hr_summary *summary, double *values) {
   bool spanned = summary->makespan_s > 0, ended = summary->jobs_completed + summary->jobs_unfinished > 0;
   values[HR__M_MAKESPAN] = known_if(ended, summary->makespan_s);
   values[HR__M_SUBMIT_WINDOW] = summary->submit_window_s;
-  values[HR__M_BUSY_SUBMITS] = known_if(summary->submit_window_s > 0, summary->utilization_submit_window);
-  values[HR__M_BUSY_MAKESPAN] = known_if(spanned, summary->utilization_makespan);
+  values[HR__M_UTILIZATION_SUBMIT_WINDOW] = known_if(summary->submit_window_s > 0, summary->utilization_submit_window);
+  values[HR__M_UTILIZATION_MAKESPAN] = known_if(spanned, summary->utilization_makespan);
   values[HR__M_QUEUE_MEAN] = known_if(spanned, summary->queue_mean);
   values[HR__M_QUEUE_MAX] = (double)summary->queue_max;
   values[HR__M_GPU_HOURS] = summary->gpu_hours;
@@ -71,7 +71,7 @@ static void put_spot(const struct hr_summary *summary, double *values) {
   values[HR__M_RECLAIM_RATE] = known_if(spot->node_hours > 0, spot->reclaims_per_node_hour);
   values[HR__M_INTERRUPTED] = known_if(any, (double)spot->jobs_interrupted);
   values[HR__M_SPOT_HOURS] = known_if(any, spot->gpu_hours);
-  values[HR__M_SPOT_THERE] = known_if(any, spot->availability);
+  values[HR__M_SPOT_AVAILABILITY] = known_if(any, spot->availability);
   values[HR__M_OOM_KILLS] = known_if(summary->oom.known, (double)summary->oom.kills);
 }
 
@@ -150,7 +150,7 @@ enum hr__measure hr__measure_find(const char *name, size_t length) {
   static const struct {
     const char *name;
     enum hr__measure measure;
-  } shorts[] = {{"cost_usd", HR__M_COST}, {"usd_per_job", HR__M_PER_JOB}, {"utilization", HR__M_BUSY_SUBMITS}};
+  } shorts[] = {{"cost_usd", HR__M_COST}, {"usd_per_job", HR__M_PER_JOB}, {"utilization", HR__M_UTILIZATION_SUBMIT_WINDOW}};
   for (unsigned i = 0; i < HR__N_MEASURES; i++)
     if (is_word(hr__measure_infos[i].path, name, length) || is_word(hr__measure_infos[i].column, name, length))
       return (enum hr__measure)i;

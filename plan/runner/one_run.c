@@ -56,10 +56,10 @@ static void count_preemptions(void *self, const struct hr_view *view, const stru
   if (event->kind == HR_EVENT_PREEMPT) replay->preemptions++;
 }
 
-enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_fold fold, struct hr_error *error) {
-  if (replay->n_folds == HR_REPLAY_MOST_FOLDS)
+enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error) {
+  if (replay->n_observers == HR_REPLAY_MOST_FOLDS)
     return hr_fail(error, HR_BAD_INPUT, "a run is followed by at most %d folds", HR_REPLAY_MOST_FOLDS);
-  replay->folds[replay->n_folds++] = fold;
+  replay->observers[replay->n_observers++] = observer;
   return HR_OK;
 }
 
@@ -69,14 +69,14 @@ static enum hr_status add_accounts(struct hr_replay *replay, struct hr_error *er
   replay->ledger = hr_ledger_create(config->trace, cluster, config->costs_by_job);
   replay->meter = hr_meter_create(config->trace, cluster, &config->scenario->costs);
   if (!replay->ledger || !replay->meter) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = hr_replay_add(replay, hr_ledger_fold(replay->ledger), error);
-  return status == HR_OK ? hr_replay_add(replay, hr_meter_fold(replay->meter), error) : status;
+  enum hr_status status = hr_replay_add(replay, hr_ledger_observer(replay->ledger), error);
+  return status == HR_OK ? hr_replay_add(replay, hr_meter_observer(replay->meter), error) : status;
 }
 
 static enum hr_status add_links(struct hr_replay *replay, struct hr_error *error) {
   replay->links = hr_links_create(replay->config.trace, replay->config.scenario->network_speeds);
   if (!replay->links) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return hr_replay_add(replay, hr_links_fold(replay->links), error);
+  return hr_replay_add(replay, hr_links_observer(replay->links), error);
 }
 
 static enum hr_status add_alerts(struct hr_replay *replay, struct hr_error *error) {
@@ -88,7 +88,7 @@ static enum hr_status add_alerts(struct hr_replay *replay, struct hr_error *erro
                                           .classes = scenario->classes};
   replay->alerts = hr_alerts_create(&config);
   if (!replay->alerts) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return hr_replay_add(replay, hr_alerts_fold(replay->alerts), error);
+  return hr_replay_add(replay, hr_alerts_observer(replay->alerts), error);
 }
 
 enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *config, struct hr_error *error) {
@@ -96,8 +96,8 @@ enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_c
   if (!config->policy) replay->config.policy = &config->scenario->policy;
   replay->usage = hr_usage_create(config->trace);
   if (!replay->usage) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  enum hr_status status = hr_replay_add(replay, hr_usage_fold(replay->usage), error);
-  const struct hr_fold preemptions = {.self = replay, .on_event = count_preemptions};
+  enum hr_status status = hr_replay_add(replay, hr_usage_observer(replay->usage), error);
+  const struct hr_observer preemptions = {.self = replay, .on_event = count_preemptions};
   if (status == HR_OK) status = hr_replay_add(replay, preemptions, error);
   if (status == HR_OK && config->scenario->network_speeds) status = add_links(replay, error);
   if (status == HR_OK && hr_scenario_has_prices(config->scenario)) status = add_accounts(replay, error);
@@ -118,8 +118,8 @@ static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error)
                               .horizon_us = scenario->horizon_us,
                               .check = config->check,
                               .classes = scenario->classes,
-                              .folds = replay->folds,
-                              .n_folds = replay->n_folds,
+                              .observers = replay->observers,
+                              .n_observers = replay->n_observers,
                               .progress = config->progress,
                               .quotas = scenario->quotas,
                               .speeds = scenario->speeds,
@@ -132,8 +132,8 @@ static enum hr_status simulate(struct hr_replay *replay, struct hr_error *error)
 
 static void count_restarts(struct hr_replay *replay) {
   const struct hr_result *result = replay->result;
-  for (uint32_t job = 0; result->fate && job < result->n_jobs; job++)
-    if (result->fate[job].attempts > 1) replay->restarts += result->fate[job].attempts - 1;
+  for (uint32_t job = 0; result->accounting && job < result->n_jobs; job++)
+    if (result->accounting[job].attempts > 1) replay->restarts += result->accounting[job].attempts - 1;
 }
 
 static enum hr_status summarize(struct hr_replay *replay, struct hr_error *error) {

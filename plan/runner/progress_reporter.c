@@ -12,16 +12,16 @@ void hr__progress_sum_finish(struct hr__progress_sum *sum) {
 }
 
 static void tell(void *self, uint64_t done, uint64_t total, int64_t now_us) {
-  struct hr__teller *teller = self;
-  struct hr__progress_sum *sum = teller->sum;
+  struct hr__progress_reporter *reporter = self;
+  struct hr__progress_sum *sum = reporter->sum;
   (void)total;
   pthread_mutex_lock(&sum->lock);
-  sum->done += done - teller->told;
-  teller->told = done;
+  sum->done += done - reporter->told;
+  reporter->told = done;
   sum->to.report(sum->to.self, sum->done, sum->total, now_us);
   pthread_mutex_unlock(&sum->lock);
 }
 
-struct hr_progress hr__teller_progress(struct hr__teller *teller) {
-  return (struct hr_progress){.self = teller, .report = teller->sum->to.report ? tell : NULL};
+struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter) {
+  return (struct hr_progress){.self = reporter, .report = reporter->sum->to.report ? tell : NULL};
 }

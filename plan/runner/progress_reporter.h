@@ -16,11 +16,11 @@ struct hr__progress_sum {
 void hr__progress_sum_init(struct hr__progress_sum *sum, const struct hr_progress *to, uint64_t total);
 void hr__progress_sum_finish(struct hr__progress_sum *sum);
 
-/* One run's part. Give the run hr__teller_progress; the teller must live as long. */
-struct hr__teller {
+/* One run's part. Give the run hr__progress_reporter_progress; the teller must live as long. */
+struct hr__progress_reporter {
   struct hr__progress_sum *sum;
   uint64_t told;
 };
-struct hr_progress hr__teller_progress(struct hr__teller *teller);
+struct hr_progress hr__progress_reporter_progress(struct hr__progress_reporter *reporter);
 
 #endif

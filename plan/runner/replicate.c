@@ -49,7 +49,7 @@ enum hr_status hr__replicates_interval(const struct hr_replicates *replicates, s
   double *values = malloc(((size_t)replicates->count + 1) * sizeof *values);
   if (!values) return HR_NO_MEMORY;
   for (uint32_t r = 0; r < replicates->count; r++)
-    values[r] = hr__lab_values(replicates->lab, replicates->mix, r)[figure];
+    values[r] = hr__runner_values(replicates->lab, replicates->mix, r)[figure];
   enum hr_status status =
       hr__interval_of(values, replicates->count, hr__measure_infos[replicates->figures[figure].measure].kind,
                       replicates->config.spec->confidence, replicates->exact, interval);
@@ -67,7 +67,7 @@ static enum hr_status run_to(struct hr_replicates *replicates, uint32_t count, s
   struct hr__trial *trials = calloc((size_t)count + 1, sizeof *trials);
   if (!trials) return no_memory(error);
   for (uint32_t r = 0; r < count; r++) trials[r] = (struct hr__trial){replicates->mix, r};
-  enum hr_status status = hr__lab_run(replicates->lab, trials, count, error);
+  enum hr_status status = hr__runner_run(replicates->lab, trials, count, error);
   free(trials);
   replicates->count = count;
   return status;
@@ -119,7 +119,7 @@ static enum hr_status note(struct hr_replicates *replicates, bool many, struct h
 
 static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error *error) {
   const struct hr_replicate_config *config = &replicates->config;
-  struct hr__lab_config lab = {.scenario = config->scenario,
+  struct hr__runner_config lab = {.scenario = config->scenario,
                                .overrides = config->overrides,
                                .n_overrides = config->n_overrides,
                                .trace = config->trace,
@@ -127,15 +127,15 @@ static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error 
                                .n_figures = replicates->n_figures,
                                .n_threads = config->n_threads,
                                .progress = config->progress};
-  struct hr__world world = {.workload = config->spec->workload};
+  struct hr__environment world = {.workload = config->spec->workload};
   uint32_t number;
   hr_stress_init(&world.stress);
-  replicates->lab = hr__lab_create(&lab);
+  replicates->lab = hr__runner_create(&lab);
   if (!replicates->lab) return no_memory(error);
-  enum hr_status status = hr__lab_add_world(replicates->lab, &world, &number, error);
-  if (status == HR_OK) status = hr__lab_add_mix(replicates->lab, NULL, 0, number, &replicates->mix, error);
+  enum hr_status status = hr__runner_add_environment(replicates->lab, &world, &number, error);
+  if (status == HR_OK) status = hr__runner_add_candidate(replicates->lab, NULL, 0, number, &replicates->mix, error);
   if (status != HR_OK) return status;
-  replicates->exact = !hr__lab_is_random(replicates->lab, replicates->mix);
+  replicates->exact = !hr__runner_is_random(replicates->lab, replicates->mix);
   uint32_t count = config->spec->count ? config->spec->count : HR_LEAST_REPLICATIONS;
   bool many = config->spec->metric.text || count > 1;
   if (replicates->exact || !config->spec->metric.text)
@@ -143,7 +143,7 @@ static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error 
   else
     status = run_until(replicates, error);
   if (status == HR_OK)
-    status = hr__lab_run_one(replicates->lab, (struct hr__trial){replicates->mix, 0}, &replicates->first,
+    status = hr__runner_run_one(replicates->lab, (struct hr__trial){replicates->mix, 0}, &replicates->first,
                              &replicates->first_trace, error);
   return status == HR_OK ? note(replicates, many, error) : status;
 }
@@ -165,7 +165,7 @@ enum hr_status hr_replicate(const struct hr_replicate_config *config, struct hr_
 void hr_replicates_destroy(struct hr_replicates *replicates) {
   if (!replicates) return;
   hr__one_run_finish(&replicates->first);
-  hr__lab_destroy(replicates->lab);
+  hr__runner_destroy(replicates->lab);
   free(replicates->figures);
   hr_notes_finish(&replicates->notes);
   free(replicates);
@@ -263,7 +263,7 @@ static void put_replications(struct writer *writer, cJSON *root) {
 
 enum hr_status hr_replicates_write_json(const char *path, const struct hr_replicates *replicates,
                                         const struct hr_perf *perf, struct hr_error *error) {
-  const struct hr_scenario *scenario = hr__lab_scenario(replicates->lab, replicates->mix);
+  const struct hr_scenario *scenario = hr__runner_scenario(replicates->lab, replicates->mix);
   const struct hr_trace *trace = replicates->config.trace;
   const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &replicates->first.notes, &replicates->notes};
   const struct hr_run_label label = {.scenario = scenario->name,
@@ -289,7 +289,7 @@ enum hr_status hr_replicates_write_json(const char *path, const struct hr_replic
 enum { NAME_WIDTH = 30, CELL_WIDTH = 15 };
 
 static const enum hr__measure shown[] = {HR__M_WAIT_MEAN,     HR__M_WAIT_P95,     HR__M_WAIT_P99,  HR__M_JCT_MEAN,
-                                         HR__M_SLOWDOWN_MEAN, HR__M_BUSY_SUBMITS, HR__M_COMPLETED, HR__M_DEADLINE_MISS,
+                                         HR__M_SLOWDOWN_MEAN, HR__M_UTILIZATION_SUBMIT_WINDOW, HR__M_COMPLETED, HR__M_DEADLINE_MISS,
                                          HR__M_RECLAIMS,      HR__M_LOST,         HR__M_COST,      HR__M_MONTHLY,
                                          HR__M_PER_JOB};
 

@@ -12,7 +12,7 @@ struct hr_replicates {
   struct hr_replicate_config config;
   struct hr__figure *figures; /* of the run, then by class, then by tenant */
   size_t n_figures;
-  struct hr__lab *lab;
+  struct hr__runner *lab;
   uint32_t mix, count;
   bool exact;      /* nothing is random */
   size_t metric;   /* the figure whose precision was asked for */

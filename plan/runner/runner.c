@@ -36,15 +36,15 @@ struct mix {
 };
 
 struct world {
-  struct hr__world spec;
+  struct hr__environment spec;
   bool redrawn;
   struct hr_workload_cut cut;  /* where it is redrawn */
   struct hr_trace **workloads; /* by replication, NULL where not drawn yet */
   uint32_t n_workloads;
 };
 
-struct hr__lab {
-  struct hr__lab_config config;
+struct hr__runner {
+  struct hr__runner_config config;
   struct hr__figure *figures;
   struct mix *mixes;
   struct world *worlds;
@@ -55,8 +55,8 @@ struct hr__lab {
 
 /* ---- Making and unmaking ---------------------------------------------------------------------------- */
 
-struct hr__lab *hr__lab_create(const struct hr__lab_config *config) {
-  struct hr__lab *lab = calloc(1, sizeof *lab);
+struct hr__runner *hr__runner_create(const struct hr__runner_config *config) {
+  struct hr__runner *lab = calloc(1, sizeof *lab);
   struct hr__figure *figures = calloc(config->n_figures + 1, sizeof *figures);
   if (!lab || !figures) {
     free(lab);
@@ -82,7 +82,7 @@ static void mix_finish(struct mix *mix) {
   free(mix->overrides);
 }
 
-void hr__lab_destroy(struct hr__lab *lab) {
+void hr__runner_destroy(struct hr__runner *lab) {
   if (!lab) return;
   for (uint32_t i = 0; i < lab->n_mixes; i++) mix_finish(&lab->mixes[i]);
   for (uint32_t i = 0; i < lab->n_worlds; i++) {
@@ -103,13 +103,13 @@ static enum hr_status no_memory(struct hr_error *error) {
 /* ---- Worlds and mixes ------------------------------------------------------------------------------- */
 
 /* The weeks of a forecast, filled from weeks of the trace. */
-static void foresee(struct hr__world *world) {
+static void foresee(struct hr__environment *world) {
   world->workload.blocks = HR_BLOCKS_WEEKS;
   world->workload.length_us = hr_forecast_span(world->forecast).weeks * WEEK_US;
   world->workload.series = hr_forecast_series(world->forecast, &world->workload.n_series);
 }
 
-enum hr_status hr__lab_add_world(struct hr__lab *lab, const struct hr__world *world, uint32_t *number,
+enum hr_status hr__runner_add_environment(struct hr__runner *lab, const struct hr__environment *world, uint32_t *number,
                                  struct hr_error *error) {
   struct world *grown = realloc(lab->worlds, (lab->n_worlds + 1) * sizeof *grown);
   if (!grown) return no_memory(error);
@@ -126,7 +126,7 @@ enum hr_status hr__lab_add_world(struct hr__lab *lab, const struct hr__world *wo
 }
 
 /* The scenario of a mix under a seed, in its world. */
-static enum hr_status load(const struct hr__lab *lab, const struct mix *mix, const uint64_t *seed,
+static enum hr_status load(const struct hr__runner *lab, const struct mix *mix, const uint64_t *seed,
                            struct hr_scenario **scenario, struct hr_error *error) {
   const char **overrides = calloc(mix->n_overrides + 1, sizeof *overrides);
   char text[32];
@@ -142,8 +142,8 @@ static enum hr_status load(const struct hr__lab *lab, const struct mix *mix, con
   return status == HR_OK ? hr_scenario_stress(*scenario, &lab->worlds[mix->world].spec.stress, error) : status;
 }
 
-static bool copy_overrides(const struct hr__lab *lab, const char *const *own, size_t n_own, struct mix *mix) {
-  const struct hr__lab_config *config = &lab->config;
+static bool copy_overrides(const struct hr__runner *lab, const char *const *own, size_t n_own, struct mix *mix) {
+  const struct hr__runner_config *config = &lab->config;
   mix->overrides = calloc(config->n_overrides + n_own + 1, sizeof *mix->overrides);
   if (!mix->overrides) return false;
   for (size_t i = 0; i < config->n_overrides; i++) mix->overrides[mix->n_overrides++] = config->overrides[i];
@@ -156,7 +156,7 @@ static bool copy_overrides(const struct hr__lab *lab, const char *const *own, si
   return true;
 }
 
-enum hr_status hr__lab_add_mix(struct hr__lab *lab, const char *const *overrides, size_t n_overrides, uint32_t world,
+enum hr_status hr__runner_add_candidate(struct hr__runner *lab, const char *const *overrides, size_t n_overrides, uint32_t world,
                                uint32_t *number, struct hr_error *error) {
   struct mix mix = {.world = world};
   struct mix *grown = realloc(lab->mixes, (lab->n_mixes + 1) * sizeof *grown);
@@ -175,11 +175,11 @@ enum hr_status hr__lab_add_mix(struct hr__lab *lab, const char *const *overrides
   return HR_OK;
 }
 
-const struct hr_scenario *hr__lab_scenario(const struct hr__lab *lab, uint32_t mix) {
+const struct hr_scenario *hr__runner_scenario(const struct hr__runner *lab, uint32_t mix) {
   return lab->mixes[mix].scenario;
 }
 
-bool hr__lab_is_random(const struct hr__lab *lab, uint32_t mix) {
+bool hr__runner_is_random(const struct hr__runner *lab, uint32_t mix) {
   return lab->mixes[mix].random;
 }
 
@@ -189,7 +189,7 @@ static uint32_t replication_of(const struct mix *mix, uint32_t replication) {
   return mix->random ? replication : 0;
 }
 
-static enum hr_status make_cell(const struct hr__lab *lab, struct mix *mix, uint32_t replication, struct cell **cell,
+static enum hr_status make_cell(const struct hr__runner *lab, struct mix *mix, uint32_t replication, struct cell **cell,
                                 struct hr_error *error) {
   if (replication >= mix->n_cells) {
     uint32_t count = replication < 8 ? 8 : 2 * replication;
@@ -204,7 +204,7 @@ static enum hr_status make_cell(const struct hr__lab *lab, struct mix *mix, uint
   return (*cell)->figures ? HR_OK : no_memory(error);
 }
 
-static enum hr_status redraw(const struct hr__lab *lab, const struct world *world, uint64_t seed,
+static enum hr_status redraw(const struct hr__runner *lab, const struct world *world, uint64_t seed,
                              struct hr_trace **drawn, struct hr_error *error) {
   struct hr_workload_spec spec = world->spec.workload;
   if (!world->spec.forecast) return hr_trace_redraw(lab->config.trace, &spec, seed, drawn, error);
@@ -219,7 +219,7 @@ static enum hr_status redraw(const struct hr__lab *lab, const struct world *worl
   return status;
 }
 
-static enum hr_status draw_workload(struct hr__lab *lab, struct world *world, uint32_t replication, uint64_t seed,
+static enum hr_status draw_workload(struct hr__runner *lab, struct world *world, uint32_t replication, uint64_t seed,
                                     struct hr_error *error) {
   if (!world->redrawn) return HR_OK;
   if (replication >= world->n_workloads) {
@@ -234,7 +234,7 @@ static enum hr_status draw_workload(struct hr__lab *lab, struct world *world, ui
   return redraw(lab, world, seed, &world->workloads[replication], error);
 }
 
-static enum hr_status prepare(struct hr__lab *lab, struct hr__trial trial, struct cell **cell, struct hr_error *error) {
+static enum hr_status prepare(struct hr__runner *lab, struct hr__trial trial, struct cell **cell, struct hr_error *error) {
   struct mix *mix = &lab->mixes[trial.mix];
   struct world *world = &lab->worlds[mix->world];
   uint64_t seed = hr_replication_seed(lab->config.scenario->seed, trial.replication);
@@ -247,7 +247,7 @@ static enum hr_status prepare(struct hr__lab *lab, struct hr__trial trial, struc
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-static struct hr__one_run_config run_config(const struct hr__lab *lab, struct hr__trial trial) {
+static struct hr__one_run_config run_config(const struct hr__runner *lab, struct hr__trial trial) {
   const struct mix *mix = &lab->mixes[trial.mix];
   const struct world *world = &lab->worlds[mix->world];
   const struct cell *cell = &mix->cells[trial.replication];
@@ -260,19 +260,19 @@ static struct hr__one_run_config run_config(const struct hr__lab *lab, struct hr
 
 /* Those trials of a call that are to be made. */
 struct batch {
-  struct hr__lab *lab;
+  struct hr__runner *lab;
   struct hr__trial *trials;
   size_t count;
 };
 
 static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
   struct batch *batch = self;
-  struct hr__lab *lab = batch->lab;
+  struct hr__runner *lab = batch->lab;
   struct hr__trial trial = batch->trials[task];
   struct cell *cell = &lab->mixes[trial.mix].cells[trial.replication];
-  struct hr__teller teller = {.sum = &lab->progress};
+  struct hr__progress_reporter reporter = {.sum = &lab->progress};
   struct hr__one_run_config config = run_config(lab, trial);
-  config.progress = hr__teller_progress(&teller);
+  config.progress = hr__progress_reporter_progress(&reporter);
   struct hr__one_run run;
   enum hr_status status = hr__one_run_make(&config, &run, error);
   if (status == HR_OK) hr__figures_of_run(&run, lab->figures, lab->config.n_figures, cell->figures);
@@ -290,11 +290,11 @@ static bool is_listed(const struct batch *batch, struct hr__trial trial) {
 
 static enum hr_status list_batch(struct batch *batch, const struct hr__trial *trials, size_t count,
                                  struct hr_error *error) {
-  struct hr__lab *lab = batch->lab;
+  struct hr__runner *lab = batch->lab;
   for (size_t i = 0; i < count; i++) {
     struct hr__trial trial = {trials[i].mix, replication_of(&lab->mixes[trials[i].mix], trials[i].replication)};
     struct cell *cell;
-    if (hr__lab_values(lab, trial.mix, trial.replication) || is_listed(batch, trial)) continue;
+    if (hr__runner_values(lab, trial.mix, trial.replication) || is_listed(batch, trial)) continue;
     enum hr_status status = prepare(lab, trial, &cell, error);
     if (status != HR_OK) return status;
     batch->trials[batch->count++] = trial;
@@ -303,7 +303,7 @@ static enum hr_status list_batch(struct batch *batch, const struct hr__trial *tr
   return HR_OK;
 }
 
-enum hr_status hr__lab_run(struct hr__lab *lab, const struct hr__trial *trials, size_t count, struct hr_error *error) {
+enum hr_status hr__runner_run(struct hr__runner *lab, const struct hr__trial *trials, size_t count, struct hr_error *error) {
   struct batch batch = {.lab = lab, .trials = calloc(count + 1, sizeof *batch.trials)};
   enum hr_status status = batch.trials ? list_batch(&batch, trials, count, error) : no_memory(error);
   struct hr__tasks tasks = {.self = &batch, .run = run_one, .count = batch.count};
@@ -313,7 +313,7 @@ enum hr_status hr__lab_run(struct hr__lab *lab, const struct hr__trial *trials, 
   return status;
 }
 
-enum hr_status hr__lab_case(struct hr__lab *lab, struct hr__trial trial, struct hr__one_run_config *config,
+enum hr_status hr__runner_case(struct hr__runner *lab, struct hr__trial trial, struct hr__one_run_config *config,
                             struct hr_error *error) {
   struct cell *cell;
   trial.replication = replication_of(&lab->mixes[trial.mix], trial.replication);
@@ -322,11 +322,11 @@ enum hr_status hr__lab_case(struct hr__lab *lab, struct hr__trial trial, struct 
   return status;
 }
 
-enum hr_status hr__lab_run_one(struct hr__lab *lab, struct hr__trial trial, struct hr__one_run *run,
+enum hr_status hr__runner_run_one(struct hr__runner *lab, struct hr__trial trial, struct hr__one_run *run,
                                const struct hr_trace **trace, struct hr_error *error) {
   struct hr__one_run_config config;
   *run = (struct hr__one_run){0};
-  enum hr_status status = hr__lab_case(lab, trial, &config, error);
+  enum hr_status status = hr__runner_case(lab, trial, &config, error);
   if (status != HR_OK) return status;
   *trace = config.trace;
   return hr__one_run_make(&config, run, error);
@@ -334,12 +334,12 @@ enum hr_status hr__lab_run_one(struct hr__lab *lab, struct hr__trial trial, stru
 
 /* ---- What came of them ------------------------------------------------------------------------------ */
 
-const double *hr__lab_values(const struct hr__lab *lab, uint32_t mix, uint32_t replication) {
+const double *hr__runner_values(const struct hr__runner *lab, uint32_t mix, uint32_t replication) {
   const struct mix *self = &lab->mixes[mix];
   uint32_t at = replication_of(self, replication);
   return at < self->n_cells && self->cells[at].made ? self->cells[at].figures : NULL;
 }
 
-uint64_t hr__lab_runs(const struct hr__lab *lab) {
+uint64_t hr__runner_runs(const struct hr__runner *lab) {
   return lab->n_runs;
 }

@@ -77,7 +77,7 @@ static bool sum_work(struct hr__demand *demand, const struct hr_trace *trace, do
   uint32_t kept = trace->n_jobs - (uint32_t)(may_fail * trace->n_jobs + 1e-6);
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     demand->gpu_hours += hours[i] * growth;
-    if (i < kept) demand->least_gpu_hours += hours[i] * growth;
+    if (i < kept) demand->min_gpu_hours += hours[i] * growth;
   }
   free(hours);
   return true;
@@ -130,7 +130,7 @@ static bool stands(const struct hr_market_spec *market) {
 }
 
 /* The least price that a pool ever has, dollars an hour of a GPU. */
-static double least_price(const struct hr_market_spec *market) {
+static double min_price(const struct hr_market_spec *market) {
   int64_t least = market->price_uusd_h;
   for (uint32_t i = 0; i < market->n_prices; i++)
     if (market->prices[i].uusd_h < least) least = market->prices[i].uusd_h;
@@ -140,7 +140,7 @@ static double least_price(const struct hr_market_spec *market) {
 /* Paid for all the time, at a price that never changes: what else stands may cost less. */
 static double standing_price(const struct hr_market_spec *market) {
   bool always = market->from_us == 0 && market->to_us == HR_NEVER_US;
-  return stands(market) && always ? least_price(market) : 0;
+  return stands(market) && always ? min_price(market) : 0;
 }
 
 /* ---- Prices of a slice ------------------------------------------------------------------------------ */
@@ -154,7 +154,7 @@ static void price_axis(const struct hr_scenario *scenario, const struct hr_plan_
     const struct hr_pool_spec *pool = &scenario->cluster.pools[variable->pools[i]];
     gpus += pool->gpus_per_node;
     *standing += standing_price(&pool->market) * pool->gpus_per_node;
-    double price = hr_market_is_elastic(pool->market.market) ? least_price(&pool->market) : (double)INFINITY;
+    double price = hr_market_is_elastic(pool->market.market) ? min_price(&pool->market) : (double)INFINITY;
     if (price < *elastic) *elastic = price;
   }
   *standing /= gpus;
@@ -181,13 +181,13 @@ static void price_slice(const struct hr__space *space, const struct hr_scenario 
     double gpus = (double)pool->nodes * pool->gpus_per_node;
     if (is_variable(space, i) || gpus == 0) continue;
     if (hr_market_is_elastic(pool->market.market)) {
-      least = fmin(least, least_price(&pool->market));
+      least = fmin(least, min_price(&pool->market));
     } else {
       prices->fixed_usd_h += standing_price(&pool->market) * gpus;
       prices->fixed_gpus += gpus;
     }
   }
-  prices->least_elastic = isfinite(least) ? least : 0;
+  prices->min_elastic = isfinite(least) ? least : 0;
 }
 
 /* Whether a job takes its recorded time, on whole GPUs or its share of one, and what it costs is its GPUs' price. */
@@ -196,7 +196,7 @@ static bool work_counts(const struct hr_scenario *scenario) {
          scenario->costs.n_plans == 0 && scenario->horizon_us == HR_NEVER_US;
 }
 
-static enum hr_status price_all(const struct hr__judge *judge, const struct hr__lab_config *config,
+static enum hr_status price_all(const struct hr__evaluator *judge, const struct hr__runner_config *config,
                                 struct hr__bounds *bounds, struct hr_error *error) {
   const struct hr__space *space = judge->space;
   for (uint32_t slice = 0; slice < space->n_slices; slice++) {
@@ -234,7 +234,7 @@ static double weight_of_cost(const struct hr__goals *goals) {
   return weight;
 }
 
-enum hr_status hr__bounds_make(const struct hr__judge *judge, const struct hr__lab_config *config,
+enum hr_status hr__bounds_make(const struct hr__evaluator *judge, const struct hr__runner_config *config,
                                const struct hr__demand *demand, bool redrawn, struct hr__bounds *bounds,
                                struct hr_error *error) {
   *bounds = (struct hr__bounds){.space = judge->space,
@@ -260,7 +260,7 @@ static double gpus_of(const struct hr__space *space, const struct hr__point *poi
 
 bool hr__bounds_exact(const struct hr__bounds *bounds, uint32_t slice) {
   const struct hr__slice_prices *prices = &bounds->slices[slice];
-  bool exact = bounds->weight > 0 && prices->least_elastic == 0;
+  bool exact = bounds->weight > 0 && prices->min_elastic == 0;
   for (uint32_t i = 0; i < bounds->space->n_capacity; i++) exact = exact && prices->standing[i] > 0;
   return exact;
 }
@@ -280,8 +280,8 @@ double hr__bounds_least(const struct hr__bounds *bounds, uint32_t candidate) {
   /* Standing capacity may go on with what is left after the last submit, at no higher rate; where jobs
      may not wait without end, no run lasts more than twice as long as work came. */
   double elsewhere =
-      bounds->work_counts && window_h > 0 ? fmax(0, bounds->demand->least_gpu_hours / window_h - 2 * standing_gpus) : 0;
-  return bounds->weight * MONTH_H * (usd_h + elsewhere * prices->least_elastic);
+      bounds->work_counts && window_h > 0 ? fmax(0, bounds->demand->min_gpu_hours / window_h - 2 * standing_gpus) : 0;
+  return bounds->weight * MONTH_H * (usd_h + elsewhere * prices->min_elastic);
 }
 
 /* ---- Where to begin --------------------------------------------------------------------------------- */
@@ -297,10 +297,10 @@ static uint32_t level_of(const struct hr__space *space, uint32_t axis, double gp
 /* The price that standing capacity is held against: the cheapest or the dearest of what comes when it is wanted. */
 static double elastic_price(const struct hr__bounds *bounds, uint32_t slice, bool cheapest) {
   const struct hr__slice_prices *prices = &bounds->slices[slice];
-  double dearest = prices->least_elastic;
+  double dearest = prices->min_elastic;
   for (uint32_t i = 0; i < bounds->space->n_capacity; i++)
     if (isfinite(prices->elastic[i])) dearest = fmax(dearest, prices->elastic[i]);
-  return cheapest ? prices->least_elastic : dearest;
+  return cheapest ? prices->min_elastic : dearest;
 }
 
 /* The cheapest standing capacity that was not filled yet; HR_NONE: there is no more. */

@@ -11,7 +11,7 @@ struct hr__demand {
   double window_h; /* from the first submit to the last */
   double mean_gpus, peak_gpus;
   double gpu_hours;       /* of all work */
-  double least_gpu_hours; /* without the largest jobs, which may be left undone */
+  double min_gpu_hours; /* without the largest jobs, which may be left undone */
   double *gpus, *share;   /* [n_steps] rising levels of concurrent GPUs, and the share of the window spent at each */
   size_t n_steps;
 };
@@ -42,7 +42,7 @@ struct hr__slice_prices {
   double elastic[HR_MOST_PLAN_VARIABLES];  /* likewise, of those that are paid for while used */
   double fixed_usd_h;                      /* what pools that are no variables cost, used or not */
   double fixed_gpus;                       /* that they have */
-  double least_elastic;                    /* of all that may be bought; 0: nothing, or it cannot be told */
+  double min_elastic;                    /* of all that may be bought; 0: nothing, or it cannot be told */
 };
 
 struct hr__bounds {
@@ -54,7 +54,7 @@ struct hr__bounds {
 };
 
 /* Loads one scenario for each slice. `may_fail`: the share of jobs that the goals let be left undone. */
-enum hr_status hr__bounds_make(const struct hr__judge *judge, const struct hr__lab_config *config,
+enum hr_status hr__bounds_make(const struct hr__evaluator *judge, const struct hr__runner_config *config,
                                const struct hr__demand *demand, bool redrawn, struct hr__bounds *bounds,
                                struct hr_error *error);
 void hr__bounds_finish(struct hr__bounds *bounds);

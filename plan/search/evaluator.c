@@ -19,11 +19,11 @@ enum hr_status hr__space_make(const struct hr_plan_spec *spec, struct hr__space 
   *space = (struct hr__space){.spec = spec, .n_axes = spec->n_variables, .n_slices = 1};
   double count = 1;
   for (uint32_t i = 0; i < spec->n_variables; i++) count *= spec->variables[i].axis.n_levels;
-  if (count > (double)spec->most_candidates)
+  if (count > (double)spec->max_candidates)
     return hr_fail(error, HR_BAD_INPUT,
                    "%sthe variables make %.0f candidates, more than 'max_candidates', which is %" PRIu64
                    "; wider steps make fewer",
-                   spec->self.place, count, spec->most_candidates);
+                   spec->self.place, count, spec->max_candidates);
   space->n_candidates = (uint32_t)count;
   for (uint32_t i = 0; i < space->n_axes; i++) {
     if (is_capacity(space, i))
@@ -117,36 +117,36 @@ const char **hr__space_overrides(const struct hr__space *space, uint32_t candida
   return overrides;
 }
 
-enum hr_status hr__judge_make(struct hr__judge *judge, struct hr__lab *lab, const struct hr__space *space,
+enum hr_status hr__evaluator_make(struct hr__evaluator *judge, struct hr__runner *lab, const struct hr__space *space,
                               const struct hr__goals *goals, uint32_t world, struct hr_error *error) {
-  *judge = (struct hr__judge){.lab = lab, .space = space, .goals = goals, .world = world};
+  *judge = (struct hr__evaluator){.lab = lab, .space = space, .goals = goals, .world = world};
   judge->mixes = malloc(((size_t)space->n_candidates + 1) * sizeof *judge->mixes);
   if (!judge->mixes) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
   for (uint32_t i = 0; i < space->n_candidates; i++) judge->mixes[i] = HR_NONE;
   return HR_OK;
 }
 
-void hr__judge_finish(struct hr__judge *judge) {
+void hr__evaluator_finish(struct hr__evaluator *judge) {
   free(judge->mixes);
-  *judge = (struct hr__judge){0};
+  *judge = (struct hr__evaluator){0};
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-static enum hr_status add(struct hr__judge *judge, uint32_t candidate, struct hr_error *error) {
+static enum hr_status add(struct hr__evaluator *judge, uint32_t candidate, struct hr_error *error) {
   size_t count;
   if (judge->mixes[candidate] != HR_NONE) return HR_OK;
   const char **overrides = hr__space_overrides(judge->space, candidate, &count);
   if (!overrides) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
   struct hr_error inner = {0};
-  enum hr_status status = hr__lab_add_mix(judge->lab, overrides, count, judge->world, &judge->mixes[candidate], &inner);
+  enum hr_status status = hr__runner_add_candidate(judge->lab, overrides, count, judge->world, &judge->mixes[candidate], &inner);
   free(overrides);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", judge->space->spec->self.place, inner.text);
-  judge->random = judge->random || hr__lab_is_random(judge->lab, judge->mixes[candidate]);
+  judge->random = judge->random || hr__runner_is_random(judge->lab, judge->mixes[candidate]);
   return HR_OK;
 }
 
-enum hr_status hr__judge_run(struct hr__judge *judge, const uint32_t *candidates, size_t count, uint32_t replications,
+enum hr_status hr__evaluator_run(struct hr__evaluator *judge, const uint32_t *candidates, size_t count, uint32_t replications,
                              struct hr_error *error) {
   struct hr__trial *trials = calloc(count * replications + 1, sizeof *trials);
   size_t n_trials = 0;
@@ -154,30 +154,30 @@ enum hr_status hr__judge_run(struct hr__judge *judge, const uint32_t *candidates
   for (size_t i = 0; i < count && status == HR_OK; i++) status = add(judge, candidates[i], error);
   for (uint32_t r = 0; r < replications && status == HR_OK; r++)
     for (size_t i = 0; i < count; i++) trials[n_trials++] = (struct hr__trial){judge->mixes[candidates[i]], r};
-  if (status == HR_OK) status = hr__lab_run(judge->lab, trials, n_trials, error);
+  if (status == HR_OK) status = hr__runner_run(judge->lab, trials, n_trials, error);
   free(trials);
   return status;
 }
 
 /* ---- Verdicts --------------------------------------------------------------------------------------- */
 
-uint32_t hr__judge_count(const struct hr__judge *judge, uint32_t candidate) {
+uint32_t hr__evaluator_count(const struct hr__evaluator *judge, uint32_t candidate) {
   uint32_t mix = judge->mixes[candidate], count = 0;
   if (mix == HR_NONE) return 0;
-  if (!hr__lab_is_random(judge->lab, mix)) return hr__lab_values(judge->lab, mix, 0) ? UINT32_MAX : 0;
-  while (hr__lab_values(judge->lab, mix, count)) count++;
+  if (!hr__runner_is_random(judge->lab, mix)) return hr__runner_values(judge->lab, mix, 0) ? UINT32_MAX : 0;
+  while (hr__runner_values(judge->lab, mix, count)) count++;
   return count;
 }
 
-void hr__judge_figure(const struct hr__judge *judge, uint32_t candidate, uint32_t replications, size_t figure,
+void hr__evaluator_figure(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, size_t figure,
                       double *values) {
   for (uint32_t r = 0; r < replications; r++)
-    values[r] = hr__lab_values(judge->lab, judge->mixes[candidate], r)[figure];
+    values[r] = hr__runner_values(judge->lab, judge->mixes[candidate], r)[figure];
 }
 
-void hr__judge_objectives(const struct hr__judge *judge, uint32_t candidate, uint32_t replications, double *values) {
+void hr__evaluator_objectives(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, double *values) {
   for (uint32_t r = 0; r < replications; r++) {
-    double objective = hr__goals_objective(judge->goals, hr__lab_values(judge->lab, judge->mixes[candidate], r));
+    double objective = hr__goals_objective(judge->goals, hr__runner_values(judge->lab, judge->mixes[candidate], r));
     values[r] = isnan(objective) ? (double)INFINITY : objective;
   }
 }
@@ -198,35 +198,35 @@ double hr__centre_of(double *values, uint32_t count, enum hr__measure_kind kind)
   return kind == HR__QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : mean_of(values, known);
 }
 
-double hr__judge_centre(const struct hr__judge *judge, uint32_t candidate, uint32_t replications, size_t figure) {
+double hr__evaluator_centre(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, size_t figure) {
   enum { MOST = 1024 };
   double values[MOST];
   uint32_t count = replications < MOST ? replications : MOST;
-  hr__judge_figure(judge, candidate, count, figure, values);
+  hr__evaluator_figure(judge, candidate, count, figure, values);
   return hr__centre_of(values, count, hr__measure_infos[judge->goals->figures[figure].measure].kind);
 }
 
-struct hr__verdict hr__judge_verdict(const struct hr__judge *judge, uint32_t candidate, uint32_t replications) {
+struct hr__verdict hr__evaluator_evaluation(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications) {
   enum { MOST = 1024 };
   double values[MOST];
   struct hr__verdict verdict = {0};
   uint32_t count = replications < MOST ? replications : MOST;
-  hr__judge_objectives(judge, candidate, count, values);
+  hr__evaluator_objectives(judge, candidate, count, values);
   verdict.objective = mean_of(values, count);
-  double cost = hr__judge_centre(judge, candidate, count, judge->goals->cost);
+  double cost = hr__evaluator_centre(judge, candidate, count, judge->goals->cost);
   verdict.cost = isnan(cost) ? 0 : cost;
   for (size_t i = 0; i < judge->goals->n_goals; i++) {
     const struct hr__goal *goal = &judge->goals->goals[i];
-    verdict.violation += hr__goal_violation(goal, hr__judge_centre(judge, candidate, count, goal->figure));
+    verdict.violation += hr__goal_violation(goal, hr__evaluator_centre(judge, candidate, count, goal->figure));
   }
   return verdict;
 }
 
-bool hr__judge_is_short(const struct hr__judge *judge, uint32_t candidate, uint32_t replications) {
+bool hr__evaluator_is_short(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications) {
   for (size_t i = 0; i < judge->goals->n_goals; i++) {
     const struct hr__goal *goal = &judge->goals->goals[i];
     if (!hr__goal_wants_capacity(judge->goals, goal)) continue;
-    if (hr__goal_violation(goal, hr__judge_centre(judge, candidate, replications, goal->figure)) > 0) return true;
+    if (hr__goal_violation(goal, hr__evaluator_centre(judge, candidate, replications, goal->figure)) > 0) return true;
   }
   return false;
 }

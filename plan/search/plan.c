@@ -56,11 +56,11 @@ static enum hr_status run_draft(struct hr_plan *plan, struct draft *draft, struc
   struct hr_error inner = {0};
   enum hr_status status = trials ? HR_OK : no_memory(error);
   if (status == HR_OK) {
-    status = hr__lab_add_mix(plan->lab, draft->set, draft->n_set, plan->judge.world, &mix, &inner);
+    status = hr__runner_add_candidate(plan->lab, draft->set, draft->n_set, plan->judge.world, &mix, &inner);
     if (status != HR_OK) hr_fail(error, status, "%sbaseline: %s", plan->space.spec->self.place, inner.text);
   }
   for (uint32_t r = 0; status == HR_OK && r < replications; r++) trials[r] = (struct hr__trial){mix, r};
-  if (status == HR_OK) status = hr__lab_run(plan->lab, trials, replications, error);
+  if (status == HR_OK) status = hr__runner_run(plan->lab, trials, replications, error);
   if (status == HR_OK) status = hr__option_make(plan, &plan->judge, HR_NONE, mix, replications, option, error);
   if (status == HR_OK) {
     option->texts = draft->texts;
@@ -90,7 +90,7 @@ static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
 
 /* Whether a variable is of on-demand pools alone. */
 static bool is_on_demand(const struct hr_plan *plan, const struct hr_plan_variable *variable) {
-  const struct hr_scenario *scenario = hr__lab_scenario(plan->lab, plan->choice.mix);
+  const struct hr_scenario *scenario = hr__runner_scenario(plan->lab, plan->choice.mix);
   for (uint32_t i = 0; i < variable->n_pools; i++)
     if (scenario->cluster.pools[variable->pools[i]].market.market != HR_MARKET_ON_DEMAND) return false;
   return true;
@@ -98,7 +98,7 @@ static bool is_on_demand(const struct hr_plan *plan, const struct hr_plan_variab
 
 /* Whether the choice may have on-demand capacity at all, as a variable or fixed. */
 static bool has_on_demand(const struct hr_plan *plan) {
-  const struct hr_scenario *scenario = hr__lab_scenario(plan->lab, plan->choice.mix);
+  const struct hr_scenario *scenario = hr__runner_scenario(plan->lab, plan->choice.mix);
   for (uint32_t i = 0; i < plan->space.n_axes; i++) {
     const struct hr_plan_variable *variable = &plan->space.spec->variables[i];
     if (variable->pools && is_on_demand(plan, variable)) return true;
@@ -142,10 +142,10 @@ static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *
 }
 
 static enum hr_status hr__plan_baselines(struct hr_plan *plan, struct hr_error *error) {
-  uint64_t before = hr__lab_runs(plan->lab);
+  uint64_t before = hr__runner_runs(plan->lab);
   enum hr_status status = plan->space.spec->baseline ? make_today(plan, error) : HR_OK;
   if (status == HR_OK && has_on_demand(plan)) status = make_all_on_demand(plan, error);
-  plan->runs_of_baselines = hr__lab_runs(plan->lab) - before;
+  plan->runs_of_baselines = hr__runner_runs(plan->lab) - before;
   return status;
 }
 
@@ -165,24 +165,24 @@ static const double far_behind = 0.1;
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
 
-enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__judge *judge, uint32_t candidate,
+enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__evaluator *judge, uint32_t candidate,
                                uint32_t mix, uint32_t replications, struct hr__option *option, struct hr_error *error) {
   const struct hr__goals *goals = &plan->goals;
-  bool exact = !hr__lab_is_random(plan->lab, mix);
+  bool exact = !hr__runner_is_random(plan->lab, mix);
   uint32_t count = exact ? 1 : replications;
   *option = (struct hr__option){.candidate = candidate, .mix = mix, .replications = count};
   option->figures = calloc(goals->n_figures + 1, sizeof *option->figures);
   double *values = malloc(((size_t)count + 1) * sizeof *values);
   enum hr_status status = option->figures && values ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < goals->n_figures && status == HR_OK; i++) {
-    for (uint32_t r = 0; r < count; r++) values[r] = hr__lab_values(plan->lab, mix, r)[i];
+    for (uint32_t r = 0; r < count; r++) values[r] = hr__runner_values(plan->lab, mix, r)[i];
     status = hr__interval_of(values, count, hr__measure_infos[goals->figures[i].measure].kind,
                              plan->config.scenario->replications.confidence, exact, &option->figures[i]);
   }
-  struct hr__judge of_mix = *judge;
+  struct hr__evaluator of_mix = *judge;
   uint32_t self = mix;
   of_mix.mixes = &self;
-  struct hr__verdict verdict = hr__judge_verdict(&of_mix, 0, count);
+  struct hr__verdict verdict = hr__evaluator_evaluation(&of_mix, 0, count);
   option->objective = verdict.objective;
   option->violation = verdict.violation;
   free(values);
@@ -204,7 +204,7 @@ const char *hr__option_text(const struct hr_plan *plan, const struct hr__option 
 
 /* ---- What is asked ---------------------------------------------------------------------------------- */
 
-void hr__plan_world(const struct hr_plan *plan, struct hr__world *world) {
+void hr__plan_world(const struct hr_plan *plan, struct hr__environment *world) {
   hr_stress_init(&world->stress);
   world->workload = plan->config.scenario->replications.workload;
   world->forecast = plan->forecast;
@@ -243,7 +243,7 @@ static double growth_of(const struct hr_plan *plan) {
 static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_config *config = &plan->config;
   const struct hr_scenario *scenario = config->scenario;
-  struct hr__world world;
+  struct hr__environment world;
   uint32_t number;
   enum hr_status status = hr__space_make(scenario->plan, &plan->space, error);
   if (status == HR_OK)
@@ -251,7 +251,7 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   if (status == HR_OK) status = make_forecast(plan, error);
   if (status != HR_OK) return status;
   hr__space_doubt(&plan->space, scenario);
-  struct hr__lab_config lab = {.scenario = scenario,
+  struct hr__runner_config lab = {.scenario = scenario,
                                .overrides = config->overrides,
                                .n_overrides = config->n_overrides,
                                .trace = config->trace,
@@ -259,11 +259,11 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
                                .n_figures = plan->goals.n_figures,
                                .n_threads = config->n_threads,
                                .progress = config->progress};
-  plan->lab = hr__lab_create(&lab);
+  plan->lab = hr__runner_create(&lab);
   if (!plan->lab) return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
   hr__plan_world(plan, &world);
-  status = hr__lab_add_world(plan->lab, &world, &number, error);
-  if (status == HR_OK) status = hr__judge_make(&plan->judge, plan->lab, &plan->space, &plan->goals, number, error);
+  status = hr__runner_add_environment(plan->lab, &world, &number, error);
+  if (status == HR_OK) status = hr__evaluator_make(&plan->judge, plan->lab, &plan->space, &plan->goals, number, error);
   if (status == HR_OK &&
       hr__demand_make(config->trace, growth_of(plan), may_fail(&plan->goals), &plan->demand) != HR_OK)
     status = hr_fail(error, HR_NO_MEMORY, "out of memory for the demand");
@@ -278,12 +278,12 @@ static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *erro
   struct hr__point corner = hr__space_corner(&plan->space, 0, true);
   uint32_t candidate = hr__space_candidate(&plan->space, &corner);
   plan->screening = SCREENING;
-  enum hr_status status = hr__judge_run(&plan->judge, &candidate, 1, 1, error);
+  enum hr_status status = hr__evaluator_run(&plan->judge, &candidate, 1, 1, error);
   if (status != HR_OK || plan->judge.random) return status;
   for (uint32_t slice = 1; slice < plan->space.n_slices && !plan->judge.random && status == HR_OK; slice++) {
     corner = hr__space_corner(&plan->space, slice, true);
     candidate = hr__space_candidate(&plan->space, &corner);
-    status = hr__judge_run(&plan->judge, &candidate, 1, 1, error);
+    status = hr__evaluator_run(&plan->judge, &candidate, 1, 1, error);
   }
   if (!plan->judge.random) plan->screening = 1;
   return status;
@@ -302,12 +302,12 @@ static bool is_hopeful(const struct hr__verdict *best, const struct hr__verdict 
    goals. */
 static uint32_t list_finalists(const struct hr_plan *plan, uint32_t finalists[MOST_FINALISTS]) {
   const struct hr__search_result *search = &plan->search;
-  struct hr__verdict best = hr__judge_verdict(&plan->judge, search->ranking[0], plan->screening);
+  struct hr__verdict best = hr__evaluator_evaluation(&plan->judge, search->ranking[0], plan->screening);
   uint32_t count = 0;
   finalists[count++] = search->ranking[0];
   for (int pass = 0; pass < 2; pass++)
     for (uint32_t i = 1; i < search->n_ranked && count < (pass ? MOST_FINALISTS : MOST_FINALISTS / 2); i++) {
-      struct hr__verdict verdict = hr__judge_verdict(&plan->judge, search->ranking[i], plan->screening);
+      struct hr__verdict verdict = hr__evaluator_evaluation(&plan->judge, search->ranking[i], plan->screening);
       if (is_hopeful(&best, &verdict, pass == 0)) finalists[count++] = search->ranking[i];
     }
   return count;
@@ -317,16 +317,16 @@ static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_spec *spec = plan->space.spec;
   uint32_t finalists[MOST_FINALISTS], count = list_finalists(plan, finalists);
   struct hr__selection_config config = {.judge = &plan->judge,
-                                        .first = FIRST_STAGE < spec->most_replications ? FIRST_STAGE
-                                                                                       : spec->most_replications,
-                                        .most = spec->most_replications,
+                                        .first = FIRST_STAGE < spec->max_replications ? FIRST_STAGE
+                                                                                       : spec->max_replications,
+                                        .most = spec->max_replications,
                                         .confidence = plan->config.scenario->replications.confidence,
                                         .indifference = spec->indifference,
-                                        .most_runs = spec->most_runs,
+                                        .max_runs = spec->max_runs,
                                         .seed = plan->config.scenario->seed};
-  uint64_t before = hr__lab_runs(plan->lab);
+  uint64_t before = hr__runner_runs(plan->lab);
   enum hr_status status = hr__select(&config, finalists, count, &plan->selection, error);
-  plan->runs_of_selection = hr__lab_runs(plan->lab) - before;
+  plan->runs_of_selection = hr__runner_runs(plan->lab) - before;
   if (status != HR_OK) return status;
   uint32_t candidate = plan->selection.nearest;
   plan->depth = plan->judge.random ? plan->selection.replications : 1;
@@ -334,14 +334,14 @@ static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
                          &plan->choice, error);
 }
 
-enum hr_status hr__plan_settle(struct hr__judge *judge, const struct hr__search_result *result, uint32_t depth,
+enum hr_status hr__plan_settle(struct hr__evaluator *judge, const struct hr__search_result *result, uint32_t depth,
                                uint32_t *best, struct hr_error *error) {
   uint32_t count = result->n_ranked < SETTLED ? result->n_ranked : SETTLED;
-  enum hr_status status = hr__judge_run(judge, result->ranking, count, depth, error);
+  enum hr_status status = hr__evaluator_run(judge, result->ranking, count, depth, error);
   struct hr__verdict of_best = {0};
   *best = HR_NONE;
   for (uint32_t i = 0; i < count && status == HR_OK; i++) {
-    struct hr__verdict verdict = hr__judge_verdict(judge, result->ranking[i], depth);
+    struct hr__verdict verdict = hr__evaluator_evaluation(judge, result->ranking[i], depth);
     if (*best != HR_NONE && !hr__verdict_better(judge->space, result->ranking[i], &verdict, *best, &of_best)) continue;
     *best = result->ranking[i];
     of_best = verdict;
@@ -356,16 +356,16 @@ static enum hr_status search(struct hr_plan *plan, struct hr_error *error) {
   struct hr__search_config config = {.judge = &plan->judge,
                                      .bounds = &plan->bounds,
                                      .replications = plan->screening,
-                                     .most_runs = plan->space.spec->most_runs,
+                                     .max_runs = plan->space.spec->max_runs,
                                      .begin = HR_NONE,
                                      .thorough = true};
-  if (everywhere && plan->judge.random) config.replications = plan->screening = plan->space.spec->most_replications;
+  if (everywhere && plan->judge.random) config.replications = plan->screening = plan->space.spec->max_replications;
   enum hr_status status =
       everywhere ? hr__search_exhaustive(&config, &plan->search, error) : hr__search(&config, &plan->search, error);
-  plan->runs_of_search = hr__lab_runs(plan->lab);
+  plan->runs_of_search = hr__runner_runs(plan->lab);
   if (status == HR_OK && plan->search.n_ranked == 0)
     return hr_fail(error, HR_BAD_INPUT, "%s'max_runs' is %" PRIu64 ", which is too few for any candidate",
-                   plan->space.spec->self.place, plan->space.spec->most_runs);
+                   plan->space.spec->self.place, plan->space.spec->max_runs);
   return status;
 }
 
@@ -412,9 +412,9 @@ static enum hr_status add_notes(struct hr_plan *plan, struct hr_error *error) {
                             plan->goals.goals[i].text);
   if (status == HR_OK) status = note_goals(plan);
   if (status == HR_OK) status = note_ends(plan);
-  if (status == HR_OK && hr__lab_runs(plan->lab) >= plan->space.spec->most_runs)
+  if (status == HR_OK && hr__runner_runs(plan->lab) >= plan->space.spec->max_runs)
     status = hr_notes_add(&plan->notes, "'max_runs', %" PRIu64 ", was reached before the search had ended",
-                          plan->space.spec->most_runs);
+                          plan->space.spec->max_runs);
   return status == HR_OK ? HR_OK : hr_fail(error, status, "out of memory for the plan");
 }
 
@@ -471,8 +471,8 @@ void hr_plan_destroy(struct hr_plan *plan) {
   hr__search_finish(&plan->search);
   hr__bounds_finish(&plan->bounds);
   hr__demand_finish(&plan->demand);
-  hr__judge_finish(&plan->judge);
-  hr__lab_destroy(plan->lab);
+  hr__evaluator_finish(&plan->judge);
+  hr__runner_destroy(plan->lab);
   hr__goals_finish(&plan->goals);
   hr_forecast_destroy(plan->forecast);
   hr_notes_finish(&plan->notes);
@@ -490,7 +490,7 @@ const struct hr_notes *hr_plan_notes(const struct hr_plan *plan) {
 enum hr_status hr_plan_choice_case(const struct hr_plan *plan, struct hr_plan_case *choice, struct hr_error *error) {
   struct hr__one_run_config config;
   const struct hr__trial trial = {plan->choice.mix, 0};
-  enum hr_status status = hr__lab_case(plan->lab, trial, &config, error);
+  enum hr_status status = hr__runner_case(plan->lab, trial, &config, error);
   if (status == HR_OK) *choice = (struct hr_plan_case){config.scenario, config.trace, config.seed};
   return status;
 }

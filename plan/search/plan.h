@@ -43,8 +43,8 @@ struct hr_plan {
   struct hr_forecast *forecast; /* NULL: it is for the trace */
   struct hr__goals goals;
   struct hr__space space;
-  struct hr__lab *lab;
-  struct hr__judge judge; /* in the world as supposed */
+  struct hr__runner *lab;
+  struct hr__evaluator judge; /* in the world as supposed */
   struct hr__demand demand;
   struct hr__bounds bounds;
   double bracket[2];  /* the newsvendor's levels of standing capacity in the choice's slice */
@@ -68,14 +68,14 @@ struct hr_plan {
 /* ---- Parts ------------------------------------------------------------------------------------------ */
 
 /* What `replications` runs of a mix say. */
-enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__judge *judge, uint32_t candidate,
+enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__evaluator *judge, uint32_t candidate,
                                uint32_t mix, uint32_t replications, struct hr__option *option, struct hr_error *error);
 void hr__option_finish(const struct hr_plan *plan, struct hr__option *option);
 /* The value of a variable in an option, as text. */
 const char *hr__option_text(const struct hr_plan *plan, const struct hr__option *option, uint32_t variable);
 
 /* Of the first few of a ranking the best by `depth` replications, which are run. */
-enum hr_status hr__plan_settle(struct hr__judge *judge, const struct hr__search_result *result, uint32_t depth,
+enum hr_status hr__plan_settle(struct hr__evaluator *judge, const struct hr__search_result *result, uint32_t depth,
                                uint32_t *best, struct hr_error *error);
 
 enum hr_status hr__plan_pareto(struct hr_plan *plan, struct hr_error *error);
@@ -84,6 +84,6 @@ enum hr_status hr__plan_tighten(struct hr_plan *plan, struct hr_error *error);
 enum hr_status hr__plan_sensitivity(struct hr_plan *plan, struct hr_error *error);
 
 /* The world as the scenario and the options suppose it. */
-void hr__plan_world(const struct hr_plan *plan, struct hr__world *world);
+void hr__plan_world(const struct hr_plan *plan, struct hr__environment *world);
 
 #endif

@@ -80,7 +80,7 @@ static void put_candidate(struct writer *writer, cJSON *object, uint32_t candida
 
 static void put_pools(struct writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
-  const struct hr_cluster_spec *cluster = &hr__lab_scenario(writer->plan->lab, writer->plan->choice.mix)->cluster;
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(writer->plan->lab, writer->plan->choice.mix)->cluster;
   cJSON *pools = hr__json_array(json, root, "pools");
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
@@ -130,7 +130,7 @@ static void put_tightening(struct writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
   cJSON *list = hr__json_array(json, root, "tightening");
-  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->depth).objective;
+  double own = hr__evaluator_evaluation(&plan->judge, plan->choice.candidate, plan->depth).objective;
   for (size_t i = 0; i < plan->n_tightenings; i++) {
     const struct hr__tightening *tightening = &plan->tightenings[i];
     bool any = tightening->candidate != HR_NONE;

@@ -45,7 +45,7 @@ static bool meets_others(const struct hr_plan *plan, uint32_t candidate, uint32_
   for (size_t i = 0; i < goals->n_goals; i++) {
     const struct hr__goal *goal = &goals->goals[i];
     if (goal->figure == plan->pareto_wait || goal->figure == plan->pareto_cost) continue;
-    if (hr__goal_violation(goal, hr__judge_centre(&plan->judge, candidate, replications, goal->figure)) > 0)
+    if (hr__goal_violation(goal, hr__evaluator_centre(&plan->judge, candidate, replications, goal->figure)) > 0)
       return false;
   }
   return true;
@@ -56,8 +56,8 @@ static size_t sift(const struct hr_plan *plan, uint32_t *candidates, size_t coun
                    struct spot *spots) {
   size_t n_spots = 0, n_kept = 0;
   for (size_t i = 0; i < count; i++) {
-    struct spot spot = {hr__judge_centre(&plan->judge, candidates[i], replications, plan->pareto_cost),
-                        hr__judge_centre(&plan->judge, candidates[i], replications, plan->pareto_wait), candidates[i]};
+    struct spot spot = {hr__evaluator_centre(&plan->judge, candidates[i], replications, plan->pareto_cost),
+                        hr__evaluator_centre(&plan->judge, candidates[i], replications, plan->pareto_wait), candidates[i]};
     if (!isnan(spot.cost) && !isnan(spot.wait) && meets_others(plan, candidates[i], replications))
       spots[n_spots++] = spot;
   }
@@ -83,7 +83,7 @@ enum hr_status hr__plan_pareto(struct hr_plan *plan, struct hr_error *error) {
     for (uint32_t i = 0; i < search->n_ranked; i++) plan->pareto[i] = search->ranking[i];
     plan->n_pareto = sift(plan, plan->pareto, search->n_ranked, plan->screening, spots);
     plan->pareto[plan->n_pareto++] = plan->choice.candidate;
-    status = hr__judge_run(&plan->judge, plan->pareto, plan->n_pareto, plan->depth, error);
+    status = hr__evaluator_run(&plan->judge, plan->pareto, plan->n_pareto, plan->depth, error);
   }
   if (status == HR_OK) plan->n_pareto = sift(plan, plan->pareto, plan->n_pareto, plan->depth, spots);
   free(spots);
@@ -94,14 +94,14 @@ enum hr_status hr__plan_pareto(struct hr_plan *plan, struct hr_error *error) {
 
 static double violation_of(const struct hr_plan *plan, uint32_t candidate, size_t goal) {
   const struct hr__goal *of = &plan->goals.goals[goal];
-  return hr__goal_violation(of, hr__judge_centre(&plan->judge, candidate, plan->screening, of->figure));
+  return hr__goal_violation(of, hr__evaluator_centre(&plan->judge, candidate, plan->screening, of->figure));
 }
 
 /* A goal binds where a better mix that was run misses it; where no mix will do, those bind that the nearest misses. */
 enum hr_status hr__plan_binding(struct hr_plan *plan, struct hr_error *error) {
   plan->binding = calloc(plan->goals.n_goals + 1, sizeof *plan->binding);
   if (!plan->binding) return no_memory(error);
-  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->screening).objective;
+  double own = hr__evaluator_evaluation(&plan->judge, plan->choice.candidate, plan->screening).objective;
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
     if (!hr_plan_feasible(plan)) {
       const struct hr__goal *goal = &plan->goals.goals[i];
@@ -111,7 +111,7 @@ enum hr_status hr__plan_binding(struct hr_plan *plan, struct hr_error *error) {
     }
     for (uint32_t k = 0; k < plan->search.n_ranked && !plan->binding[i]; k++) {
       uint32_t candidate = plan->search.ranking[k];
-      double objective = hr__judge_verdict(&plan->judge, candidate, plan->screening).objective;
+      double objective = hr__evaluator_evaluation(&plan->judge, candidate, plan->screening).objective;
       plan->binding[i] = objective < own && violation_of(plan, candidate, i) > 0;
     }
   }
@@ -132,7 +132,7 @@ static enum hr_status tighten(struct hr_plan *plan, size_t number, double share,
   struct hr__search_config config = {.judge = &plan->judge,
                                      .bounds = &plan->bounds,
                                      .replications = plan->screening,
-                                     .most_runs = plan->space.spec->most_runs,
+                                     .max_runs = plan->space.spec->max_runs,
                                      .begin = plan->choice.candidate,
                                      .small = plan->search.small,
                                      .n_small = plan->search.n_small};
@@ -142,7 +142,7 @@ static enum hr_status tighten(struct hr_plan *plan, size_t number, double share,
   uint32_t best = HR_NONE;
   if (status == HR_OK) status = hr__plan_settle(&plan->judge, &result, plan->depth, &best, error);
   if (status == HR_OK && best != HR_NONE) {
-    struct hr__verdict verdict = hr__judge_verdict(&plan->judge, best, plan->depth);
+    struct hr__verdict verdict = hr__evaluator_evaluation(&plan->judge, best, plan->depth);
     if (verdict.violation == 0) tightening->candidate = best;
     tightening->objective = verdict.objective;
   }
@@ -153,13 +153,13 @@ static enum hr_status tighten(struct hr_plan *plan, size_t number, double share,
 
 enum hr_status hr__plan_tighten(struct hr_plan *plan, struct hr_error *error) {
   static const double shares[HR__TIGHTENINGS] = {0.9, 0.75, 0.5};
-  uint64_t before = hr__lab_runs(plan->lab);
+  uint64_t before = hr__runner_runs(plan->lab);
   plan->tightenings = calloc(plan->goals.n_goals * HR__TIGHTENINGS + 1, sizeof *plan->tightenings);
   enum hr_status status = plan->tightenings ? HR_OK : no_memory(error);
   for (size_t i = 0; i < plan->goals.n_goals && status == HR_OK; i++)
     for (size_t k = 0; k < HR__TIGHTENINGS && status == HR_OK && !plan->goals.goals[i].assumed; k++)
       status = tighten(plan, i, shares[k], error);
-  plan->runs_of_tightening = hr__lab_runs(plan->lab) - before;
+  plan->runs_of_tightening = hr__runner_runs(plan->lab) - before;
   return status;
 }
 
@@ -177,7 +177,7 @@ static bool has_spot(const struct hr_plan *plan) {
 
 /* The choice as it was loaded: pools that have nodes there are those that a missing type would touch. */
 static bool uses_gpu(const struct hr_plan *plan, const char *gpu) {
-  const struct hr_cluster_spec *cluster = &hr__lab_scenario(plan->lab, plan->choice.mix)->cluster;
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->lab, plan->choice.mix)->cluster;
   for (uint32_t i = 0; i < cluster->n_pools; i++)
     if (cluster->pools[i].gpu && cluster->pools[i].nodes && strcmp(cluster->pools[i].gpu, gpu) == 0) return true;
   return false;
@@ -201,13 +201,13 @@ static bool has_other_gpus(const struct hr_cluster_spec *cluster, const char *gp
    mix costs at least is no less, unless some of it cannot be had. So it is enough to look around the choice, and not
    for another policy, but where a GPU type is missing. Where GPUs are unlike, what is best may lie in another valley,
    and the whole is searched. */
-static enum hr_status find_best(struct hr_plan *plan, struct hr__judge *judge, const struct hr__world *world,
+static enum hr_status find_best(struct hr_plan *plan, struct hr__evaluator *judge, const struct hr__environment *world,
                                 uint32_t depth, struct hr__changed_world *changed, struct hr_error *error) {
   bool anywhere = plan->config.scenario->speeds && plan->space.n_capacity > 1;
   struct hr__search_config config = {.judge = judge,
                                      .bounds = world->stress.without_gpu ? NULL : &plan->bounds,
                                      .replications = depth < FEW ? depth : FEW,
-                                     .most_runs = plan->space.spec->most_runs,
+                                     .max_runs = plan->space.spec->max_runs,
                                      .begin = anywhere ? HR_NONE : plan->choice.candidate,
                                      .one_slice = !anywhere && !world->stress.without_gpu,
                                      .thorough = anywhere,
@@ -226,39 +226,39 @@ static enum hr_status find_best(struct hr_plan *plan, struct hr__judge *judge, c
 }
 
 /* A world may be random where the one supposed is not: more demand is drawn. */
-static uint32_t depth_of(const struct hr_plan *plan, const struct hr__judge *judge) {
-  uint32_t most = plan->space.spec->most_replications;
+static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator *judge) {
+  uint32_t most = plan->space.spec->max_replications;
   if (!judge->random) return 1;
   if (plan->judge.random) return plan->depth;
   return most < ENOUGH ? most : ENOUGH;
 }
 
-static enum hr_status add_world(struct hr_plan *plan, const struct hr__world *world, double factor, const char *name,
+static enum hr_status add_world(struct hr_plan *plan, const struct hr__environment *world, double factor, const char *name,
                                 struct hr_error *error) {
   if (plan->n_worlds == HR__MOST_WORLDS) return HR_OK;
   struct hr__changed_world *changed = &plan->worlds[plan->n_worlds++];
-  struct hr__judge judge = {0};
+  struct hr__evaluator judge = {0};
   uint32_t number, candidate = plan->choice.candidate;
   hr__option_finish(plan, &changed->same);
   hr__option_finish(plan, &changed->best);
   snprintf(changed->name, sizeof changed->name, "%s", name);
   changed->factor = factor;
-  enum hr_status status = hr__lab_add_world(plan->lab, world, &number, error);
-  if (status == HR_OK) status = hr__judge_make(&judge, plan->lab, &plan->space, &plan->goals, number, error);
-  if (status == HR_OK) status = hr__judge_run(&judge, &candidate, 1, 1, error);
+  enum hr_status status = hr__runner_add_environment(plan->lab, world, &number, error);
+  if (status == HR_OK) status = hr__evaluator_make(&judge, plan->lab, &plan->space, &plan->goals, number, error);
+  if (status == HR_OK) status = hr__evaluator_run(&judge, &candidate, 1, 1, error);
   uint32_t depth = depth_of(plan, &judge);
-  if (status == HR_OK) status = hr__judge_run(&judge, &candidate, 1, depth, error);
+  if (status == HR_OK) status = hr__evaluator_run(&judge, &candidate, 1, depth, error);
   if (status == HR_OK)
     status = hr__option_make(plan, &judge, candidate, judge.mixes[candidate], depth, &changed->same, error);
   if (status == HR_OK) status = find_best(plan, &judge, world, depth, changed, error);
-  hr__judge_finish(&judge);
+  hr__evaluator_finish(&judge);
   return status;
 }
 
 /* ---- All worlds ------------------------------------------------------------------------------------- */
 
 static enum hr_status change_spot(struct hr_plan *plan, struct hr_error *error) {
-  struct hr__world world;
+  struct hr__environment world;
   if (!has_spot(plan)) return HR_OK;
   hr__plan_world(plan, &world);
   world.stress.spot_reclaims = 2;
@@ -272,7 +272,7 @@ static enum hr_status change_demand(struct hr_plan *plan, struct hr_error *error
   static const int percents[] = {10, 25, 50};
   enum hr_status status = HR_OK;
   for (size_t i = 0; i < sizeof percents / sizeof *percents && status == HR_OK; i++) {
-    struct hr__world world;
+    struct hr__environment world;
     char name[40];
     hr__plan_world(plan, &world);
     world.workload.growth *= 1 + percents[i] / 100.0;
@@ -287,7 +287,7 @@ static enum hr_status take_gpus_away(struct hr_plan *plan, struct hr_error *erro
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < cluster->n_pools && status == HR_OK; i++) {
     const char *gpu = cluster->pools[i].gpu;
-    struct hr__world world;
+    struct hr__environment world;
     char name[80];
     if (!gpu || !is_first_of_its_gpu(cluster, i) || !has_other_gpus(cluster, gpu) || !uses_gpu(plan, gpu)) continue;
     hr__plan_world(plan, &world);
@@ -299,10 +299,10 @@ static enum hr_status take_gpus_away(struct hr_plan *plan, struct hr_error *erro
 }
 
 enum hr_status hr__plan_sensitivity(struct hr_plan *plan, struct hr_error *error) {
-  uint64_t before = hr__lab_runs(plan->lab);
+  uint64_t before = hr__runner_runs(plan->lab);
   enum hr_status status = change_spot(plan, error);
   if (status == HR_OK) status = change_demand(plan, error);
   if (status == HR_OK) status = take_gpus_away(plan, error);
-  plan->runs_of_worlds = hr__lab_runs(plan->lab) - before;
+  plan->runs_of_worlds = hr__runner_runs(plan->lab) - before;
   return status;
 }

@@ -107,7 +107,7 @@ static void put_figure(struct page *page, const char *label, enum hr__measure me
 
 static void put_answer(struct page *page) {
   const struct hr_plan *plan = page->plan;
-  const struct hr_cluster_spec *cluster = &hr__lab_scenario(plan->lab, plan->choice.mix)->cluster;
+  const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->lab, plan->choice.mix)->cluster;
   bool feasible = hr_plan_feasible(plan);
   put_title(page, feasible ? "Buy" : "No mix meets the goals. The nearest:");
   for (uint32_t i = 0; i < cluster->n_pools; i++)
@@ -121,7 +121,7 @@ static void put_answer(struct page *page) {
   put_figure(page, "mean wait", HR__M_WAIT_MEAN);
   put_figure(page, "p95 wait", HR__M_WAIT_P95);
   put_figure(page, "completed", HR__M_COMPLETED_SHARE);
-  put_figure(page, "in use", HR__M_BUSY_SUBMITS);
+  put_figure(page, "in use", HR__M_UTILIZATION_SUBMIT_WINDOW);
 }
 
 /* ---- Goals ------------------------------------------------------------------------------------------ */
@@ -268,14 +268,14 @@ static void put_tighter_goal(const struct page *page, const struct hr__tightenin
 /* Whether it costs nothing; what the search happens to find cheaper is within what it does not tell apart. */
 static bool is_free(const struct page *page, const struct hr__tightening *tightening) {
   const struct hr_plan *plan = page->plan;
-  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->depth).objective;
+  double own = hr__evaluator_evaluation(&plan->judge, plan->choice.candidate, plan->depth).objective;
   return tightening->candidate != HR_NONE && tightening->objective <= own;
 }
 
 /* Of the bounds of a goal that cost nothing only the tightest is shown. */
 static void put_tightening(struct page *page) {
   const struct hr_plan *plan = page->plan;
-  double own = hr__judge_verdict(&plan->judge, plan->choice.candidate, plan->depth).objective;
+  double own = hr__evaluator_evaluation(&plan->judge, plan->choice.candidate, plan->depth).objective;
   bool of_money = plan->goals.n_terms == 1 && unit_of(page, plan->goals.terms[0]) == HR__DOLLARS;
   if (plan->n_tightenings == 0) return;
   put_title(page, "Tighter goals");
@@ -361,7 +361,7 @@ static void put_foot(struct page *page, const struct hr_perf *perf) {
   put_sure(page);
   if (perf && perf->sim_s > 0)
     hr__put_field(console, "speed", "%s runs in %s s on %" PRIu32 " thread%s",
-                  hr__count_text(hr__lab_runs(plan->lab), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
+                  hr__count_text(hr__runner_runs(plan->lab), text[0]), hr__fixed_text(perf->sim_s, 2, text[1]),
                   plan->config.n_threads, plan->config.n_threads == 1 ? "" : "s");
 }
 

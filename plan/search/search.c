@@ -22,7 +22,7 @@ struct hr__climb {
 struct hr__search {
   const struct hr__search_config *config;
   const struct hr__space *space;
-  struct hr__judge *judge;
+  struct hr__evaluator *judge;
   uint8_t *state;               /* [n_candidates] enum hr__search_state */
   struct hr__verdict *verdicts; /* [n_candidates] of those that were run */
   uint32_t *run;                /* in the order in which they were run */
@@ -195,7 +195,7 @@ void hr__search_finish(struct hr__search_result *result) {
 /* The first points of a slice: where jobs are served as they should be, and with as little elastic capacity as that
  * takes. */
 
-static uint32_t most_steps(const struct hr__space *space, const struct hr__point *from, const struct hr__point *to) {
+static uint32_t max_steps(const struct hr__space *space, const struct hr__point *from, const struct hr__point *to) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < space->n_capacity; i++) {
     uint32_t axis = space->capacity[i], distance = to->level[axis] - from->level[axis];
@@ -217,7 +217,7 @@ static uint32_t between(const struct hr__space *space, const struct hr__point *f
 
 static bool hr__search_serves(const struct hr__search *search, uint32_t candidate) {
   return search->state[candidate] == HR__SEARCH_RUN &&
-         !hr__judge_is_short(search->judge, candidate, search->config->replications);
+         !hr__evaluator_is_short(search->judge, candidate, search->config->replications);
 }
 
 /* Whether less may do: jobs are served, or would be at too high a price. */
@@ -226,7 +226,7 @@ static bool may_be_less(const struct hr__search *search, uint32_t candidate) {
 }
 
 static enum hr_status hr__search_bisect(struct hr__search *search, struct hr__point low, struct hr__point high) {
-  uint32_t steps = most_steps(search->space, &low, &high), bad = 0, good = steps;
+  uint32_t steps = max_steps(search->space, &low, &high), bad = 0, good = steps;
   uint32_t most = hr__space_candidate(search->space, &high);
   hr__search_want(search, most);
   enum hr_status status = hr__search_run_batch(search);
@@ -632,25 +632,25 @@ static void hr__search_want(struct hr__search *search, uint32_t candidate) {
 
 static void keep(struct hr__search *search, uint32_t candidate) {
   search->state[candidate] = HR__SEARCH_RUN;
-  search->verdicts[candidate] = hr__judge_verdict(search->judge, candidate, search->config->replications);
+  search->verdicts[candidate] = hr__evaluator_evaluation(search->judge, candidate, search->config->replications);
   search->run[search->n_run++] = candidate;
   /* Less may serve a little better than more, where spot nodes are taken away or gangs come in the way of each other.
    */
   if (search->verdicts[candidate].violation > clear_miss &&
-      hr__judge_is_short(search->judge, candidate, search->config->replications))
+      hr__evaluator_is_short(search->judge, candidate, search->config->replications))
     search->small[search->n_small++] = candidate;
   if (hr__search_is_better(search, candidate, search->best)) search->best = candidate;
 }
 
 static bool hr__search_is_spent(const struct hr__search *search) {
-  return hr__lab_runs(search->judge->lab) >= search->config->most_runs;
+  return hr__runner_runs(search->judge->lab) >= search->config->max_runs;
 }
 
 static enum hr_status hr__search_run_batch(struct hr__search *search) {
   uint32_t count = hr__search_is_spent(search) ? 0 : search->n_batch;
   search->n_batch = 0;
   enum hr_status status =
-      hr__judge_run(search->judge, search->batch, count, search->config->replications, search->error);
+      hr__evaluator_run(search->judge, search->batch, count, search->config->replications, search->error);
   for (uint32_t i = 0; i < count && status == HR_OK; i++) keep(search, search->batch[i]);
   return status;
 }

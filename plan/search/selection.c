@@ -12,7 +12,7 @@ enum { DRAWS = 2000 };
 
 struct contest {
   const struct hr__selection_config *config;
-  struct hr__judge *judge;
+  struct hr__evaluator *judge;
   const uint32_t *finalists;
   uint32_t count;
   uint32_t replications; /* of those that are still in */
@@ -37,14 +37,14 @@ static enum hr_status run(struct contest *contest, uint32_t replications) {
   if (!batch) return no_memory(contest->error);
   for (uint32_t i = 0; i < contest->count; i++)
     if (contest->in[i]) batch[n++] = contest->finalists[i];
-  enum hr_status status = hr__judge_run(contest->judge, batch, n, replications, contest->error);
+  enum hr_status status = hr__evaluator_run(contest->judge, batch, n, replications, contest->error);
   free(batch);
   if (status != HR_OK) return status;
   contest->replications = replications;
   for (uint32_t i = 0; i < contest->count; i++) {
     if (!contest->in[i]) continue;
     contest->made[i] = replications;
-    hr__judge_objectives(contest->judge, contest->finalists[i], replications, objectives_of(contest, i));
+    hr__evaluator_objectives(contest->judge, contest->finalists[i], replications, objectives_of(contest, i));
   }
   return HR_OK;
 }
@@ -52,7 +52,7 @@ static enum hr_status run(struct contest *contest, uint32_t replications) {
 /* ---- Dropping --------------------------------------------------------------------------------------- */
 
 static struct hr__verdict verdict_of(const struct contest *contest, uint32_t finalist) {
-  return hr__judge_verdict(contest->judge, contest->finalists[finalist], contest->made[finalist]);
+  return hr__evaluator_evaluation(contest->judge, contest->finalists[finalist], contest->made[finalist]);
 }
 
 /* The best that is in. */
@@ -103,7 +103,7 @@ static enum hr_status surely_fails(const struct contest *contest, uint32_t final
   for (size_t i = 0; i < goals->n_goals && status == HR_OK; i++) {
     const struct hr__goal *goal = &goals->goals[i];
     struct hr__interval interval;
-    hr__judge_figure(contest->judge, contest->finalists[finalist], contest->made[finalist], goal->figure, values);
+    hr__evaluator_figure(contest->judge, contest->finalists[finalist], contest->made[finalist], goal->figure, values);
     status =
         hr__interval_of(values, contest->made[finalist], hr__measure_infos[goals->figures[goal->figure].measure].kind,
                         contest->config->confidence, !contest->judge->random, &interval);
@@ -145,14 +145,14 @@ static enum hr_status drop(struct contest *contest, double *zone, bool *settled)
 static double drawn_objective(const struct contest *contest, uint32_t finalist, const double *uniform, double *values) {
   const struct hr__goals *goals = contest->judge->goals;
   uint32_t made = contest->made[finalist], candidate = contest->finalists[finalist];
-  const struct hr__lab *lab = contest->judge->lab;
+  const struct hr__runner *lab = contest->judge->lab;
   uint32_t mix = contest->judge->mixes[candidate];
   double sum = 0;
   for (uint32_t r = 0; r < made; r++) sum += objectives_of(contest, finalist)[(uint32_t)(uniform[r] * made)];
   for (size_t i = 0; i < goals->n_goals; i++) {
     const struct hr__goal *goal = &goals->goals[i];
     for (uint32_t r = 0; r < made; r++)
-      values[r] = hr__lab_values(lab, mix, (uint32_t)(uniform[r] * made))[goal->figure];
+      values[r] = hr__runner_values(lab, mix, (uint32_t)(uniform[r] * made))[goal->figure];
     double centre = hr__centre_of(values, made, hr__measure_infos[goals->figures[goal->figure].measure].kind);
     if (hr__goal_violation(goal, centre) > 0) return (double)INFINITY;
   }
@@ -200,7 +200,7 @@ static enum hr_status hold(struct contest *contest, double *zone) {
     status = drop(contest, zone, &settled);
     uint32_t next = contest->replications + (contest->replications + 1) / 2;
     bool done =
-        settled || contest->replications >= config->most || hr__lab_runs(contest->judge->lab) >= config->most_runs;
+        settled || contest->replications >= config->most || hr__runner_runs(contest->judge->lab) >= config->max_runs;
     if (status != HR_OK || done) return status;
     status = run(contest, next < config->most ? next : config->most);
   }

@@ -17,12 +17,12 @@
 #include "plan/search/evaluator.h"
 
 struct hr__selection_config {
-  struct hr__judge *judge;
+  struct hr__evaluator *judge;
   uint32_t first; /* replications before anything is dropped */
   uint32_t most;  /* at most so many */
   double confidence;
   double indifference; /* as a share of the objective of the best */
-  uint64_t most_runs;  /* of the lab */
+  uint64_t max_runs;  /* of the lab */
   uint64_t seed;       /* of the bootstrap */
 };
 

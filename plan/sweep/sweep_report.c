@@ -67,7 +67,7 @@ static const struct {
   const char *title;
   bool more_is_better;
 } shown[] = {{HR__M_WAIT_MEAN, "mean wait", false},   {HR__M_WAIT_P95, "p95 wait", false},
-             {HR__M_JCT_MEAN, "mean jct", false},     {HR__M_BUSY_MAKESPAN, "GPUs in use", true},
+             {HR__M_JCT_MEAN, "mean jct", false},     {HR__M_UTILIZATION_MAKESPAN, "GPUs in use", true},
              {HR__M_UNFINISHED, "unfinished", false}, {HR__M_COST, "cost", false}};
 
 /* "nodes=4, policy=sjf" of a row of the view of points. */

@@ -7,7 +7,7 @@
 #include "policies/queue/dispatch.h"
 
 /* A job that is not done. On an owned or reserved pool it has no nodes of its own. */
-struct hr__dated {
+struct hr__deadline_job {
   hr_job job;
   int64_t from_us, deadline_us; /* HR_NEVER_US: none */
   uint32_t pool;                /* that it holds nodes of, HR_NONE */
@@ -23,7 +23,7 @@ struct hr__dated {
 struct hr__deadlines {
   enum hr__market_rule rule;
   int64_t changeover_us;
-  struct hr__dated *jobs; /* in order of their ids */
+  struct hr__deadline_job *jobs; /* in order of their ids */
   uint32_t count, capacity;
   bool *owned; /* by node */
   struct hr_error *error;
@@ -31,7 +31,7 @@ struct hr__deadlines {
 };
 
 /* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
-static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__dated *dated, enum hr_market market,
+static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market,
                                     int64_t now_us);
 
 /*
@@ -60,14 +60,14 @@ static uint32_t nodes_for(const struct hr__queue *queue, hr_job job, uint32_t po
   return gpus / size + (gpus % size != 0);
 }
 
-static bool may_use(const struct hr__queue *queue, const struct hr__dated *dated, uint32_t pool,
+static bool may_use(const struct hr__queue *queue, const struct hr__deadline_job *dated, uint32_t pool,
                     enum hr_market market) {
   if (spec_of(queue, pool)->market.market != market) return false;
   return hr_cluster_accepts(queue->cluster, hr_cluster_accept_class(queue->cluster, dated->job), (hr_pool){pool});
 }
 
 /* Whether some pool of the market could hold the job, were all of its nodes there. */
-static bool has_room_in(const struct hr__queue *queue, const struct hr__dated *dated, enum hr_market market) {
+static bool has_room_in(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market) {
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++)
     if (may_use(queue, dated, i, market) && nodes_for(queue, dated->job, i) <= spec_of(queue, i)->nodes) return true;
   return false;
@@ -91,7 +91,7 @@ enum hr_status hr__deadlines_create(struct hr__queue *queue, enum hr__market_rul
 static bool make_room(struct hr__queue *queue) {
   struct hr__deadlines *self = queue->deadlines;
   if (self->count < self->capacity) return true;
-  struct hr__dated *jobs = hr_arena_grown(queue->arena, self->jobs, &self->capacity, sizeof *jobs);
+  struct hr__deadline_job *jobs = hr_arena_grown(queue->arena, self->jobs, &self->capacity, sizeof *jobs);
   if (jobs) self->jobs = jobs;
   return jobs;
 }
@@ -103,7 +103,7 @@ static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *vie
     if (nodes_for(queue, job, i) > most) most = nodes_for(queue, job, i);
   if (!make_room(queue)) return HR_NO_MEMORY;
   const int64_t *deadline_us = queue->trace->deadline_us;
-  struct hr__dated dated = {.job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
+  struct hr__deadline_job dated = {.job = job, .from_us = view->now_us, .deadline_us = HR_NEVER_US, .pool = HR_NONE};
   if (deadline_us && deadline_us[job.id] != HR_UNKNOWN_US) dated.deadline_us = deadline_us[job.id];
   dated.nodes = hr_arena_alloc(queue->arena, most * sizeof *dated.nodes);
   dated.seats = hr_arena_alloc(queue->arena, most * sizeof *dated.seats);
@@ -119,14 +119,14 @@ static enum hr_status add_job(struct hr__queue *queue, const struct hr_view *vie
   return HR_OK;
 }
 
-static struct hr__dated *find(struct hr__deadlines *self, hr_job job) {
+static struct hr__deadline_job *find(struct hr__deadlines *self, hr_job job) {
   for (uint32_t i = 0; i < self->count; i++)
     if (self->jobs[i].job.id == job.id) return &self->jobs[i];
   return NULL;
 }
 
 /* What a job had is given back in the next pass, as far as it is still there. */
-static void let_go(struct hr__deadlines *self, struct hr__dated *dated) {
+static void let_go(struct hr__deadlines *self, struct hr__deadline_job *dated) {
   for (uint32_t i = 0; i < dated->n_nodes; i++) self->owned[dated->nodes[i].id] = false;
   dated->n_nodes = 0;
   dated->pool = HR_NONE;
@@ -147,7 +147,7 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
   case HR_EVENT_SUBMIT:
     return add_job(queue, view, event->job);
   case HR_EVENT_END: {
-    struct hr__dated *dated = find(self, event->job);
+    struct hr__deadline_job *dated = find(self, event->job);
     let_go(self, dated);
     for (; dated + 1 < self->jobs + self->count; dated++) dated[0] = dated[1];
     self->count--;
@@ -167,7 +167,7 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
 /* ---- What there is ---------------------------------------------------------------------------------- */
 
 /* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
-static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__dated *dated, enum hr_market market,
+static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market,
                                     int64_t now_us) {
   uint32_t best = HR_NONE;
   int64_t best_price = 0;
@@ -182,11 +182,11 @@ static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct 
   return best;
 }
 
-static bool holds(const struct hr__queue *queue, const struct hr__dated *dated, enum hr_market market) {
+static bool holds(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market) {
   return dated->pool != HR_NONE && spec_of(queue, dated->pool)->market.market == market;
 }
 
-static int64_t left_us(const struct hr_view *view, const struct hr__dated *dated) {
+static int64_t left_us(const struct hr_view *view, const struct hr__deadline_job *dated) {
   return view->jobs->work_us[dated->job.id] - hr_view_done_us(view, dated->job);
 }
 
@@ -198,18 +198,18 @@ static int64_t reserve_us(const struct hr__deadlines *self) {
 /* How far ahead of the even pace on-demand is left again: 2 d, and a minute at least, as who leaves on the dot is
    behind a microsecond later. */
 static int64_t lead_us(const struct hr__deadlines *self) {
-  const int64_t least_us = 60 * HR_SECOND_US;
-  return 2 * self->changeover_us > least_us ? 2 * self->changeover_us : least_us;
+  const int64_t min_us = 60 * HR_SECOND_US;
+  return 2 * self->changeover_us > min_us ? 2 * self->changeover_us : min_us;
 }
 
 /* R < C + 2 d */
-static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view, const struct hr__dated *dated) {
+static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view, const struct hr__deadline_job *dated) {
   if (dated->deadline_us == HR_NEVER_US || !dated->can_hurry) return false;
   return dated->deadline_us - view->now_us < left_us(view, dated) + reserve_us(self);
 }
 
 /* Whether the work done at a time when it should be `done_us` is behind: done x span < work x elapsed. */
-static bool is_behind(const struct hr_view *view, const struct hr__dated *dated, int64_t done_us, int64_t at_us) {
+static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *dated, int64_t done_us, int64_t at_us) {
   if (dated->deadline_us == HR_NEVER_US) return false;
   return (wide)done_us * (dated->deadline_us - dated->from_us) <
          (wide)view->jobs->work_us[dated->job.id] * (at_us - dated->from_us);
@@ -222,8 +222,8 @@ static bool is_standing(const struct hr__queue *queue, uint32_t pool) {
 }
 
 /* Starts a job that holds nothing on the first owned or reserved pool where it fits. */
-static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                             struct hr__dated *dated) {
+static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                             struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
   uint32_t accept_class = hr_cluster_accept_class(queue->cluster, dated->job);
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
@@ -232,7 +232,7 @@ static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view
     if (!hr_placer_find_on(queue->placer, (hr_pool){i}, hr__gpus(queue, dated->job), &placement)) continue;
     dated->pool = i;
     dated->itinerary.n_steps = 0;
-    return hr_plan_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
+    return hr_moves_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
   }
   return HR_OK;
 }
@@ -240,14 +240,14 @@ static enum hr_status settle(struct hr__queue *queue, const struct hr_view *view
 /* ---- The rules -------------------------------------------------------------------------------------- */
 
 /* Where the job is to be: a pool, or HR_NONE. */
-static uint32_t by_greed(const struct hr__queue *queue, const struct hr_view *view, struct hr__dated *dated) {
+static uint32_t by_greed(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
   if (dated->pool != HR_NONE) return dated->pool;
   dated->committed = dated->committed || must_hurry(queue->deadlines, view, dated);
   return hr__deadlines_offer(queue, dated, dated->committed ? HR_MARKET_ON_DEMAND : HR_MARKET_SPOT, view->now_us);
 }
 
 static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct hr_view *view,
-                                    struct hr__dated *dated) {
+                                    struct hr__deadline_job *dated) {
   const struct hr__deadlines *self = queue->deadlines;
   int64_t done_us = hr_view_done_us(view, dated->job);
   if (holds(queue, dated, HR_MARKET_SPOT)) return dated->pool;
@@ -264,13 +264,13 @@ static uint32_t by_uniform_progress(const struct hr__queue *queue, const struct 
 
 /* What was planned cannot be followed: the nodes are not to be had, as others took them, or the last step is over and
    the job is not, as work was lost. */
-static bool has_failed(const struct hr__queue *queue, const struct hr__dated *dated, uint32_t pool) {
+static bool has_failed(const struct hr__queue *queue, const struct hr__deadline_job *dated, uint32_t pool) {
   if (pool == HR_NONE) return dated->next_step == dated->itinerary.n_steps;
   return pool != dated->pool && hr_cluster_offer(queue->cluster, (hr_pool){pool}) < nodes_for(queue, dated->job, pool);
 }
 
 /* Who has none, for want of a deadline, or as it cannot be met or followed, goes by greed. */
-static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view, struct hr__dated *dated) {
+static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
   struct hr__itinerary *itinerary = &dated->itinerary;
   if (itinerary->n_steps == 0) return by_greed(queue, view, dated);
   while (dated->next_step < itinerary->n_steps && itinerary->steps[dated->next_step].at_us <= view->now_us)
@@ -281,7 +281,7 @@ static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view
   return by_greed(queue, view, dated);
 }
 
-static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view *view, struct hr__dated *dated) {
+static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
   if (queue->deadlines->rule == HR__MARKET_DEADLINE_GREEDY) return by_greed(queue, view, dated);
   if (queue->deadlines->rule == HR__MARKET_UNIFORM_PROGRESS) return by_uniform_progress(queue, view, dated);
   return by_itinerary(queue, view, dated);
@@ -291,7 +291,7 @@ static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view 
 
 /* The first time after now at which something that only time changes would make the rule decide anew; what is true by
    now has been decided upon. */
-static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view, const struct hr__dated *dated) {
+static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view, const struct hr__deadline_job *dated) {
   const struct hr__deadlines *self = queue->deadlines;
   int64_t now_us = view->now_us, next_us = HR_NEVER_US;
   if (dated->next_step < dated->itinerary.n_steps) return dated->itinerary.steps[dated->next_step].at_us;
@@ -314,21 +314,21 @@ static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view 
 
 /* ---- Moves ------------------------------------------------------------------------------------------ */
 
-static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                            struct hr__dated *dated) {
+static enum hr_status leave(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                            struct hr__deadline_job *dated) {
   enum hr_status status = HR_OK;
-  if (view->state[dated->job.id] == HR_JOB_RUNNING) status = hr_plan_preempt(plan, dated->job, HR_REASON_POLICY);
+  if (view->state[dated->job.id] == HR_JOB_RUNNING) status = hr_moves_preempt(plan, dated->job, HR_REASON_POLICY);
   let_go(queue->deadlines, dated);
   return status;
 }
 
 /* The nodes asked for just now are those that boot since now and belong to nobody. */
-static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                              struct hr__dated *dated, uint32_t pool) {
+static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                              struct hr__deadline_job *dated, uint32_t pool) {
   uint32_t wanted = nodes_for(queue, dated->job, pool),
            first = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
   if (hr_cluster_offer(queue->cluster, (hr_pool){pool}) < wanted) return HR_OK;
-  enum hr_status status = hr_plan_acquire(plan, (hr_pool){pool}, wanted);
+  enum hr_status status = hr_moves_acquire(plan, (hr_pool){pool}, wanted);
   for (uint32_t i = first; i < first + spec_of(queue, pool)->nodes && dated->n_nodes < wanted; i++) {
     hr_node node = {i};
     if (queue->deadlines->owned[i] || hr_cluster_node_state(queue->cluster, node) != HR_NODE_BOOTING ||
@@ -342,8 +342,8 @@ static enum hr_status acquire(struct hr__queue *queue, const struct hr_view *vie
 }
 
 /* Starts the job when all its nodes are up. */
-static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                            struct hr__dated *dated) {
+static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                            struct hr__deadline_job *dated) {
   if (dated->pool == HR_NONE || view->state[dated->job.id] != HR_JOB_WAITING) return HR_OK;
   for (uint32_t i = 0; i < dated->n_nodes; i++)
     if (hr_cluster_node_state(queue->cluster, dated->nodes[i]) != HR_NODE_UP) return HR_OK;
@@ -354,11 +354,11 @@ static enum hr_status start(struct hr__queue *queue, const struct hr_view *view,
     left -= gpus;
   }
   struct hr_placement placement = {{dated->pool}, dated->n_nodes, dated->seats};
-  return hr_plan_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
+  return hr_moves_start(plan, dated->job, &placement, HR_REASON_IN_ORDER);
 }
 
 /* Nodes that are of no job any more. */
-static enum hr_status release_unowned(struct hr__queue *queue, struct hr_plan *plan) {
+static enum hr_status release_unowned(struct hr__queue *queue, struct hr_moves *plan) {
   enum hr_status status = HR_OK;
   for (uint32_t pool = 0; pool < hr_cluster_pools(queue->cluster); pool++) {
     uint32_t first = hr_cluster_first_node(queue->cluster, (hr_pool){pool}).id;
@@ -367,13 +367,13 @@ static enum hr_status release_unowned(struct hr__queue *queue, struct hr_plan *p
     for (uint32_t i = first; i < first + spec->nodes && status == HR_OK; i++) {
       enum hr_node_state state = hr_cluster_node_state(queue->cluster, (hr_node){i});
       if (!queue->deadlines->owned[i] && (state == HR_NODE_UP || state == HR_NODE_BOOTING))
-        status = hr_plan_release(plan, (hr_node){i});
+        status = hr_moves_release(plan, (hr_node){i});
     }
   }
   return status;
 }
 
-static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__deadlines *self = queue->deadlines;
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; i < self->count; i++) {
@@ -383,14 +383,14 @@ static enum hr_status wake(struct hr__queue *queue, const struct hr_view *view, 
   bool pending = self->wake_us > view->now_us && self->wake_us <= next_us;
   if (next_us == HR_NEVER_US || pending) return HR_OK;
   self->wake_us = next_us;
-  return hr_plan_wake_at(plan, next_us);
+  return hr_moves_wake_at(plan, next_us);
 }
 
-enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__deadlines *self = queue->deadlines;
   enum hr_status status = release_unowned(queue, plan); /* for others to have at once */
   for (uint32_t i = 0; i < self->count && status == HR_OK; i++) {
-    struct hr__dated *dated = &self->jobs[i];
+    struct hr__deadline_job *dated = &self->jobs[i];
     status = settle(queue, view, plan, dated);
     if (status != HR_OK || is_standing(queue, dated->pool)) continue;
     uint32_t pool = wanted_pool(queue, view, dated);
@@ -406,7 +406,7 @@ enum hr_status hr__deadlines_pass(struct hr__queue *queue, const struct hr_view 
    spot capacity while on-demand nodes are to be had, and does not put it beside others; or for want of nodes. */
 
 /* Jobs come in order of their ids, and keep it. */
-static const struct hr__dated *explain_find(const struct hr__deadlines *self, hr_job job) {
+static const struct hr__deadline_job *explain_find(const struct hr__deadlines *self, hr_job job) {
   uint32_t from = 0, to = self->count;
   while (from < to) {
     uint32_t middle = from + (to - from) / 2;
@@ -419,13 +419,13 @@ static const struct hr__dated *explain_find(const struct hr__deadlines *self, hr
 }
 
 void hr__deadlines_explain(const struct hr__queue *queue, const struct hr_view *view, hr_job job,
-                           struct hr_hold *hold) {
-  const struct hr__dated *dated = explain_find(queue->deadlines, job);
+                           struct hr_wait_reason *hold) {
+  const struct hr__deadline_job *dated = explain_find(queue->deadlines, job);
   hr_view_lack(view, job, hold);
   if (!dated) return;
   bool may_hurry = hr__deadlines_offer(queue, dated, HR_MARKET_ON_DEMAND, view->now_us) != HR_NONE;
   if (dated->pool != HR_NONE)
-    hold->reason = HR_HOLD_BOOTING;
-  else if (may_hurry || hold->reason != HR_HOLD_CAPACITY)
-    hold->reason = HR_HOLD_MARKET;
+    hold->reason = HR_WAIT_REASON_BOOTING;
+  else if (may_hurry || hold->reason != HR_WAIT_REASON_CAPACITY)
+    hold->reason = HR_WAIT_REASON_MARKET;
 }

@@ -280,7 +280,7 @@ struct slicer {
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct slicer *slicer = hr_arena_alloc(env->arena, sizeof *slicer);
   if (!(*self = slicer)) return HR_NO_MEMORY;
-  if (hr_cluster_stock(env->cluster))
+  if (hr_cluster_gpu_inventory(env->cluster))
     return hr_fail(error, HR_BAD_INPUT, "policy 'gang-slice' gives out whole GPUs of nodes; here GPUs are told apart");
   slicer->slice_us = (int64_t)(env->params[PARAM_SLICE].real * (double)HR_SECOND_US);
   size_t n_bins = 0;
@@ -436,18 +436,18 @@ static void choose_all(struct slicer *slicer, const struct hr_view *view, bool i
 
 /* ---- The pass --------------------------------------------------------------------------------------- */
 
-static enum hr_status stop_others(struct slicer *slicer, struct hr_plan *plan) {
+static enum hr_status stop_others(struct slicer *slicer, struct hr_moves *plan) {
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
     for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
       if (!gang->runs || gang->chosen == slicer->walk) continue;
-      enum hr_status status = hr_plan_preempt(plan, gang->job, HR_REASON_POLICY);
+      enum hr_status status = hr_moves_preempt(plan, gang->job, HR_REASON_POLICY);
       if (status != HR_OK) return status;
       gang->runs = false;
     }
   return HR_OK;
 }
 
-static enum hr_status start_chosen(struct slicer *slicer, struct hr_plan *plan) {
+static enum hr_status start_chosen(struct slicer *slicer, struct hr_moves *plan) {
   slicer->n_idle = 0;
   for (uint32_t i = 0; i < slicer->matrix.n_rows; i++)
     for (struct hr__gang *gang = slicer->matrix.rows[i].first; gang; gang = gang->next) {
@@ -455,33 +455,33 @@ static enum hr_status start_chosen(struct slicer *slicer, struct hr_plan *plan) 
       if (gang->runs || gang->chosen != slicer->walk) continue;
       struct hr_placement placement = hr__place_placement(&gang->place);
       enum hr_reason reason = i == slicer->present ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL;
-      enum hr_status status = hr_plan_start(plan, gang->job, &placement, reason);
+      enum hr_status status = hr_moves_start(plan, gang->job, &placement, reason);
       if (status != HR_OK) return status;
       gang->runs = true;
     }
   return HR_OK;
 }
 
-static enum hr_status start_plain(struct slicer *slicer, struct hr_plan *plan) {
+static enum hr_status start_plain(struct slicer *slicer, struct hr_moves *plan) {
   static const struct hr_placement nowhere = {0};
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < slicer->n_plain && status == HR_OK; i++)
-    status = hr_plan_start(plan, slicer->plain[i], &nowhere, HR_REASON_IN_ORDER);
+    status = hr_moves_start(plan, slicer->plain[i], &nowhere, HR_REASON_IN_ORDER);
   slicer->n_plain = 0;
   return status;
 }
 
 /* A slice begins to count when a job has to wait for it. */
-static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status wake_at_end(struct slicer *slicer, const struct hr_view *view, struct hr_moves *plan,
                                   bool was_calm) {
   if (slicer->n_idle == 0) return HR_OK;
   if (was_calm || slicer->slice_end_us <= view->now_us) begin_slice(slicer, view);
   if (slicer->wake_us == slicer->slice_end_us) return HR_OK;
   slicer->wake_us = slicer->slice_end_us;
-  return hr_plan_wake_at(plan, slicer->wake_us);
+  return hr_moves_wake_at(plan, slicer->wake_us);
 }
 
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
   struct slicer *slicer = self;
   bool was_calm = slicer->n_idle == 0, is_turn = turn(slicer, view);
   enum hr_status status = start_plain(slicer, plan);
@@ -497,15 +497,15 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
 }
 
 /* Who is in the matrix waits for its row; who is outside, until the first of them finds room in one. */
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_hold *hold) {
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct slicer *slicer = self;
   struct hr_job_entry first;
   if (slicer->matrix.gang_of[job.id]) {
-    hold->reason = HR_HOLD_TURN;
+    hold->reason = HR_WAIT_REASON_TURN;
     hold->until_us = slicer->slice_end_us;
   } else if (hr__matrix_has_room(&slicer->matrix, job) && hr_job_tree_first(&slicer->matrix.outside, &first) &&
              first.job.id != job.id) {
-    hold->reason = HR_HOLD_ORDER;
+    hold->reason = HR_WAIT_REASON_ORDER;
     hold->behind = first.job;
   } else {
     hr_view_lack(view, job, hold);

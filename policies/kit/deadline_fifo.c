@@ -5,10 +5,10 @@
 
 enum { FIRST_CAPACITY = 64 };
 
-bool hr__dues_add(struct hr__dues *dues, struct hr_arena *arena, struct hr__due due) {
+bool hr__deadline_fifo_add(struct hr__deadline_fifo *dues, struct hr_arena *arena, struct hr__deadline_entry due) {
   if (dues->count == dues->capacity) {
     uint32_t capacity = dues->capacity ? 2 * dues->capacity : FIRST_CAPACITY;
-    struct hr__due *ring = hr_arena_alloc(arena, capacity * sizeof *ring);
+    struct hr__deadline_entry *ring = hr_arena_alloc(arena, capacity * sizeof *ring);
     if (!ring) return false;
     for (uint32_t i = 0; i < dues->count; i++) ring[i] = dues->ring[(dues->first + i) & (dues->capacity - 1)];
     dues->ring = ring;
@@ -19,7 +19,7 @@ bool hr__dues_add(struct hr__dues *dues, struct hr_arena *arena, struct hr__due 
   return true;
 }
 
-bool hr__dues_take(struct hr__dues *dues, int64_t now_us, struct hr__due *due) {
+bool hr__deadline_fifo_take(struct hr__deadline_fifo *dues, int64_t now_us, struct hr__deadline_entry *due) {
   if (!dues->count || dues->ring[dues->first].at_us > now_us) return false;
   *due = dues->ring[dues->first];
   dues->first = (dues->first + 1) & (dues->capacity - 1);
@@ -27,6 +27,6 @@ bool hr__dues_take(struct hr__dues *dues, int64_t now_us, struct hr__due *due) {
   return true;
 }
 
-int64_t hr__dues_first_us(const struct hr__dues *dues) {
+int64_t hr__deadline_fifo_first_us(const struct hr__deadline_fifo *dues) {
   return dues->count ? dues->ring[dues->first].at_us : HR_NEVER_US;
 }

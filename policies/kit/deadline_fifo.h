@@ -7,22 +7,22 @@
 
 #include "headroom/policy.h"
 
-struct hr__due {
+struct hr__deadline_entry {
   int64_t at_us;
   uint32_t id;
 };
 
 /* All zero: none. */
-struct hr__dues {
-  struct hr__due *ring;
+struct hr__deadline_fifo {
+  struct hr__deadline_entry *ring;
   uint32_t first, count, capacity; /* a power of two */
 };
 
 /* False: out of memory. */
-bool hr__dues_add(struct hr__dues *dues, struct hr_arena *arena, struct hr__due due);
+bool hr__deadline_fifo_add(struct hr__deadline_fifo *dues, struct hr_arena *arena, struct hr__deadline_entry due);
 /* Takes the first one if it is due by now. */
-bool hr__dues_take(struct hr__dues *dues, int64_t now_us, struct hr__due *due);
+bool hr__deadline_fifo_take(struct hr__deadline_fifo *dues, int64_t now_us, struct hr__deadline_entry *due);
 /* When the first one is; HR_NEVER_US when there is none. */
-int64_t hr__dues_first_us(const struct hr__dues *dues);
+int64_t hr__deadline_fifo_first_us(const struct hr__deadline_fifo *dues);
 
 #endif

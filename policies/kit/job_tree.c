@@ -138,7 +138,7 @@ static int64_t least_of(const int64_t *values, uint32_t count) {
 }
 
 /* The same when it is known that none is less than `bound`. */
-static int64_t least_above(const int64_t *values, uint32_t count, int64_t bound) {
+static int64_t min_above(const int64_t *values, uint32_t count, int64_t bound) {
   return count > 0 && values[0] == bound ? bound : least_of(values, count);
 }
 
@@ -397,7 +397,7 @@ static void count_out(const struct hr_job_tree *tree, struct path *path, const s
     inner->sum[slot] -= value;
     was_least = was_least && value == inner->least[slot];
     if (!was_least) continue;
-    inner->least[slot] = least_above(values, count, value);
+    inner->least[slot] = min_above(values, count, value);
     values = inner->least;
     count = inner->count;
   }

@@ -19,7 +19,7 @@ struct hr_placer *hr_placer_create(struct hr_arena *arena, const struct hr_clust
                                    enum hr_placement_rule rule) {
   struct hr_placer *placer = hr_arena_alloc(arena, sizeof *placer);
   if (!placer) return NULL;
-  uint32_t most_nodes = 0, n_pools = hr_cluster_pools(cluster);
+  uint32_t max_nodes = 0, n_pools = hr_cluster_pools(cluster);
   placer->rule = rule;
   placer->cluster = cluster;
   placer->n_pools = n_pools;
@@ -29,10 +29,10 @@ struct hr_placer *hr_placer_create(struct hr_arena *arena, const struct hr_clust
   for (uint32_t i = 0; i < n_pools; i++) {
     placer->index[i] = hr_cluster_free_index(cluster, (hr_pool){i});
     uint32_t nodes = hr_free_index_nodes(placer->index[i]);
-    if (nodes > most_nodes) most_nodes = nodes;
+    if (nodes > max_nodes) max_nodes = nodes;
   }
   placer->present = (struct hr_capacity){n_pools, placer->index, placer->free_gpus};
-  placer->slices = hr_arena_alloc(arena, most_nodes * sizeof *placer->slices);
+  placer->slices = hr_arena_alloc(arena, max_nodes * sizeof *placer->slices);
   return placer->slices ? placer : NULL;
 }
 

@@ -25,7 +25,7 @@ struct question {
 struct hr__groups {
   struct hr_arena *arena;
   const struct hr_cluster_spec *cluster;
-  const struct hr_stock *stock;
+  const struct hr_gpu_inventory *inventory;
   const struct hr_request *requests;
   uint32_t *first_node;        /* by pool */
   struct question **questions; /* [n_requests][HR_N_TIERS] */
@@ -35,12 +35,12 @@ struct hr__groups {
 };
 
 struct hr__groups *hr__groups_create(struct hr_arena *arena, const struct hr_cluster_spec *cluster,
-                                     const struct hr_stock *stock, const struct hr_request *requests,
+                                     const struct hr_gpu_inventory *inventory, const struct hr_request *requests,
                                      uint32_t n_requests) {
   struct hr__groups *groups = hr_arena_alloc(arena, sizeof *groups);
-  size_t n = (size_t)stock->n_nodes + 1;
+  size_t n = (size_t)inventory->n_nodes + 1;
   if (!groups) return NULL;
-  *groups = (struct hr__groups){.arena = arena, .cluster = cluster, .stock = stock, .requests = requests};
+  *groups = (struct hr__groups){.arena = arena, .cluster = cluster, .inventory = inventory, .requests = requests};
   groups->first_node = hr_arena_alloc(arena, cluster->n_pools * sizeof *groups->first_node);
   groups->questions = hr_arena_alloc(arena, ((size_t)n_requests + 1) * HR_N_TIERS * sizeof(*groups->questions));
   groups->before = hr_arena_alloc(arena, n * sizeof *groups->before);
@@ -63,34 +63,34 @@ static uint64_t least(uint64_t a, uint64_t b) {
 }
 
 /* Tasks that one GPU has room for, which has some for one. */
-static uint64_t room_on_gpu(const struct hr_stock *stock, const struct hr_request *request, hr_node node, size_t gpu) {
-  uint64_t room = stock->gpu_milli[gpu] / hr_stock_milli(stock, request, node);
-  if (stock->most_tasks[node.id] < HR_WHOLE_GPU_MILLI)
-    room = least(room, stock->most_tasks[node.id] - stock->gpu_tasks[gpu]);
-  if (request->gpu_mem_mib && stock->gpu_mem_mib[gpu] != HR_NONE)
-    room = least(room, stock->gpu_mem_mib[gpu] / request->gpu_mem_mib);
+static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node, size_t gpu) {
+  uint64_t room = inventory->gpu_milli[gpu] / hr_gpu_inventory_milli(inventory, request, node);
+  if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
+    room = least(room, inventory->max_tasks[node.id] - inventory->gpu_tasks[gpu]);
+  if (request->gpu_mem_mib && inventory->gpu_mem_mib[gpu] != HR_NONE)
+    room = least(room, inventory->gpu_mem_mib[gpu] / request->gpu_mem_mib);
   return room;
 }
 
 /* How much of `tasks` tasks, each of another GPU of those that one task takes, the GPUs have room for. */
-static uint64_t shares_of(const struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus,
+static uint64_t shares_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node, uint64_t gpus,
                           uint64_t tasks) {
-  size_t first = (size_t)node.id * stock->most_gpus;
+  size_t first = (size_t)node.id * inventory->max_gpus;
   uint64_t sum = 0;
   for (; gpus; gpus &= gpus - 1)
-    sum += least(room_on_gpu(stock, request, node, first + (uint32_t)__builtin_ctzll(gpus)), tasks);
+    sum += least(room_on_gpu(inventory, request, node, first + (uint32_t)__builtin_ctzll(gpus)), tasks);
   return sum;
 }
 
 /* The most tasks whose shares could be laid out, each on as many GPUs as it asks for: t tasks can if GPUs with room for
    at most t of them have room for t times as many shares. */
-static uint64_t room_on_gpus(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
+static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
-  uint64_t fitting = hr_stock_fitting_gpus(stock, request, node) & gpus, low = 0;
-  uint64_t high = shares_of(stock, request, node, fitting, UINT64_MAX) / request->gpus;
+  uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, low = 0;
+  uint64_t high = shares_of(inventory, request, node, fitting, UINT64_MAX) / request->gpus;
   while (low < high) {
     uint64_t middle = (low + high + 1) / 2;
-    if (shares_of(stock, request, node, fitting, middle) >= middle * request->gpus)
+    if (shares_of(inventory, request, node, fitting, middle) >= middle * request->gpus)
       low = middle;
     else
       high = middle - 1;
@@ -98,14 +98,14 @@ static uint64_t room_on_gpus(const struct hr_stock *stock, const struct hr_reque
   return low;
 }
 
-static uint64_t room_on(const struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus) {
-  if (!hr_stock_fits(stock, request, node)) return 0;
+static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node, uint64_t gpus) {
+  if (!hr_gpu_inventory_fits(inventory, request, node)) return 0;
   uint64_t room = request->dedicated ? 1 : UINT32_MAX;
-  uint32_t cpu_milli = hr_stock_cpu_milli(stock, request, node);
-  if (cpu_milli && stock->cpu_milli[node.id] != HR_NONE) room = least(room, stock->cpu_milli[node.id] / cpu_milli);
-  if (request->mem_mib && stock->mem_mib[node.id] != UINT64_MAX)
-    room = least(room, stock->mem_mib[node.id] / request->mem_mib);
-  return request->gpus ? least(room, room_on_gpus(stock, request, node, gpus)) : room;
+  uint32_t cpu_milli = hr_gpu_inventory_cpu_milli(inventory, request, node);
+  if (cpu_milli && inventory->cpu_milli[node.id] != HR_NONE) room = least(room, inventory->cpu_milli[node.id] / cpu_milli);
+  if (request->mem_mib && inventory->mem_mib[node.id] != UINT64_MAX)
+    room = least(room, inventory->mem_mib[node.id] / request->mem_mib);
+  return request->gpus ? least(room, room_on_gpus(inventory, request, node, gpus)) : room;
 }
 
 /* ---- Groups ----------------------------------------------------------------------------------------- */
@@ -143,7 +143,7 @@ struct hr__group_place hr__groups_place(const struct hr__groups *groups, enum hr
 static struct question *make_question(struct hr__groups *groups, enum hr_tier tier) {
   struct question *question = hr_arena_alloc(groups->arena, sizeof *question);
   if (!question) return NULL;
-  question->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->stock->n_nodes + 1) * sizeof(uint64_t));
+  question->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->inventory->n_nodes + 1) * sizeof(uint64_t));
   question->pools = hr_arena_alloc(groups->arena, groups->cluster->n_pools * sizeof *question->pools);
   if (!question->node_room || !question->pools) return NULL;
   for (uint32_t i = 0; i < groups->cluster->n_pools; i++) {
@@ -166,22 +166,22 @@ static void set_room(struct pool_groups *pool, const struct hr_request *request,
 /* Its groups, or the one that it is in, have as much room as they have now. */
 static void look_at(struct hr__groups *groups, struct question *question, const struct hr_request *request,
                     enum hr_tier tier, hr_node node) {
-  uint32_t pool = groups->stock->pool[node.id], number = node.id - groups->first_node[pool];
+  uint32_t pool = groups->inventory->pool[node.id], number = node.id - groups->first_node[pool];
   struct shape shape = shape_of(&groups->cluster->pools[pool], tier);
   struct pool_groups *of_pool = &question->pools[pool];
   for (uint32_t part = 0; part < shape.groups_per_node && shape.groups_per_node > 1; part++)
     set_room(of_pool, request, number * shape.groups_per_node + part,
-             room_on(groups->stock, request, node, mask_of(&shape, part)));
+             room_on(groups->inventory, request, node, mask_of(&shape, part)));
   if (shape.groups_per_node > 1) return;
   uint32_t group = number / shape.nodes_per_group;
-  uint64_t room = room_on(groups->stock, request, node, UINT64_MAX);
+  uint64_t room = room_on(groups->inventory, request, node, UINT64_MAX);
   set_room(of_pool, request, group, of_pool->room[group] + room - question->node_room[node.id]);
   question->node_room[node.id] = room;
 }
 
 static void refresh(struct hr__groups *groups, struct question *question, const struct hr_request *request,
                     enum hr_tier tier) {
-  uint32_t head = groups->stock->n_nodes;
+  uint32_t head = groups->inventory->n_nodes;
   for (uint32_t node = groups->before[head]; node != head; node = groups->before[node]) {
     if (question->asked && groups->changed[node] < question->asked) break;
     look_at(groups, question, request, tier, (hr_node){node});
@@ -215,7 +215,7 @@ void hr__groups_leave_out(struct hr__groups *groups, uint32_t request, enum hr_t
 }
 
 void hr__groups_changed(struct hr__groups *groups, hr_node node) {
-  uint32_t i = node.id, head = groups->stock->n_nodes;
+  uint32_t i = node.id, head = groups->inventory->n_nodes;
   groups->after[groups->before[i]] = groups->after[i];
   groups->before[groups->after[i]] = groups->before[i];
   groups->before[i] = groups->before[head];

@@ -18,7 +18,7 @@ struct hr__group_place {
 
 /* In the arena; `stock` and `requests` ([n_requests]) are borrowed. NULL: out of memory. */
 struct hr__groups *hr__groups_create(struct hr_arena *arena, const struct hr_cluster_spec *cluster,
-                                     const struct hr_stock *stock, const struct hr_request *requests,
+                                     const struct hr_gpu_inventory *inventory, const struct hr_request *requests,
                                      uint32_t n_requests);
 /* To be told when a node has more or less free, or is closed or not. */
 void hr__groups_changed(struct hr__groups *groups, hr_node node);

@@ -14,7 +14,7 @@ struct wait {
   hr_job job;
 };
 
-struct hr__within {
+struct hr__locality {
   uint8_t *is_over; /* by job: its wait */
   struct wait *heap;
   uint32_t n_waits, capacity;
@@ -37,38 +37,38 @@ static struct kind kind_of(uint32_t number) {
   return (struct kind){number / KINDS_OF_BASE, (enum hr_tier)(rest / 2), rest % 2};
 }
 
-uint32_t hr__within_kind(const struct hr__queue *queue, hr_job job, uint32_t base) {
-  struct hr_within within = hr_cluster_within(queue->cluster, job);
+uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t base) {
+  struct hr_locality within = hr_cluster_locality(queue->cluster, job);
   return base * KINDS_OF_BASE + 2 * (uint32_t)within.tier + queue->within->is_over[job.id];
 }
 
 /* ---- Places ----------------------------------------------------------------------------------------- */
 
 static bool fits_anywhere(const struct hr__queue *queue, uint32_t gpus, uint32_t base, struct hr_placement *placement) {
-  return queue->sharer ? hr__sharer_find(queue->sharer, base, placement)
+  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, base, placement)
                        : hr_placer_find(queue->placer, gpus, base, placement);
 }
 
-bool hr__within_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t number, struct hr_placement *placement) {
+bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t number, struct hr_placement *placement) {
   struct kind kind = kind_of(number);
   if (kind.tier == HR_TIER_ANY) return fits_anywhere(queue, gpus, kind.base, placement);
-  bool found = queue->sharer ? hr__sharer_find_within(queue->sharer, kind.base, kind.tier, placement)
+  bool found = queue->allocator ? hr__gpu_allocator_find_within(queue->allocator, kind.base, kind.tier, placement)
                              : hr_placer_find_within(queue->placer, kind.tier, gpus, kind.base, placement);
   return found || (kind.preferred && fits_anywhere(queue, gpus, kind.base, placement));
 }
 
-bool hr__within_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
+bool hr__locality_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
   struct kind kind = kind_of(number);
   struct hr_placement unused;
   return kind.tier != HR_TIER_ANY && !kind.preferred && fits_anywhere(queue, gpus, kind.base, &unused);
 }
 
-bool hr__within_yard_fits(struct hr__sharer *sharer, const struct hr__yard *yard, uint32_t number,
+bool hr__locality_snapshot_fits(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t number,
                           struct hr_placement *placement) {
   struct kind kind = kind_of(number);
   bool may_be_anywhere = kind.tier == HR_TIER_ANY || kind.preferred;
-  if (may_be_anywhere && hr__yard_find(sharer, yard, kind.base, placement)) return true;
-  return kind.tier != HR_TIER_ANY && hr__yard_find_within(sharer, yard, kind.base, kind.tier, placement);
+  if (may_be_anywhere && hr__cluster_snapshot_find(allocator, snapshot, kind.base, placement)) return true;
+  return kind.tier != HR_TIER_ANY && hr__cluster_snapshot_find_within(allocator, snapshot, kind.base, kind.tier, placement);
 }
 
 /* ---- Times ------------------------------------------------------------------------------------------ */
@@ -78,7 +78,7 @@ static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *s
   if (!queue->within) return INT64_MIN;
   struct kind kind = kind_of(shape->kind);
   if (kind.tier == HR_TIER_ANY || kind.preferred) return INT64_MIN;
-  return hr_cluster_within(queue->cluster, shape->head.job).until_us;
+  return hr_cluster_locality(queue->cluster, shape->head.job).until_us;
 }
 
 static uint32_t base_of(const struct hr__queue *queue, uint32_t kind) {
@@ -95,48 +95,48 @@ static int64_t earlier(int64_t a, int64_t b) {
 
 /* By node. */
 static int64_t earliest_release_us(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
-  struct hr_releases *releases = queue->releases;
+  struct hr_release_calendar *calendar = queue->calendar;
   uint32_t gpus = head->gpus, base = base_of(queue, head->kind);
   int64_t until = until_us(queue, head);
-  if (until == INT64_MIN) return hr_releases_earliest(releases, gpus, base, view->now_us);
-  int64_t within_us = hr_releases_earliest_within(releases, kind_of(head->kind).tier, gpus, base, view->now_us);
+  if (until == INT64_MIN) return hr_release_calendar_earliest(calendar, gpus, base, view->now_us);
+  int64_t within_us = hr_release_calendar_earliest_within(calendar, kind_of(head->kind).tier, gpus, base, view->now_us);
   if (until == HR_NEVER_US || within_us <= until) return within_us;
-  return earlier(within_us, later(until, hr_releases_earliest(releases, gpus, base, view->now_us)));
+  return earlier(within_us, later(until, hr_release_calendar_earliest(calendar, gpus, base, view->now_us)));
 }
 
 /* Where GPUs are told apart. The outlook is left at the time that is told, all who end by then gone: it is not to go
    beyond that, as it would be brought back at each pass. */
 static int64_t earliest_in_outlook_us(struct hr__queue *queue, const struct hr_view *view,
                                       const struct hr__shape *head) {
-  struct hr__outlook *outlook = queue->outlook;
+  struct hr__gpu_release_calendar *gpu_calendar = queue->gpu_calendar;
   int64_t until = until_us(queue, head);
   bool lapses = until != INT64_MIN && until != HR_NEVER_US;
-  if (lapses) hr__outlook_retreat(outlook, view, queue->within->anywhere_us);
-  int64_t at_us = hr__outlook_earliest(outlook, view, head->kind + lapses);
+  if (lapses) hr__gpu_release_calendar_retreat(gpu_calendar, view, queue->within->anywhere_us);
+  int64_t at_us = hr__gpu_release_calendar_earliest(gpu_calendar, view, head->kind + lapses);
   if (lapses) {
     queue->within->anywhere_us = at_us;
     at_us = later(until, at_us);
-    at_us = earlier(at_us, hr__outlook_earliest_by(outlook, view, head->kind, at_us));
+    at_us = earlier(at_us, hr__gpu_release_calendar_earliest_by(gpu_calendar, view, head->kind, at_us));
   }
-  if (at_us != HR_NEVER_US) hr__outlook_advance(outlook, view, at_us);
+  if (at_us != HR_NEVER_US) hr__gpu_release_calendar_advance(gpu_calendar, view, at_us);
   return at_us;
 }
 
-int64_t hr__within_earliest(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
-  return queue->outlook ? earliest_in_outlook_us(queue, view, head) : earliest_release_us(queue, view, head);
+int64_t hr__locality_earliest(struct hr__queue *queue, const struct hr_view *view, const struct hr__shape *head) {
+  return queue->gpu_calendar ? earliest_in_outlook_us(queue, view, head) : earliest_release_us(queue, view, head);
 }
 
-bool hr__within_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
+bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
                        const struct hr__shape *head, int64_t at_us, int64_t now_us) {
-  struct hr_releases *releases = queue->releases;
+  struct hr_release_calendar *calendar = queue->calendar;
   int64_t until = until_us(queue, head);
   bool is_over = until != INT64_MIN && until <= at_us;
   uint32_t base = base_of(queue, head->kind);
-  if (queue->outlook)
-    return hr__outlook_allows(queue->outlook, placement, base_of(queue, shape->kind), head->kind + is_over);
-  if (until <= at_us && hr_releases_allow(releases, placement, shape->gpus, head->gpus, base, at_us, now_us))
+  if (queue->gpu_calendar)
+    return hr__gpu_release_calendar_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind), head->kind + is_over);
+  if (until <= at_us && hr_release_calendar_allow(calendar, placement, shape->gpus, head->gpus, base, at_us, now_us))
     return true;
-  return until != INT64_MIN && hr_releases_allow_within(releases, placement, shape->gpus, kind_of(head->kind).tier,
+  return until != INT64_MIN && hr_release_calendar_allow_within(calendar, placement, shape->gpus, kind_of(head->kind).tier,
                                                         head->gpus, base, at_us, now_us);
 }
 
@@ -150,7 +150,7 @@ static bool is_before(const void *self, struct wait a, struct wait b) {
 HR__HEAP(waits, struct wait, is_before)
 
 static bool push(struct hr__queue *queue, struct wait wait) {
-  struct hr__within *within = queue->within;
+  struct hr__locality *within = queue->within;
   if (within->n_waits == within->capacity) {
     struct wait *heap = hr_arena_grown(queue->arena, within->heap, &within->capacity, sizeof *heap);
     if (!heap) return false;
@@ -160,14 +160,14 @@ static bool push(struct hr__queue *queue, struct wait wait) {
   return true;
 }
 
-static void pop(struct hr__within *within) {
+static void pop(struct hr__locality *within) {
   struct wait last = within->heap[--within->n_waits];
   waits_sink(within->heap, within->n_waits, last, NULL);
 }
 
 /* The first that is not over of a job that waits; NULL: there is none. A job that is over does not wait, also where its
    state has been forgotten and is zero. */
-static const struct wait *first_wait(struct hr__within *within, const struct hr_view *view) {
+static const struct wait *first_wait(struct hr__locality *within, const struct hr_view *view) {
   while (within->n_waits > 0) {
     hr_job job = within->heap[0].job;
     if (view->state[job.id] == HR_JOB_WAITING && !within->is_over[job.id]) return within->heap;
@@ -177,7 +177,7 @@ static const struct wait *first_wait(struct hr__within *within, const struct hr_
 }
 
 static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
-  struct hr_within within = hr_cluster_within(queue->cluster, job);
+  struct hr_locality within = hr_cluster_locality(queue->cluster, job);
   if (within.tier == HR_TIER_ANY || within.until_us == HR_NEVER_US) return HR_OK;
   queue->within->is_over[job.id] = within.until_us <= view->now_us;
   if (queue->within->is_over[job.id]) return HR_OK;
@@ -186,8 +186,8 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
 
 static const struct hr__listener listener = {.job_waits = job_waits};
 
-enum hr_status hr__within_begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  struct hr__within *within = queue->within;
+enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view) {
+  struct hr__locality *within = queue->within;
   const struct wait *first;
   enum hr_status status = HR_OK;
   bool any = false;
@@ -201,23 +201,23 @@ enum hr_status hr__within_begin_pass(struct hr__queue *queue, const struct hr_vi
   return status == HR_OK && any ? hr__queue_refresh(queue, view) : status;
 }
 
-enum hr_status hr__within_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  if (queue->sharer && hr__sharer_failed(queue->sharer)) return HR_NO_MEMORY;
+enum hr_status hr__locality_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  if (queue->allocator && hr__gpu_allocator_failed(queue->allocator)) return HR_NO_MEMORY;
   const struct wait *first = first_wait(queue->within, view);
   return first ? hr__queue_wake(queue, view, plan, first->until_us) : HR_OK;
 }
 
-bool hr__within_lapses(const struct hr__queue *queue) {
+bool hr__locality_lapses(const struct hr__queue *queue) {
   return queue->within->lapses;
 }
 
-struct hr__within *hr__within_create(struct hr__queue *queue, const struct hr_policy_env *env) {
-  struct hr__within *within = hr_arena_alloc(env->arena, sizeof *within);
+struct hr__locality *hr__locality_create(struct hr__queue *queue, const struct hr_policy_env *env) {
+  struct hr__locality *within = hr_arena_alloc(env->arena, sizeof *within);
   if (!within) return NULL;
   within->is_over = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *within->is_over);
   if (!within->is_over) return NULL;
   for (uint32_t i = 0; i < env->jobs->n_jobs && !within->lapses; i++) {
-    struct hr_within of_job = hr_cluster_within(env->cluster, (hr_job){i});
+    struct hr_locality of_job = hr_cluster_locality(env->cluster, (hr_job){i});
     within->lapses = of_job.tier != HR_TIER_ANY && of_job.until_us != HR_NEVER_US;
     hr_arena_passed_job(env->arena, (hr_job){i});
   }

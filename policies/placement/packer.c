@@ -6,33 +6,33 @@
 
 #include <string.h>
 
-struct hr__alike {
+struct hr__node_equivalence {
   uint32_t *slot; /* [size], a node + 1; 0: empty */
   uint32_t size;  /* a power of two, at least twice as many as nodes */
 };
 
 /* In the arena. False: out of memory. */
-static bool hr__alike_init(struct hr__alike *alike, struct hr_arena *arena, uint32_t n_nodes);
+static bool hr__node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes);
 /* Before nodes are looked at again, one after the other, none of which changes meanwhile. */
-static void hr__alike_begin(struct hr__alike *alike);
+static void hr__node_equivalence_begin(struct hr__node_equivalence *alike);
 /* The first node that was looked at and is like this one; itself: there is none before it. */
-static hr_node hr__alike_first(struct hr__alike *alike, const struct hr_packing *packing, hr_node node);
+static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing, hr_node node);
 
-static bool hr__alike_init(struct hr__alike *alike, struct hr_arena *arena, uint32_t n_nodes) {
+static bool hr__node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes) {
   for (alike->size = 2; alike->size / 2 < n_nodes;) alike->size *= 2;
   alike->slot = hr_arena_alloc(arena, alike->size * sizeof *alike->slot);
   return alike->slot != NULL;
 }
 
-static void hr__alike_begin(struct hr__alike *alike) {
+static void hr__node_equivalence_begin(struct hr__node_equivalence *alike) {
   memset(alike->slot, 0, alike->size * sizeof *alike->slot);
 }
 
-static uint64_t hash_of(const struct hr_stock *stock, hr_node node) {
-  const uint16_t *left_milli = hr_stock_gpus(stock, node);
-  uint64_t hash = (uint64_t)stock->pool[node.id] << 32 | stock->cpu_milli[node.id];
-  hash = (hash ^ stock->mem_mib[node.id]) * UINT64_C(0x9E3779B97F4A7C15);
-  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++)
+static uint64_t hash_of(const struct hr_gpu_inventory *inventory, hr_node node) {
+  const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
+  uint64_t hash = (uint64_t)inventory->pool[node.id] << 32 | inventory->cpu_milli[node.id];
+  hash = (hash ^ inventory->mem_mib[node.id]) * UINT64_C(0x9E3779B97F4A7C15);
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++)
     hash = (hash ^ left_milli[gpu]) * UINT64_C(0x9E3779B97F4A7C15);
   return hash ^ hash >> 32;
 }
@@ -40,24 +40,24 @@ static uint64_t hash_of(const struct hr_stock *stock, hr_node node) {
 #define SAME(column, count)                                                                                            \
   (memcmp((column) + (size_t)a * (count), (column) + (size_t)b * (count), (count) * sizeof *(column)) == 0)
 
-static bool same_instances(const struct hr_stock *stock, uint32_t a, uint32_t b) {
-  uint32_t n_gpus = stock->most_gpus;
-  if (!hr_stock_mig(stock, (hr_node){a})) return true;
-  return SAME(stock->mig_gpu, n_gpus) && SAME(stock->mig_taken, n_gpus) && SAME(stock->mig_layout, n_gpus);
+static bool same_instances(const struct hr_gpu_inventory *inventory, uint32_t a, uint32_t b) {
+  uint32_t n_gpus = inventory->max_gpus;
+  if (!hr_gpu_inventory_mig(inventory, (hr_node){a})) return true;
+  return SAME(inventory->mig_gpu, n_gpus) && SAME(inventory->mig_taken, n_gpus) && SAME(inventory->mig_layout, n_gpus);
 }
 
 static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b) {
-  const struct hr_stock *stock = packing->stock;
-  uint32_t n_gpus = stock->most_gpus;
-  if (stock->pool[a] != stock->pool[b] || stock->cpu_milli[a] != stock->cpu_milli[b]) return false;
-  if (stock->mem_mib[a] != stock->mem_mib[b] || stock->tasks[a] != stock->tasks[b]) return false;
-  if (stock->alone[a] != stock->alone[b] || stock->closed[a] != stock->closed[b]) return false;
-  return SAME(stock->gpu_milli, n_gpus) && SAME(stock->gpu_mem_mib, n_gpus) && SAME(stock->gpu_tasks, n_gpus) &&
-         SAME(packing->tasks, 1) && SAME(packing->tasks_of_kind, packing->n_kinds) && same_instances(stock, a, b);
+  const struct hr_gpu_inventory *inventory = packing->inventory;
+  uint32_t n_gpus = inventory->max_gpus;
+  if (inventory->pool[a] != inventory->pool[b] || inventory->cpu_milli[a] != inventory->cpu_milli[b]) return false;
+  if (inventory->mem_mib[a] != inventory->mem_mib[b] || inventory->tasks[a] != inventory->tasks[b]) return false;
+  if (inventory->alone[a] != inventory->alone[b] || inventory->closed[a] != inventory->closed[b]) return false;
+  return SAME(inventory->gpu_milli, n_gpus) && SAME(inventory->gpu_mem_mib, n_gpus) && SAME(inventory->gpu_tasks, n_gpus) &&
+         SAME(packing->tasks, 1) && SAME(packing->tasks_of_kind, packing->n_kinds) && same_instances(inventory, a, b);
 }
 
-static hr_node hr__alike_first(struct hr__alike *alike, const struct hr_packing *packing, hr_node node) {
-  uint32_t at = (uint32_t)hash_of(packing->stock, node) & (alike->size - 1);
+static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing, hr_node node) {
+  uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (alike->size - 1);
   while (alike->slot[at] && !same_state(packing, alike->slot[at] - 1, node.id)) at = (at + 1) & (alike->size - 1);
   if (!alike->slot[at]) alike->slot[at] = node.id + 1;
   return (hr_node){alike->slot[at] - 1};
@@ -76,7 +76,7 @@ static hr_node hr__alike_first(struct hr__alike *alike, const struct hr_packing 
 struct block {
   uint32_t *tree;
   uint64_t good_at; /* packer->changes + 1 when the tournament was last made good */
-  uint32_t n_lanes; /* that are taken */
+  uint32_t n_subqueues; /* that are taken */
   const struct hr_request *request[HR__MOST_LANES];
   const uint8_t *accepted[HR__MOST_LANES]; /* by each, [n_pools] */
 };
@@ -93,7 +93,7 @@ struct answer {
 struct hr_packer {
   struct hr_packing packing;
   const struct hr_packing_rule *rule;
-  const struct hr_stock *stock;
+  const struct hr_gpu_inventory *inventory;
   const struct hr_request *requests;
   struct hr_acceptance acceptance;
   uint32_t *tasks, *tasks_of_kind;
@@ -104,11 +104,11 @@ struct hr_packer {
   uint64_t changes;
   struct hr__tournament_shape shape;
   struct block *blocks; /* [n_requests / n_lanes, rounded up] */
-  uint32_t n_lanes;     /* of each block: 1 or HR__MOST_LANES */
-  uint32_t *lane_of; /* [n_requests], through all blocks, in order of the first time that they are asked for; HR_NONE */
+  uint32_t n_subqueues;     /* of each block: 1 or HR__MOST_LANES */
+  uint32_t *subqueue_of; /* [n_requests], through all blocks, in order of the first time that they are asked for; HR_NONE */
   uint32_t n_asked;  /* requests that have a lane */
   struct answer last;
-  struct hr__alike alike; /* where scores are of fragments */
+  struct hr__node_equivalence alike; /* where scores are of fragments */
 };
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
@@ -130,13 +130,13 @@ static void list_nodes(struct hr_packer *packer) {
 }
 
 static void measure_nodes(struct hr_packing *packing, const struct hr_cluster_spec *cluster) {
-  packing->most_cpu_milli = packing->most_gpu_milli = 1;
+  packing->max_cpu_milli = packing->max_gpu_milli = 1;
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
     const struct hr_pool_spec *pool = &cluster->pools[i];
     uint64_t gpu_milli = (uint64_t)pool->gpus_per_node * HR_WHOLE_GPU_MILLI;
     if (pool->nodes == 0) continue;
-    if (pool->cpu_milli_per_node > packing->most_cpu_milli) packing->most_cpu_milli = pool->cpu_milli_per_node;
-    if (gpu_milli > packing->most_gpu_milli) packing->most_gpu_milli = gpu_milli;
+    if (pool->cpu_milli_per_node > packing->max_cpu_milli) packing->max_cpu_milli = pool->cpu_milli_per_node;
+    if (gpu_milli > packing->max_gpu_milli) packing->max_gpu_milli = gpu_milli;
   }
 }
 
@@ -149,27 +149,27 @@ static bool make_columns(struct hr_packer *packer, struct hr_arena *arena, uint3
   packer->before = hr_arena_alloc(arena, n * sizeof *packer->before);
   packer->after = hr_arena_alloc(arena, n * sizeof *packer->after);
   packer->changed = hr_arena_alloc(arena, n * sizeof *packer->changed);
-  packer->lane_of = hr_arena_alloc(arena, ((size_t)n_requests + 1) * sizeof *packer->lane_of);
+  packer->subqueue_of = hr_arena_alloc(arena, ((size_t)n_requests + 1) * sizeof *packer->subqueue_of);
   return packer->tasks && packer->tasks_of_kind && packer->node_at && packer->place_of && packer->before &&
-         packer->after && packer->changed && packer->lane_of;
+         packer->after && packer->changed && packer->subqueue_of;
 }
 
 /* Trees of large clusters are memory of their own, which takes no room before a request of theirs is asked for. */
 static bool make_blocks(struct hr_packer *packer, struct hr_arena *arena, uint32_t n_requests) {
-  size_t n_blocks = ((size_t)n_requests + packer->n_lanes - 1) / packer->n_lanes;
+  size_t n_blocks = ((size_t)n_requests + packer->n_subqueues - 1) / packer->n_subqueues;
   packer->blocks = hr_arena_alloc(arena, (n_blocks + 1) * sizeof *packer->blocks);
   for (size_t i = 0; packer->blocks && i < n_blocks; i++) {
-    packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_lanes * sizeof(uint32_t));
+    packer->blocks[i].tree = hr_arena_alloc(arena, packer->shape.size * packer->n_subqueues * sizeof(uint32_t));
     if (!packer->blocks[i].tree) return false;
   }
-  for (uint32_t i = 0; i < n_requests; i++) packer->lane_of[i] = HR_NONE;
+  for (uint32_t i = 0; i < n_requests; i++) packer->subqueue_of[i] = HR_NONE;
   return packer->blocks != NULL;
 }
 
 static struct hr_packing packing_of(const struct hr_packer_config *config) {
-  struct hr_packing packing = {.stock = config->stock,
+  struct hr_packing packing = {.inventory = config->inventory,
                                .cluster = config->cluster,
-                               .n_kinds = HR_KIND_WHOLE + config->stock->most_gpus,
+                               .n_kinds = HR_KIND_WHOLE + config->inventory->max_gpus,
                                .typical = config->typical,
                                .seed = config->seed};
   measure_nodes(&packing, config->cluster);
@@ -181,20 +181,20 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
   if (!packer) return NULL;
   *packer = (struct hr_packer){.packing = packing_of(config),
                                .rule = config->rule,
-                               .stock = config->stock,
+                               .inventory = config->inventory,
                                .requests = config->requests,
                                .acceptance = config->acceptance,
-                               .n_nodes = config->stock->n_nodes,
-                               .n_lanes = config->rule->scores_nodes || !config->rule->score ? HR__MOST_LANES : 1,
-                               .shape = hr__tournament_shape(config->stock->n_nodes)};
+                               .n_nodes = config->inventory->n_nodes,
+                               .n_subqueues = config->rule->scores_nodes || !config->rule->score ? HR__MOST_LANES : 1,
+                               .shape = hr__tournament_shape(config->inventory->n_nodes)};
   if (!make_columns(packer, arena, config->n_requests) || !make_blocks(packer, arena, config->n_requests)) return NULL;
   order_nodes(packer, config->cluster);
   list_nodes(packer);
   packer->packing.tasks = packer->tasks;
   packer->packing.tasks_of_kind = packer->tasks_of_kind;
   if (config->rule->wants_fragmentation) {
-    if (!hr__alike_init(&packer->alike, arena, packer->n_nodes)) return NULL;
-    packer->packing.fragmentation = hr_fragmentation_create(arena, config->typical, &packer->acceptance, config->stock);
+    if (!hr__node_equivalence_init(&packer->alike, arena, packer->n_nodes)) return NULL;
+    packer->packing.fragmentation = hr_fragmentation_create(arena, config->typical, &packer->acceptance, config->inventory);
     if (!packer->packing.fragmentation) return NULL;
   }
   return packer;
@@ -212,14 +212,14 @@ static uint32_t value_of(const struct hr_packer *packer, const struct hr_request
 
 static void find_values(const struct hr_packer *packer, const struct block *block, hr_node node,
                         uint32_t values[HR__MOST_LANES]) {
-  uint32_t pool = packer->stock->pool[node.id], value = 0;
-  uint64_t fitting = hr_stock_fits_each(packer->stock, block->request, block->n_lanes, node);
-  for (uint32_t lane = 0; lane < HR__MOST_LANES; lane++) values[lane] = 0;
+  uint32_t pool = packer->inventory->pool[node.id], value = 0;
+  uint64_t fitting = hr_gpu_inventory_fits_each(packer->inventory, block->request, block->n_subqueues, node);
+  for (uint32_t subqueue = 0; subqueue < HR__MOST_LANES; subqueue++) values[subqueue] = 0;
   for (; fitting; fitting &= fitting - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctzll(fitting);
-    if (!block->accepted[lane][pool]) continue;
-    if (value == 0) value = value_of(packer, block->request[lane], node);
-    values[lane] = value;
+    uint32_t subqueue = (uint32_t)__builtin_ctzll(fitting);
+    if (!block->accepted[subqueue][pool]) continue;
+    if (value == 0) value = value_of(packer, block->request[subqueue], node);
+    values[subqueue] = value;
   }
 }
 
@@ -228,7 +228,7 @@ static void score_changed(struct hr_packer *packer, struct block *block) {
   for (uint32_t node = packer->before[head]; node != head; node = packer->before[node]) {
     if (packer->changed[node] < block->good_at) break;
     find_values(packer, block, (hr_node){node}, values);
-    if (packer->n_lanes == 1)
+    if (packer->n_subqueues == 1)
       hr__tournament_set(&packer->shape, block->tree, 1, false, packer->place_of[node], values);
     else if (is_tally(packer))
       hr__tournament_set(&packer->shape, block->tree, HR__MOST_LANES, true, packer->place_of[node], values);
@@ -241,35 +241,35 @@ static void score_changed(struct hr_packer *packer, struct block *block) {
 /* ---- Finding ---------------------------------------------------------------------------------------- */
 
 /* The block is good, but for the lane. */
-static void score_all(struct hr_packer *packer, struct block *block, uint32_t lane) {
-  const struct hr_request *request = block->request[lane];
+static void score_all(struct hr_packer *packer, struct block *block, uint32_t subqueue) {
+  const struct hr_request *request = block->request[subqueue];
   bool shares = packer->alike.size > 0;
-  if (shares) hr__alike_begin(&packer->alike);
+  if (shares) hr__node_equivalence_begin(&packer->alike);
   for (uint32_t i = 0; i < packer->n_nodes; i++) {
-    hr_node node = {i}, first = shares ? hr__alike_first(&packer->alike, &packer->packing, node) : node;
-    uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_lanes + lane];
-    bool accepted = block->accepted[lane][packer->stock->pool[i]];
+    hr_node node = {i}, first = shares ? hr__node_equivalence_first(&packer->alike, &packer->packing, node) : node;
+    uint32_t *value = &block->tree[(size_t)packer->place_of[i] * packer->n_subqueues + subqueue];
+    bool accepted = block->accepted[subqueue][packer->inventory->pool[i]];
     if (first.id != i)
-      *value = block->tree[(size_t)packer->place_of[first.id] * packer->n_lanes + lane];
+      *value = block->tree[(size_t)packer->place_of[first.id] * packer->n_subqueues + subqueue];
     else
-      *value = accepted && hr_stock_fits(packer->stock, request, node) ? value_of(packer, request, node) : 0;
+      *value = accepted && hr_gpu_inventory_fits(packer->inventory, request, node) ? value_of(packer, request, node) : 0;
   }
-  hr__tournament_build(&packer->shape, block->tree, packer->n_lanes, is_tally(packer));
+  hr__tournament_build(&packer->shape, block->tree, packer->n_subqueues, is_tally(packer));
 }
 
 /* The request's block, good. */
 static const struct block *refresh(struct hr_packer *packer, uint32_t request) {
-  bool is_new = packer->lane_of[request] == HR_NONE;
-  if (is_new) packer->lane_of[request] = packer->n_asked++;
-  uint32_t lane = packer->lane_of[request] % packer->n_lanes;
-  struct block *block = &packer->blocks[packer->lane_of[request] / packer->n_lanes];
+  bool is_new = packer->subqueue_of[request] == HR_NONE;
+  if (is_new) packer->subqueue_of[request] = packer->n_asked++;
+  uint32_t subqueue = packer->subqueue_of[request] % packer->n_subqueues;
+  struct block *block = &packer->blocks[packer->subqueue_of[request] / packer->n_subqueues];
   score_changed(packer, block);
   if (!is_new) return block;
   const struct hr_request *asked = &packer->requests[request];
-  block->request[lane] = asked;
-  block->accepted[lane] = packer->acceptance.row + (size_t)asked->accept_class * packer->acceptance.n_pools;
-  block->n_lanes++;
-  score_all(packer, block, lane);
+  block->request[subqueue] = asked;
+  block->accepted[subqueue] = packer->acceptance.row + (size_t)asked->accept_class * packer->acceptance.n_pools;
+  block->n_subqueues++;
+  score_all(packer, block, subqueue);
   return block;
 }
 
@@ -278,16 +278,16 @@ static struct answer find(struct hr_packer *packer, uint32_t request) {
   const struct hr_request *asked = &packer->requests[request];
   const struct block *block = refresh(packer, request);
   const struct hr__tournament_shape *shape = &packer->shape;
-  uint32_t lanes = packer->n_lanes, lane = packer->lane_of[request] % lanes;
-  uint32_t root = hr__tournament_root(shape, block->tree, lanes, lane);
+  uint32_t subqueues = packer->n_subqueues, subqueue = packer->subqueue_of[request] % subqueues;
+  uint32_t root = hr__tournament_root(shape, block->tree, subqueues, subqueue);
   struct answer answer = {.asked = block->good_at, .request = request, .found = root != 0};
   if (!answer.found) return answer;
   uint32_t drawn = is_tally(packer) ? hr_random_below(packing->seed, 0, packing->finds, root) : 0;
-  uint32_t place = is_tally(packer) ? hr__tally_place(shape, block->tree, lanes, lane, drawn)
-                                    : hr__tournament_best(shape, block->tree, lanes, lane);
+  uint32_t place = is_tally(packer) ? hr__tally_place(shape, block->tree, subqueues, subqueue, drawn)
+                                    : hr__tournament_best(shape, block->tree, subqueues, subqueue);
   answer.node = (hr_node){packer->node_at[place]};
   answer.gpus = packer->rule->pick ? packer->rule->pick(packing, asked, answer.node)
-                                   : hr_stock_pick(packer->stock, asked, answer.node);
+                                   : hr_gpu_inventory_pick(packer->inventory, asked, answer.node);
   return answer;
 }
 
@@ -305,11 +305,11 @@ bool hr_packer_find(struct hr_packer *packer, uint32_t request, hr_node *node, u
 /* Some neighbouring nodes, and what a request makes of places. */
 struct among {
   const uint32_t *values; /* of place 0; of others, `lanes` further each */
-  uint32_t lanes, first, end;
+  uint32_t subqueues, first, end;
 };
 
 static uint32_t value_at(const struct hr_packer *packer, const struct among *among, uint32_t node) {
-  return among->values[(size_t)packer->place_of[node] * among->lanes];
+  return among->values[(size_t)packer->place_of[node] * among->subqueues];
 }
 
 /* The node with the highest value, the first place among equals; HR_NONE: the task fits none. */
@@ -340,13 +340,13 @@ bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node fi
   struct hr_packing *packing = &packer->packing;
   const struct hr_request *asked = &packer->requests[request];
   const struct block *block = refresh(packer, request);
-  uint32_t lane = packer->lane_of[request] % packer->n_lanes;
-  const struct among among = {block->tree + lane, packer->n_lanes, first.id, first.id + n_nodes};
+  uint32_t subqueue = packer->subqueue_of[request] % packer->n_subqueues;
+  const struct among among = {block->tree + subqueue, packer->n_subqueues, first.id, first.id + n_nodes};
   uint32_t found = is_tally(packer) ? drawn_among(packer, &among) : best_among(packer, &among);
   packing->finds++;
   if (found == HR_NONE) return false;
   *node = (hr_node){found};
-  *gpus = packer->rule->pick ? packer->rule->pick(packing, asked, *node) : hr_stock_pick(packer->stock, asked, *node);
+  *gpus = packer->rule->pick ? packer->rule->pick(packing, asked, *node) : hr_gpu_inventory_pick(packer->inventory, asked, *node);
   return true;
 }
 

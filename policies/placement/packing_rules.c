@@ -8,34 +8,34 @@
 
 /* Thousandths that the node's GPUs have left, all of them together. */
 static inline uint64_t hr__left_milli(const struct hr_packing *packing, hr_node node) {
-  return packing->stock->left_milli[node.id];
+  return packing->inventory->left_milli[node.id];
 }
 
 /* Thousandths of GPUs that a task takes on the node, which it fits, all of them together. An instance of MIG may have
    one less than was asked for. */
 static inline uint64_t hr__asked_milli(const struct hr_packing *packing, const struct hr_request *request,
                                        hr_node node) {
-  uint64_t asked_milli = (uint64_t)request->gpus * hr_stock_milli(packing->stock, request, node);
+  uint64_t asked_milli = (uint64_t)request->gpus * hr_gpu_inventory_milli(packing->inventory, request, node);
   uint64_t left_milli = hr__left_milli(packing, node);
   return asked_milli < left_milli ? asked_milli : left_milli;
 }
 
 /* CPU that the node has left; 0 where it is not told. */
 static inline uint64_t hr__left_cpu_milli(const struct hr_packing *packing, hr_node node) {
-  uint32_t cpu_milli = packing->stock->cpu_milli[node.id];
+  uint32_t cpu_milli = packing->inventory->cpu_milli[node.id];
   return cpu_milli == HR_NONE ? 0 : cpu_milli;
 }
 
 static inline const struct hr_pool_spec *hr__pool_of(const struct hr_packing *packing, hr_node node) {
-  return &packing->cluster->pools[packing->stock->pool[node.id]];
+  return &packing->cluster->pools[packing->inventory->pool[node.id]];
 }
 
 /* Whether it takes a share of one GPU there, which may be any that has it. */
 static inline bool hr__is_share(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  return request->gpus == 1 && hr_stock_milli(packing->stock, request, node) < HR_WHOLE_GPU_MILLI;
+  return request->gpus == 1 && hr_gpu_inventory_milli(packing->inventory, request, node) < HR_WHOLE_GPU_MILLI;
 }
 
-/* hr_stock_pick, but shares are of the GPUs with the most left, the lowest numbers first among equals. */
+/* hr_gpu_inventory_pick, but shares are of the GPUs with the most left, the lowest numbers first among equals. */
 static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node);
 
 /* What Kubernetes knows of a node: CPU, memory and GPUs, of those that are told. */
@@ -65,7 +65,7 @@ static int32_t most_left(const struct hr_packing *packing, const struct hr_reque
 }
 
 static int32_t least_left(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  return (int32_t)packing->most_gpu_milli - most_left(packing, request, node);
+  return (int32_t)packing->max_gpu_milli - most_left(packing, request, node);
 }
 
 static int32_t fewest_tasks(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
@@ -75,8 +75,8 @@ static int32_t fewest_tasks(const struct hr_packing *packing, const struct hr_re
 }
 
 static uint64_t hr__pick_widest(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  const uint16_t *left = hr_stock_gpus(packing->stock, node);
-  uint64_t fitting = hr_stock_fitting_gpus(packing->stock, request, node), picked = 0;
+  const uint16_t *left = hr_gpu_inventory_gpus(packing->inventory, node);
+  uint64_t fitting = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node), picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
     uint32_t widest = (uint32_t)__builtin_ctzll(fitting);
     for (uint64_t rest = fitting; rest; rest &= rest - 1) {
@@ -112,8 +112,8 @@ const struct hr_packing_rule hr__pack_spread = {
    stream 0, this file the GPU from stream 1, by the number of the find. */
 
 static uint64_t pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  if (!hr__is_share(packing, request, node)) return hr_stock_pick(packing->stock, request, node);
-  uint64_t fitting = hr_stock_fitting_gpus(packing->stock, request, node);
+  if (!hr__is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
+  uint64_t fitting = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node);
   uint32_t count = (uint32_t)__builtin_popcountll(fitting);
   for (uint32_t skip = hr_random_below(packing->seed, 1, packing->finds, count); skip > 0; skip--)
     fitting &= fitting - 1;
@@ -127,11 +127,11 @@ const struct hr_packing_rule hr__pack_random = {
    node's rest goes along with what is asked for, the better. Most: of any node. */
 
 static int32_t score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
-  double most_cpu = (double)packing->most_cpu_milli, most_gpu = (double)packing->most_gpu_milli;
-  double cpu = (double)hr__left_cpu_milli(packing, node) * hr_stock_cpu_milli(packing->stock, request, node) /
-               (most_cpu * most_cpu);
+  double max_cpu = (double)packing->max_cpu_milli, max_gpu = (double)packing->max_gpu_milli;
+  double cpu = (double)hr__left_cpu_milli(packing, node) * hr_gpu_inventory_cpu_milli(packing->inventory, request, node) /
+               (max_cpu * max_cpu);
   double gpu =
-      (double)hr__left_milli(packing, node) * (double)hr__asked_milli(packing, request, node) / (most_gpu * most_gpu);
+      (double)hr__left_milli(packing, node) * (double)hr__asked_milli(packing, request, node) / (max_gpu * max_gpu);
   return (int32_t)(100 * (1 - (cpu + gpu) / 2));
 }
 
@@ -150,10 +150,10 @@ const struct hr_packing_rule hr__pack_dot_product = {
 static int32_t weighted_best_fit_score(const struct hr_packing *packing, const struct hr_request *request,
                                        hr_node node) {
   uint64_t cpu_milli = hr__left_cpu_milli(packing, node), gpu_milli = hr__left_milli(packing, node);
-  double cpu = cpu_milli ? (double)(cpu_milli - hr_stock_cpu_milli(packing->stock, request, node)) /
-                               (double)packing->most_cpu_milli
+  double cpu = cpu_milli ? (double)(cpu_milli - hr_gpu_inventory_cpu_milli(packing->inventory, request, node)) /
+                               (double)packing->max_cpu_milli
                          : 0;
-  double gpu = (double)(gpu_milli - hr__asked_milli(packing, request, node)) / (double)packing->most_gpu_milli;
+  double gpu = (double)(gpu_milli - hr__asked_milli(packing, request, node)) / (double)packing->max_gpu_milli;
   return (int32_t)(100 * (1 - (0.5 * cpu + 0.5 * gpu)));
 }
 
@@ -174,7 +174,7 @@ static int32_t gpu_clustering_score(const struct hr_packing *packing, const stru
   const uint32_t *tasks = packing->tasks_of_kind + (size_t)node.id * packing->n_kinds;
   uint32_t alike = tasks[hr_request_kind(request)], all = packing->tasks[node.id] - tasks[HR_KIND_NO_GPU];
   int32_t base = all == 0 ? 25 : alike == all ? 75 : alike ? 50 : 0;
-  double most = (double)packing->most_gpu_milli;
+  double most = (double)packing->max_gpu_milli;
   return (int32_t)(base + 25 * (most - (double)hr__left_milli(packing, node)) / most);
 }
 
@@ -196,9 +196,9 @@ static int32_t at_least(int32_t least, int32_t value) {
 
 static int32_t gpu_packing_score(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   if (request->gpus == 0) return 0;
-  const uint16_t *left = hr_stock_gpus(packing->stock, node);
-  uint64_t used = hr_stock_pick(packing->stock, request, node);
-  int32_t idle = 0, idle_used = 0, n_gpus = packing->stock->n_gpus[node.id], left_pct = 0;
+  const uint16_t *left = hr_gpu_inventory_gpus(packing->inventory, node);
+  uint64_t used = hr_gpu_inventory_pick(packing->inventory, request, node);
+  int32_t idle = 0, idle_used = 0, n_gpus = packing->inventory->n_gpus[node.id], left_pct = 0;
   for (int32_t gpu = 0; gpu < n_gpus; gpu++) {
     bool is_idle = left[gpu] == HR_WHOLE_GPU_MILLI, is_used = used >> gpu & 1;
     idle += is_idle;
@@ -228,17 +228,17 @@ static void hr__kube_amounts(const struct hr_packing *packing, const struct hr_r
   const struct hr_pool_spec *pool = hr__pool_of(packing, node);
   uint64_t gpu_milli = (uint64_t)pool->gpus_per_node * HR_WHOLE_GPU_MILLI;
   amounts[HR__CPU] =
-      (struct hr__amounts){pool->cpu_milli_per_node, 0, hr_stock_cpu_milli(packing->stock, request, node)};
+      (struct hr__amounts){pool->cpu_milli_per_node, 0, hr_gpu_inventory_cpu_milli(packing->inventory, request, node)};
   amounts[HR__MEMORY] = (struct hr__amounts){pool->mem_mib_per_node, 0, request->mem_mib};
   amounts[HR__GPU] = (struct hr__amounts){gpu_milli, gpu_milli - hr__left_milli(packing, node),
                                           hr__asked_milli(packing, request, node)};
-  if (pool->cpu_milli_per_node) amounts[HR__CPU].used = pool->cpu_milli_per_node - packing->stock->cpu_milli[node.id];
-  if (pool->mem_mib_per_node) amounts[HR__MEMORY].used = pool->mem_mib_per_node - packing->stock->mem_mib[node.id];
+  if (pool->cpu_milli_per_node) amounts[HR__CPU].used = pool->cpu_milli_per_node - packing->inventory->cpu_milli[node.id];
+  if (pool->mem_mib_per_node) amounts[HR__MEMORY].used = pool->mem_mib_per_node - packing->inventory->mem_mib[node.id];
 }
 
 /* ---- The default ------------------------------------------------------------------------------------ */
 
-static int32_t least_allocated(const struct hr__amounts *amounts, size_t count) {
+static int32_t min_allocated(const struct hr__amounts *amounts, size_t count) {
   uint64_t sum = 0, weight = 0;
   for (size_t i = 0; i < count; i++) {
     if (!amounts[i].capacity) continue;
@@ -266,7 +266,7 @@ static int32_t balanced_allocation(const struct hr__amounts amounts[HR__N_RESOUR
 static int32_t score_default(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   struct hr__amounts amounts[HR__N_RESOURCES];
   hr__kube_amounts(packing, request, node, amounts);
-  return least_allocated(amounts, HR__GPU) + balanced_allocation(amounts);
+  return min_allocated(amounts, HR__GPU) + balanced_allocation(amounts);
 }
 
 /* ---- Most allocated --------------------------------------------------------------------------------- */
@@ -306,9 +306,9 @@ static int32_t score_of(const struct hr_packing *packing, uint64_t before, uint6
 
 static uint64_t pick_share(const struct hr_packing *packing, const struct hr_request *request, hr_node node,
                            int32_t *fgd_score) {
-  const uint16_t *left = hr_stock_gpus(packing->stock, node);
+  const uint16_t *left = hr_gpu_inventory_gpus(packing->inventory, node);
   uint64_t before = hr_fragmentation_of(packing->fragmentation, node), picked = 0;
-  uint64_t rest = hr_stock_fitting_gpus(packing->stock, request, node);
+  uint64_t rest = hr_gpu_inventory_fitting_gpus(packing->inventory, request, node);
   *fgd_score = -1;
   while (rest) {
     uint32_t gpu = (uint32_t)__builtin_ctzll(rest);
@@ -317,7 +317,7 @@ static uint64_t pick_share(const struct hr_packing *packing, const struct hr_req
     if (found > *fgd_score) picked = one;
     if (found > *fgd_score) *fgd_score = found;
     rest &= rest - 1;
-    if (hr_stock_mig(packing->stock, node)) continue;
+    if (hr_gpu_inventory_mig(packing->inventory, node)) continue;
     for (uint64_t others = rest; others; others &= others - 1)
       if (left[__builtin_ctzll(others)] == left[gpu]) rest &= ~(others & -others);
   }
@@ -330,14 +330,14 @@ static int32_t fgd_score(const struct hr_packing *packing, const struct hr_reque
     (void)pick_share(packing, request, node, &best);
     return best;
   }
-  uint64_t gpus = hr_stock_pick(packing->stock, request, node);
+  uint64_t gpus = hr_gpu_inventory_pick(packing->inventory, request, node);
   return score_of(packing, hr_fragmentation_of(packing->fragmentation, node),
                   hr_fragmentation_after(packing->fragmentation, request, node, gpus));
 }
 
 static uint64_t fgd_pick(const struct hr_packing *packing, const struct hr_request *request, hr_node node) {
   int32_t best;
-  if (!hr__is_share(packing, request, node)) return hr_stock_pick(packing->stock, request, node);
+  if (!hr__is_share(packing, request, node)) return hr_gpu_inventory_pick(packing->inventory, request, node);
   return pick_share(packing, request, node, &best);
 }
 

@@ -35,7 +35,7 @@ struct hr__listener {
 enum { HR__MOST_LISTENERS = 8 };
 
 /* A job that waits in vain. */
-struct hr__given_up {
+struct hr__rejection {
   hr_job job;
   enum hr_reason reason;
 };
@@ -48,7 +48,7 @@ struct hr__queue {
   const struct hr__backfill *backfill;
   enum hr_placement_rule rule;
   struct hr_placer *placer;
-  struct hr_releases *releases; /* NULL unless the backfill needs it */
+  struct hr_release_calendar *calendar; /* NULL unless the backfill needs it */
   int64_t *expected_us; /* by job: the expected end that `releases` was told; NULL: worked out from start and limit */
   struct hr__waiting waiting;
   const struct hr__listener *listeners[HR__MOST_LISTENERS];
@@ -60,17 +60,17 @@ struct hr__queue {
   hr_job blocked;                /* the job that stopped the last pass, HR_NONE for none */
   hr_job head;                   /* the first in order that did not fit in this pass, as far as the backfill told */
   int64_t reserved_us;           /* the start promised to it; HR_NEVER_US for none */
-  struct hr__given_up *given_up; /* since the last pass */
-  uint32_t n_given_up, given_up_capacity;
+  struct hr__rejection *rejections; /* since the last pass */
+  uint32_t n_rejections, rejections_capacity;
   int64_t wake_us; /* the next wake-up that hr__queue_wake asked for */
   void *order_state, *backfill_state;
   struct hr__quota *quota;         /* NULL where the scenario has none */
   struct hr__preemptor *preemptor; /* NULL where no job is stopped for another */
   struct hr__market_plan *market;  /* NULL where no nodes are asked for */
   struct hr__deadlines *deadlines; /* NULL unless the market rule goes by deadlines */
-  struct hr__sharer *sharer;       /* NULL unless GPUs are told apart */
-  struct hr__outlook *outlook;     /* likewise, and unless the backfill looks ahead; instead of `releases` */
-  struct hr__within *within;       /* NULL unless a job is to be within a group */
+  struct hr__gpu_allocator *allocator;       /* NULL unless GPUs are told apart */
+  struct hr__gpu_release_calendar *gpu_calendar;     /* likewise, and unless the backfill looks ahead; instead of `releases` */
+  struct hr__locality *within;       /* NULL unless a job is to be within a group */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
@@ -96,16 +96,16 @@ static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
 /* What tells jobs of so many GPUs apart: the pools that they accept; where GPUs are told apart, all that they ask for;
    and how near together they are to be. */
 static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
-  uint32_t kind = queue->sharer ? hr_cluster_requests(queue->cluster)->of_job[job.id]
+  uint32_t kind = queue->allocator ? hr_cluster_requests(queue->cluster)->of_job[job.id]
                                 : hr_cluster_accept_class(queue->cluster, job);
-  return queue->within ? hr__within_kind(queue, job, kind) : kind;
+  return queue->within ? hr__locality_kind(queue, job, kind) : kind;
 }
 
 /* Where such a job would go now; false when it does not fit. Jobs without GPUs go anywhere. */
 static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32_t kind,
                             struct hr_placement *placement) {
-  if (queue->within) return hr__within_fits(queue, gpus, kind, placement);
-  return queue->sharer ? hr__sharer_find(queue->sharer, kind, placement)
+  if (queue->within) return hr__locality_fits(queue, gpus, kind, placement);
+  return queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind, placement)
                        : hr_placer_find(queue->placer, gpus, kind, placement);
 }
 
@@ -123,27 +123,27 @@ enum hr_status hr__queue_node_changes(struct hr__queue *queue, const struct hr_v
 /* After a change, or several, in what runs: ranks and quotas as they are now. */
 enum hr_status hr__queue_refresh(struct hr__queue *queue, const struct hr_view *view);
 /* Starts a waiting job of `shape`, takes it out of the queue and tells all parts. */
-enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+enum hr_status hr__queue_start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                struct hr__shape *shape, struct hr_job_entry entry, const struct hr_placement *placement,
                                enum hr_reason reason);
 /* Likewise a waiting job wherever it is in the queue. */
-enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+enum hr_status hr__queue_start_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                    hr_job job, const struct hr_placement *placement, enum hr_reason reason);
 /* Starts jobs in order until one does not fit, and returns its shape in `blocked`, NULL when none waits. */
-enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                         struct hr__shape **blocked);
 /* A waiting job is to be given up: it is, at the next pass. False: out of memory. */
 bool hr__queue_give_up(struct hr__queue *queue, hr_job job, enum hr_reason reason);
-enum hr_status hr__queue_reject_given_up(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+enum hr_status hr__queue_reject_hopeless(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
 /* Takes a waiting job out of the queue for the moment, as it has stood there, and puts it in as it is now. */
 enum hr_status hr__queue_take_out(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 enum hr_status hr__queue_put_in(struct hr__queue *queue, const struct hr_view *view, hr_job job);
 /* Puts a waiting job where its order has it now. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
 /* Asks to be woken at a time, unless that was done already; HR_NEVER_US: not at all. */
-enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, int64_t at_us);
+enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, int64_t at_us);
 /* Moves a running job to another place, its work kept, and tells all parts. */
-enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
+enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to);
 
 #endif

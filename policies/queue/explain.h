@@ -7,7 +7,7 @@
 #include "policies/queue/dispatch.h"
 
 /* As hr_policy_ops has it. */
-void hr__queue_explain(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_hold *hold);
+void hr__queue_explain(struct hr__queue *queue, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
 /* HR_POLICY_HOLDS_BY_TENANT, HR_POLICY_HOLDS_BY_JOB. */
 uint32_t hr__queue_explains_by(const struct hr__queue *queue);
 

@@ -17,7 +17,7 @@ static const struct hr__backfill *const backfills[] = {HR__BACKFILLS(OBJECT)};
 static const enum hr_placement_rule rules[] = {HR__PLACEMENTS(OBJECT)};
 static const enum hr__market_rule markets[] = {HR__MARKETS(OBJECT)};
 static const enum preempts preemptions[] = {HR__PREEMPTIONS(OBJECT)};
-static const enum hr__stopped stops[] = {HR__STOPPED(OBJECT)};
+static const enum hr__preemption_mode stops[] = {HR__STOPPED(OBJECT)};
 static const enum hr__victims victims[] = {HR__VICTIM_RULES(OBJECT)};
 
 static enum hr_status create_market(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
@@ -32,7 +32,7 @@ static enum hr_status create_market(struct hr__queue *queue, const struct hr_pol
   if (limits.rule == HR__MARKET_STATIC || !hr_cluster_changes(queue->cluster)) return HR_OK;
   if (queue->within)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where jobs are to be 'within' a group it is 'static'");
-  if (queue->sharer)
+  if (queue->allocator)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'market': where GPUs are told apart it is 'static'");
   if (limits.rule >= HR__MARKET_DEADLINE_GREEDY)
     return hr__deadlines_create(queue, limits.rule, hr__queue_param_us(env, "changeover_s"), error);
@@ -45,12 +45,12 @@ static enum hr_status choose_preemption(const struct hr__queue *queue, const str
   const struct hr_param_value *value = hr__queue_param(env, "preemption");
   enum preempts preempts = preemptions[value->integer];
   *rule = NULL;
-  bool may_by_itself = queue->order->running_key && !hr_cluster_stock(env->cluster) && !queue->within;
+  bool may_by_itself = queue->order->running_key && !hr_cluster_gpu_inventory(env->cluster) && !queue->within;
   if (preempts == PREEMPTS_AUTO) preempts = may_by_itself ? PREEMPTS_BY_ORDER : PREEMPTS_NONE;
   if (preempts == PREEMPTS_BY_PRIORITY) *rule = &hr__preemption_priority;
   if (preempts == PREEMPTS_BY_QUOTA) *rule = &hr__preemption_reclaim;
   if (preempts == PREEMPTS_BY_ORDER) *rule = &hr__preemption_order;
-  if (preempts != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->lane) return HR_OK;
+  if (preempts != PREEMPTS_BY_ORDER || queue->order->running_key || !queue->order->subqueue) return HR_OK;
   return hr_fail(
       error, HR_BAD_INPUT,
       "parameter 'preemption': 'order' is not for this order, which does not say who of those that run comes "
@@ -77,17 +77,17 @@ static bool is_parted(const struct hr__queue *queue, const struct hr_policy_env 
 }
 
 /* Where an order has no lanes of its own but quotas, or preemption, need some. */
-static int64_t same_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+static int64_t same_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)self;
-  (void)lane;
+  (void)subqueue;
   return entry.key;
 }
 
 static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_policy_env *env) {
   hr__full_key *full_key = queue->order->full_key;
   if ((env->quotas || queue->parted) && !full_key) full_key = same_key;
-  struct hr__warden warden = {0};
-  if (queue->quota) warden = hr__quota_warden(queue);
+  struct hr__admission warden = {0};
+  if (queue->quota) warden = hr__quota_admission(queue);
   enum hr_status status =
       hr__waiting_init(&queue->waiting, env->arena, env->jobs->n_jobs, full_key, queue->quota ? &warden : NULL, queue);
   queue->waiting.keys_grow = queue->order->keys_only_grow;
@@ -95,9 +95,9 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
 }
 
 /* Where GPUs are told apart. */
-static enum hr_status create_sharer(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
-  bool is_told_apart = hr_cluster_stock(env->cluster) != NULL;
+  bool is_told_apart = hr_cluster_gpu_inventory(env->cluster) != NULL;
   if (!is_told_apart && choice >= sizeof rules / sizeof *rules)
     return hr_fail(
         error, HR_BAD_INPUT,
@@ -112,9 +112,9 @@ static enum hr_status create_sharer(struct hr__queue *queue, const struct hr_pol
   if (queue->backfill == &hr__backfill_conservative)
     return hr_fail(error, HR_BAD_INPUT,
                    "parameter 'backfill': where GPUs are told apart it is 'strict', 'skip' or 'easy'");
-  queue->sharer = hr__sharer_create(queue, env, rule);
-  if (!queue->sharer) return HR_NO_MEMORY;
-  if (queue->backfill->needs_releases && !(queue->outlook = hr__outlook_create(queue, env, rule))) return HR_NO_MEMORY;
+  queue->allocator = hr__gpu_allocator_create(queue, env, rule);
+  if (!queue->allocator) return HR_NO_MEMORY;
+  if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule))) return HR_NO_MEMORY;
   return HR_OK;
 }
 
@@ -133,7 +133,7 @@ static enum hr_status create_within(struct hr__queue *queue, const struct hr_pol
       return hr_fail(error, HR_BAD_INPUT,
                      "policy 'queue' does not keep jobs 'within' a group where MIG splits the GPUs of a pool");
   }
-  queue->within = hr__within_create(queue, env);
+  queue->within = hr__locality_create(queue, env);
   return queue->within ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -148,14 +148,14 @@ static enum hr_status create_queue(struct hr__queue *queue, const struct hr_poli
   if (status != HR_OK) return status;
   if (queue->order->listener) hr__queue_listen(queue, queue->order->listener);
   status = create_preemption(queue, env, error);
-  if (status == HR_OK) status = create_sharer(queue, env, error);
+  if (status == HR_OK) status = create_allocator(queue, env, error);
   if (status == HR_OK && queue->within && queue->preemptor)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where jobs are to be 'within' a group it is 'none'");
-  if (status == HR_OK && queue->sharer && queue->preemptor)
+  if (status == HR_OK && queue->allocator && queue->preemptor)
     return hr_fail(error, HR_BAD_INPUT, "parameter 'preemption': where GPUs are told apart it is 'none'");
   if (status != HR_OK) return status;
   if (!env->quotas && !queue->preemptor && !queue->backfill->walks) queue->waiting.line_of = queue->order->line_of;
-  if (queue->backfill->needs_releases && !queue->sharer && !hr__expectations_create(queue)) return HR_NO_MEMORY;
+  if (queue->backfill->needs_calendar && !queue->allocator && !hr__expectations_create(queue)) return HR_NO_MEMORY;
   return queue->backfill->create ? queue->backfill->create(queue, env) : HR_OK;
 }
 
@@ -220,7 +220,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 }
 
 /* Jobs that fit: in order, then as the backfill has it. */
-static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                            const struct hr__backfill *backfill) {
   enum hr_status status = queue->preemptor ? hr__preempt_pass(queue, view, plan) : HR_OK;
   if (queue->preemptor && hr__preemption_holds(queue)) return status;
@@ -228,7 +228,7 @@ static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, 
 }
 
 /* Those within their guarantees. `blocked`: nobody may pass those that are left. */
-static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                       bool *blocked) {
   bool strict = !queue->backfill->by_shape;
   enum hr_status status = hr__waiting_prefer(&queue->waiting, true);
@@ -238,7 +238,7 @@ static enum hr_status pass_guaranteed(struct hr__queue *queue, const struct hr_v
 }
 
 /* First those within their guarantees, then all; under a strict order nobody passes one of the first. */
-static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   bool any_guaranteed = queue->waiting.n_aside > 0 || queue->preemptor, blocked = false;
   enum hr_status status = HR_OK;
   if (hr__quota_guarantees(queue) && any_guaranteed)
@@ -250,29 +250,29 @@ static enum hr_status pass_by_quota(struct hr__queue *queue, const struct hr_vie
 }
 
 /* What is free, or comes free, may be promised to one job. */
-static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status start_jobs(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   enum hr_status status = queue->preemptor ? hr__preempt_begin_pass(queue, view, plan) : HR_OK;
   if (status != HR_OK || (queue->preemptor && hr__preemption_holds(queue))) return status;
   return queue->quota ? pass_by_quota(queue, view, plan) : pass(queue, view, plan, queue->backfill);
 }
 
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__queue *queue = self;
   if (queue->deadlines) return hr__deadlines_pass(queue, view, plan);
   enum hr_status status = HR_OK;
   queue->head = (hr_job){HR_NONE};
   queue->reserved_us = HR_NEVER_US;
-  if (queue->n_given_up) status = hr__queue_reject_given_up(queue, view, plan);
-  if (status == HR_OK && queue->within) status = hr__within_begin_pass(queue, view);
+  if (queue->n_rejections) status = hr__queue_reject_hopeless(queue, view, plan);
+  if (status == HR_OK && queue->within) status = hr__locality_begin_pass(queue, view);
   if (status == HR_OK && queue->order->begin_pass) status = queue->order->begin_pass(queue, view);
   if (status == HR_OK) status = start_jobs(queue, view, plan);
   if (status == HR_OK && queue->market) status = hr__market_pass(queue, view, plan);
   if (status == HR_OK && queue->preemptor) status = hr__preemption_end_pass(queue, view, plan);
-  if (status == HR_OK && queue->within) status = hr__within_end_pass(queue, view, plan);
+  if (status == HR_OK && queue->within) status = hr__locality_end_pass(queue, view, plan);
   return status == HR_OK && queue->order->end_pass ? queue->order->end_pass(queue, view, plan) : status;
 }
 
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_hold *hold) {
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   hr__queue_explain(self, view, job, hold);
 }
 

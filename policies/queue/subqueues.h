@@ -16,7 +16,7 @@
 /* Before all entries that there are. */
 #define HR__BEFORE_ALL INT64_MIN
 
-static inline bool hr__has_lanes(const struct hr__waiting *waiting) {
+static inline bool hr__has_subqueues(const struct hr__waiting *waiting) {
   return waiting->full_key != NULL;
 }
 
@@ -24,18 +24,18 @@ static inline bool hr__is_race(const struct hr__waiting *waiting) {
   return waiting->line_of != NULL;
 }
 
-static inline struct hr__lane *hr__lane_of_job(const struct hr__waiting *waiting, uint32_t job) {
-  return waiting->lanes[waiting->lane_of[job]];
+static inline struct hr__subqueue *hr__subqueue_of_job(const struct hr__waiting *waiting, uint32_t job) {
+  return waiting->subqueues[waiting->subqueue_of[job]];
 }
 
-static inline struct hr__lane *hr__lane_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
-  return waiting->lanes[waiting->lane_of[listed.job.id]];
+static inline struct hr__subqueue *hr__subqueue_listed(const struct hr__waiting *waiting, struct hr_job_entry listed) {
+  return waiting->subqueues[waiting->subqueue_of[listed.job.id]];
 }
 
 /* The list that counts now. */
 static inline const struct hr_job_tree *hr__shape_list(const struct hr__waiting *waiting,
                                                        const struct hr__shape *shape) {
-  return waiting->preferred_only ? &shape->preferred : &shape->lanes;
+  return waiting->preferred_only ? &shape->preferred : &shape->subqueues;
 }
 
 /* The list itself while it has room for one more, else a larger copy; NULL: out of memory. */
@@ -44,19 +44,19 @@ static inline void *hr__roomy(struct hr_arena *arena, void *list, uint32_t count
 }
 
 /* The key by which it compares with jobs of all lanes. */
-static inline void hr__make_full(const struct hr__waiting *waiting, const struct hr__lane *lane,
+static inline void hr__make_full(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
                                  struct hr_job_entry *entry) {
-  if (hr__has_lanes(waiting)) entry->key = waiting->full_key(waiting->self, lane, *entry);
+  if (hr__has_subqueues(waiting)) entry->key = waiting->full_key(waiting->self, subqueue, *entry);
 }
 
 /* Lanes that the same bar holds back in the same way; see waiting_park.c. */
 struct hr__group {
   struct hr__shape *shape;
-  struct hr__bar bar;
+  struct hr__admission_limit bar;
   uint32_t number;
   bool of_preferred, is_closed;
-  struct hr_job_tree lanes;                        /* as listed */
-  struct hr__lane *speaker;                        /* NULL: none; or while it is empty */
+  struct hr_job_tree subqueues;                        /* as listed */
+  struct hr__subqueue *speaker;                        /* NULL: none; or while it is empty */
   struct hr__group *next_spoken;                   /* others that the speaker stands for */
   struct hr__group *next_in_shape, *last_in_shape; /* likewise in shape->spoken_for */
 };
@@ -64,22 +64,22 @@ struct hr__group {
 /* ---- Who is first (waiting_ranks.c) ----------------------------------------------------------------- */
 
 /* Whether its key has grown by itself since it was listed. */
-bool hr__lane_has_grown(const struct hr__waiting *waiting, const struct hr__lane *lane);
+bool hr__subqueue_has_grown(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue);
 /* Lists the lane anew, or not at all once it is empty. `was`: whether it has been in use. */
-enum hr_status hr__lane_relist(struct hr__waiting *waiting, struct hr__lane *lane, bool was);
+enum hr_status hr__subqueue_relist(struct hr__waiting *waiting, struct hr__subqueue *subqueue, bool was);
 /* Into its shape's lists, and out of them. */
-enum hr_status hr__lane_list(struct hr__waiting *waiting, struct hr__lane *lane);
-enum hr_status hr__lane_unlist(struct hr__lane *lane);
+enum hr_status hr__subqueue_list(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
+enum hr_status hr__subqueue_unlist(struct hr__subqueue *subqueue);
 /* The shape's lists have changed. */
 void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape);
 
 /* ---- Held back (waiting_park.c) --------------------------------------------------------------------- */
 
 /* Out of its group. */
-enum hr_status hr__lane_leave(struct hr__waiting *waiting, struct hr__lane *lane);
+enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
 /* A parked lane with the same jobs is to be listed otherwise. */
-enum hr_status hr__lane_relist_parked(struct hr__waiting *waiting, struct hr__lane *lane, struct hr_job_entry now);
+enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now);
 /* A lane that stands for others is listed anew. */
-enum hr_status hr__lane_still_speaks(struct hr__waiting *waiting, struct hr__lane *lane);
+enum hr_status hr__subqueue_still_speaks(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
 
 #endif

@@ -15,21 +15,21 @@
 #include "policies/kit/kinetic_tournament.h"
 #include "policies/queue/quota/admission.h"
 
-struct hr__lane {
+struct hr__subqueue {
   uint64_t name; /* what the order calls it */
   struct hr__shape *shape;
   struct hr_job_tree jobs;  /* by the key that they came with */
   struct hr_job_entry head; /* the first of them, likewise */
   struct hr_job_entry
       listed;                /* as it stands in the shape's list: key of its head, head, least value; while not empty */
-  struct hr__lane *namesake; /* the next lane of this name, in another shape */
+  struct hr__subqueue *next_same_key; /* the next lane of this name, in another shape */
   uint32_t walk;             /* the last walk that came by */
   uint32_t active_at;        /* its place in waiting->active_lanes while it is not empty */
   uint32_t refused;          /* for passes: as of a shape */
   uint32_t place;            /* in its shape's race, while it is in it */
   /* Where some are held back or preferred. */
   uint32_t owner;
-  struct hr__lane *next_owned, *last_owned; /* others of its owner, while it is not empty */
+  struct hr__subqueue *next_owned, *last_owned; /* others of its owner, while it is not empty */
   bool is_preferred;
   uint32_t parked_at;           /* its place in waiting->parked + 1; 0: it is listed */
   struct hr__group *group;      /* that it is parked in */
@@ -39,8 +39,8 @@ struct hr__lane {
 struct hr__shape {
   uint32_t gpus, kind;          /* kind: what else tells what its jobs ask for, hr__kind */
   uint32_t number;              /* its place in waiting->shapes */
-  struct hr__lane *only;        /* where there are no lanes: the one that holds all */
-  struct hr_job_tree lanes;     /* those that are not empty and not parked, as listed */
+  struct hr__subqueue *only;        /* where there are no lanes: the one that holds all */
+  struct hr_job_tree subqueues;     /* those that are not empty and not parked, as listed */
   struct hr_job_tree preferred; /* those among them that are preferred */
   struct hr_job_entry head;   /* the first job of all, or of the preferred while they alone count, while there is one */
   uint32_t active_at[2];      /* its place among those with such lanes, and with preferred ones, HR_NONE without */
@@ -52,19 +52,19 @@ struct hr__shape {
 };
 
 /* The key by which a job of a lane compares with those of other lanes, from the one it came with. */
-typedef int64_t hr__full_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry);
+typedef int64_t hr__full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
 /* Under orders whose keys all grow with time, each at its own speed, or all change at once: what the key of a lane's
    job is monotone in. */
-typedef struct hr__line hr__line_of(void *self, const struct hr__lane *lane, struct hr_job_entry entry);
+typedef struct hr__line hr__line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry);
 
 /* Who holds lanes back, and prefers some of those that are not. */
-struct hr__warden {
+struct hr__admission {
   /* Whether the jobs of a lane are held back, whatever is free, and by what; none of its jobs passes before the first.
    */
-  bool (*is_held)(void *self, const struct hr__lane *lane, struct hr__bar *bar);
-  int64_t (*room)(void *self, uint32_t place, enum hr__bar_kind kind);
-  bool (*is_preferred)(void *self, const struct hr__lane *lane); /* NULL: none is */
+  bool (*is_held)(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar);
+  int64_t (*room)(void *self, uint32_t place, enum hr__admission_limit_kind kind);
+  bool (*is_preferred)(void *self, const struct hr__subqueue *subqueue); /* NULL: none is */
   uint32_t n_places, n_owners;
 };
 
@@ -72,18 +72,18 @@ struct hr__waiting {
   struct hr_arena *arena;
   struct hr_tree_store *store;
   hr__full_key *full_key;    /* NULL: there are no lanes, and keys are as they came */
-  struct hr__warden warden;  /* all NULL: no lane is ever held back */
+  struct hr__admission warden;  /* all NULL: no lane is ever held back */
   void *self;                /* of all these */
   struct hr__shape **shapes; /* every shape seen */
   uint32_t *active;          /* those with waiting jobs, in no order */
   uint32_t n_shapes, n_active, shapes_capacity, active_capacity;
   struct hr__pair_map shape_numbers; /* (gpus, accept class) */
-  struct hr__lane **lanes;           /* every lane seen */
-  struct hr__lane **active_lanes;    /* those with waiting jobs, in no order */
-  struct hr__lane **parked;          /* those that are in groups, in no order */
-  uint32_t n_lanes, n_active_lanes, n_parked, lanes_capacity, active_lanes_capacity, parked_capacity;
-  struct hr__pair_map part_numbers, lane_numbers, first_of_name; /* (name, shape); (name, 0) */
-  uint32_t *lane_of;                                             /* by job, while it waits; NULL without lanes */
+  struct hr__subqueue **subqueues;           /* every lane seen */
+  struct hr__subqueue **active_subqueues;    /* those with waiting jobs, in no order */
+  struct hr__subqueue **parked;          /* those that are in groups, in no order */
+  uint32_t n_subqueues, n_active_subqueues, n_parked, subqueues_capacity, active_subqueues_capacity, parked_capacity;
+  struct hr__pair_map part_numbers, subqueue_numbers, first_of_name; /* (name, shape); (name, 0) */
+  uint32_t *subqueue_of;                                             /* by job, while it waits; NULL without lanes */
   int64_t *key_of;                                               /* by job: the key it came with; likewise */
   uint32_t n_walks;
   bool keys_grow;       /* by themselves, and never shrink */
@@ -94,7 +94,7 @@ struct hr__waiting {
   bool preferred_only; /* the preferred alone count */
   uint32_t *aside;     /* shapes with preferred lanes; or, while they alone count, those of `active` before */
   uint32_t n_aside, aside_capacity;
-  struct hr__lane **owned; /* by owner: the first of his lanes that are not empty */
+  struct hr__subqueue **owned; /* by owner: the first of his lanes that are not empty */
   struct hr__group **groups;
   uint32_t n_groups, groups_capacity;
   struct hr__pair_map group_numbers, class_numbers;
@@ -102,10 +102,10 @@ struct hr__waiting {
 };
 
 /* What a job waits with. */
-struct hr__ticket {
+struct hr__queued_job {
   hr_job job;
   uint32_t gpus, kind;
-  uint64_t lane; /* 0 where there are no lanes */
+  uint64_t subqueue; /* 0 where there are no lanes */
   uint64_t part; /* what parts lanes of one name; likewise */
   int64_t key, value;
   uint32_t owner; /* of its lane; below warden.n_owners */
@@ -113,8 +113,8 @@ struct hr__ticket {
 
 /* `full_key` NULL: no lanes; then `warden` must be NULL too. */
 enum hr_status hr__waiting_init(struct hr__waiting *waiting, struct hr_arena *arena, uint32_t n_jobs,
-                                hr__full_key *full_key, const struct hr__warden *warden, void *self);
-enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__ticket *ticket);
+                                hr__full_key *full_key, const struct hr__admission *warden, void *self);
+enum hr_status hr__waiting_add(struct hr__waiting *waiting, const struct hr__queued_job *queued);
 enum hr_status hr__waiting_remove(struct hr__waiting *waiting, struct hr__shape *shape, struct hr_job_entry entry);
 /* The shape of jobs that ask for this, which has been seen. */
 struct hr__shape *hr__waiting_shape(const struct hr__waiting *waiting, uint32_t gpus, uint32_t kind);
@@ -131,7 +131,7 @@ void hr__waiting_come_to(struct hr__waiting *waiting, int64_t now_us);
 enum hr_status hr__waiting_find_first(struct hr__waiting *waiting);
 /* To be told of changes in what holds lanes back: a bar leaves more room, HR_NONE: some bar does; what an owner has is
    preferred no longer, or again; none of his lanes may need as much room as before. */
-enum hr_status hr__waiting_loosen(struct hr__waiting *waiting, uint32_t place, enum hr__bar_kind kind);
+enum hr_status hr__waiting_loosen(struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind);
 enum hr_status hr__waiting_prefer_anew(struct hr__waiting *waiting, uint32_t owner);
 enum hr_status hr__waiting_release(struct hr__waiting *waiting, uint32_t owner);
 /* From now on the preferred lanes alone count, or all: for `active`, the shapes' heads, and hr__waiting_first. */
@@ -143,8 +143,8 @@ static inline bool hr__waiting_any(const struct hr__waiting *waiting) {
 }
 /* The lane that the shape's first job is in, NULL where there are no lanes; and the one that is listed after it,
    preferred or not. */
-struct hr__lane *hr__waiting_first_lane(const struct hr__waiting *waiting, const struct hr__shape *shape);
-struct hr__lane *hr__waiting_next_lane(const struct hr__waiting *waiting, const struct hr__lane *lane);
+struct hr__subqueue *hr__waiting_first_subqueue(const struct hr__waiting *waiting, const struct hr__shape *shape);
+struct hr__subqueue *hr__waiting_next_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue);
 
 /* The shape of the first waiting job of all; NULL when none waits, or all are held back. */
 struct hr__shape *hr__waiting_first(const struct hr__waiting *waiting);
@@ -155,7 +155,7 @@ bool hr__waiting_next(struct hr__waiting *waiting, struct hr__shape *shape, stru
 
 /* How far a walk has come in a lane. */
 struct hr__cursor {
-  struct hr__lane *lane;
+  struct hr__subqueue *subqueue;
   struct hr_job_entry at;    /* the job it is at, with the key that it came with */
   struct hr_job_entry entry; /* likewise, as handed out */
 };
@@ -167,7 +167,7 @@ struct hr__walk {
   struct hr__shape *shape;
   struct hr_job_entry entry; /* the job it is at */
   struct hr_job_entry came;  /* where in the shape's list of lanes the last one was that it came into */
-  struct hr__lane *next;     /* the one after it, NULL when there is none; with its first job */
+  struct hr__subqueue *next;     /* the one after it, NULL when there is none; with its first job */
   struct hr_job_entry next_entry;
   uint32_t n_cursors, number;
 };

@@ -213,19 +213,19 @@ static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
   }
 }
 
-static enum hr_status start(const struct hr_view *view, struct hr_plan *plan, struct hr__member *member) {
+static enum hr_status start(const struct hr_view *view, struct hr_moves *plan, struct hr__member *member) {
   struct hr_placement placement = hr__place_placement(&member->place);
   member->runs = true;
   member->begun_us = hr_view_done_us(view, member->job);
-  return hr_plan_start(plan, member->job, &placement, member->ahead ? HR_REASON_BACKFILL : HR_REASON_IN_ORDER);
+  return hr_moves_start(plan, member->job, &placement, member->ahead ? HR_REASON_BACKFILL : HR_REASON_IN_ORDER);
 }
 
-static enum hr_status carry_out(struct hr__rounds *rounds, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status carry_out(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < rounds->n_members && status == HR_OK; i++) {
     struct hr__member *member = rounds->members[i];
     if (!member->runs || (member->chosen && !member->moves)) continue;
-    status = hr_plan_preempt(plan, member->job, HR_REASON_POLICY);
+    status = hr_moves_preempt(plan, member->job, HR_REASON_POLICY);
     member->runs = false;
   }
   for (uint32_t i = 0; i < rounds->n_members && status == HR_OK; i++)
@@ -256,7 +256,7 @@ static bool choose_rest(struct hr__rounds *rounds) {
   return fine;
 }
 
-enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *view, struct hr_plan *plan) {
+enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan) {
   count_all(rounds, view->now_us);
   enum hr_status status = hr__round_shares_update(rounds, view);
   if (status != HR_OK) return status;
@@ -275,7 +275,7 @@ static bool any_is_free(const struct hr__rounds *rounds) {
   return false;
 }
 
-static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan,
                                     struct hr__member *member) {
   struct hr_placement placement;
   bool awaits = rounds->objective == HR__COST_SLO;
@@ -291,7 +291,7 @@ static enum hr_status start_if_free(struct hr__rounds *rounds, const struct hr_v
   return start(view, plan, member);
 }
 
-enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *view, struct hr_plan *plan) {
+enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan) {
   if (!any_is_free(rounds)) return HR_OK;
   for (uint32_t i = 0; i < rounds->n_members; i++) rounds->members[i]->chosen = false;
   if (!list_members(rounds, true)) return HR_NO_MEMORY;

@@ -72,9 +72,9 @@ static void add_rows(const struct program *program) {
 
 static void add_level(const struct program *program) {
   const struct hr__share_problem *problem = program->problem;
-  bool is_bounded = isfinite(problem->most_level);
+  bool is_bounded = isfinite(problem->max_level);
   glp_add_cols(program->lp, 1);
-  glp_set_col_bnds(program->lp, LEVEL_COLUMN, is_bounded ? GLP_DB : GLP_LO, 0, is_bounded ? problem->most_level : 0);
+  glp_set_col_bnds(program->lp, LEVEL_COLUMN, is_bounded ? GLP_DB : GLP_LO, 0, is_bounded ? problem->max_level : 0);
   glp_set_obj_coef(program->lp, LEVEL_COLUMN, 1);
   for (uint32_t kind = 0; kind < problem->n_kinds; kind++) {
     program->row[kind + 1] = rate_row(kind);
@@ -459,7 +459,7 @@ static enum hr_status shares_solve(struct hr__rounds *rounds) {
                                             .kinds = shares->kinds,
                                             .speed = shares->speed,
                                             .pool_gpus = shares->pool_gpus,
-                                            .most_level = by_cost ? 1 : (double)INFINITY,
+                                            .max_level = by_cost ? 1 : (double)INFINITY,
                                             .price = by_cost ? shares->price : NULL};
   double level;
   return hr__time_shares_solve(&problem, shares->share, &level);

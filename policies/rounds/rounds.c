@@ -40,7 +40,7 @@ void hr__nodes_note(struct hr__rounds *rounds, struct hr__member *member, uint32
 }
 
 /* Nodes of the pool that are up without a job beyond `keep`, the last ones first. */
-static enum hr_status give_back(const struct hr__rounds *rounds, struct hr_plan *plan, hr_pool pool, uint32_t keep) {
+static enum hr_status give_back(const struct hr__rounds *rounds, struct hr_moves *plan, hr_pool pool, uint32_t keep) {
   const struct hr_free_index *index = rounds->free->index[pool.id];
   uint32_t size = hr_free_index_gpus_per_node(index), first = hr_cluster_first_node(rounds->cluster, pool).id;
   enum hr_status status = HR_OK;
@@ -49,12 +49,12 @@ static enum hr_status give_back(const struct hr__rounds *rounds, struct hr_plan 
     if (hr_free_index_count(index, size) <= keep) return HR_OK;
     if (hr_free_index_get(index, node) != size || hr_cluster_node_state(rounds->cluster, id) != HR_NODE_UP) continue;
     hr__capacity_set_usable(rounds->free, pool, id, false);
-    status = hr_plan_release(plan, id);
+    status = hr_moves_release(plan, id);
   }
   return status;
 }
 
-static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_plan *plan, hr_pool pool) {
+static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_moves *plan, hr_pool pool) {
   const struct hr_free_index *index = rounds->free->index[pool.id];
   uint32_t size = hr_free_index_gpus_per_node(index), idle = hr_free_index_count(index, size);
   uint64_t wanted = (rounds->awaited_gpus[pool.id] + size - 1) / size;
@@ -62,10 +62,10 @@ static enum hr_status settle_pool(const struct hr__rounds *rounds, struct hr_pla
   uint32_t offer = hr_cluster_offer(rounds->cluster, pool);
   if (wanted <= coming) return give_back(rounds, plan, pool, (uint32_t)wanted);
   uint64_t more = wanted - coming;
-  return offer > 0 ? hr_plan_acquire(plan, pool, more < offer ? (uint32_t)more : offer) : HR_OK;
+  return offer > 0 ? hr_moves_acquire(plan, pool, more < offer ? (uint32_t)more : offer) : HR_OK;
 }
 
-enum hr_status hr__nodes_settle(struct hr__rounds *rounds, struct hr_plan *plan) {
+enum hr_status hr__nodes_settle(struct hr__rounds *rounds, struct hr_moves *plan) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < rounds->n_pools && rounds->manages && status == HR_OK; i++)
     if (is_elastic(rounds, (hr_pool){i})) status = settle_pool(rounds, plan, (hr_pool){i});
@@ -125,7 +125,7 @@ static enum hr_status init_capacity(struct hr__rounds *rounds, enum hr_placement
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
   struct hr__rounds *rounds = hr_arena_alloc(env->arena, sizeof *rounds);
   if (!(*self = rounds)) return HR_NO_MEMORY;
-  if (hr_cluster_stock(env->cluster))
+  if (hr_cluster_gpu_inventory(env->cluster))
     return hr_fail(error, HR_BAD_INPUT, "policy 'rounds' gives out whole GPUs of nodes; here GPUs are told apart");
   *rounds = (struct hr__rounds){.arena = env->arena,
                                 .jobs = env->jobs,
@@ -252,17 +252,17 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
 
 /* ---- The pass --------------------------------------------------------------------------------------- */
 
-static enum hr_status start_plain(struct hr__rounds *rounds, struct hr_plan *plan) {
+static enum hr_status start_plain(struct hr__rounds *rounds, struct hr_moves *plan) {
   static const struct hr_placement nowhere = {0};
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < rounds->n_plain && status == HR_OK; i++)
-    status = hr_plan_start(plan, rounds->plain[i], &nowhere, HR_REASON_IN_ORDER);
+    status = hr_moves_start(plan, rounds->plain[i], &nowhere, HR_REASON_IN_ORDER);
   rounds->n_plain = 0;
   return status;
 }
 
 /* Rounds follow each other while there are jobs; the first to come begins one. */
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__rounds *rounds = self;
   enum hr_status status = start_plain(rounds, plan);
   if (status != HR_OK || rounds->n_members == 0) return status;
@@ -273,12 +273,12 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   }
   rounds->freed = false;
   rounds->end_us = view->now_us + rounds->round_us;
-  status = hr_plan_wake_at(plan, rounds->end_us);
+  status = hr_moves_wake_at(plan, rounds->end_us);
   return status == HR_OK ? hr__round_begin(rounds, view, plan) : status;
 }
 
 /* Within a round, who waits does so until the next one, unless the GPUs or nodes for it are not there at all. */
-static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_hold *hold) {
+static void explain(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr__rounds *rounds = self;
   const struct hr__member *member = rounds->member_of[job.id];
   uint32_t accept_class = hr_cluster_accept_class(rounds->cluster, job);
@@ -287,9 +287,9 @@ static void explain(void *self, const struct hr_view *view, hr_job job, struct h
     are_there = are_there || (hr_cluster_accepts(rounds->cluster, accept_class, (hr_pool){i}) &&
                               hr_cluster_total_milli(rounds->cluster, (hr_pool){i}) >= hold->asked_milli);
   if (member && member->awaits != HR_NONE) {
-    hold->reason = HR_HOLD_BOOTING;
+    hold->reason = HR_WAIT_REASON_BOOTING;
   } else if (are_there) {
-    hold->reason = HR_HOLD_TURN;
+    hold->reason = HR_WAIT_REASON_TURN;
     hold->until_us = rounds->end_us;
   } else {
     hr_view_lack(view, job, hold);

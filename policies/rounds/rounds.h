@@ -89,9 +89,9 @@ double hr__round_share_of(const struct hr__rounds *rounds, const struct hr__memb
 
 /* round_choice.c */
 /* Who runs from now on: stops and starts. */
-enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *view, struct hr_plan *plan);
+enum hr_status hr__round_begin(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan);
 /* Within a round: those who wait, on what is free. */
-enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *view, struct hr_plan *plan);
+enum hr_status hr__round_fill(struct hr__rounds *rounds, const struct hr_view *view, struct hr_moves *plan);
 /* Time until now goes into the accounts of a member. */
 void hr__member_count(const struct hr__rounds *rounds, struct hr__member *member, int64_t now_us);
 
@@ -103,7 +103,7 @@ void hr__nodes_begin(struct hr__rounds *rounds);
 /* A pair had its turn: the member is chosen, or will be started when nodes come, or the pool is full. */
 void hr__nodes_note(struct hr__rounds *rounds, struct hr__member *member, uint32_t pool);
 /* Asks for what is awaited, and gives back what nobody needs. */
-enum hr_status hr__nodes_settle(struct hr__rounds *rounds, struct hr_plan *plan);
+enum hr_status hr__nodes_settle(struct hr__rounds *rounds, struct hr_moves *plan);
 
 static inline const struct hr__round_shape *hr__member_shape(const struct hr__rounds *rounds,
                                                              const struct hr__member *member) {

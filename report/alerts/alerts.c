@@ -235,7 +235,7 @@ struct pool {
   const struct hr_pool_spec *spec;
   bool is_dirty;
   int64_t until_us;                                  /* the state below holds since then */
-  uint64_t allocated_milli, total_milli, most_milli; /* most: with what could be had besides */
+  uint64_t allocated_milli, total_milli, max_milli; /* most: with what could be had besides */
   struct watch underused, saturated;
   /* Of spot pools. */
   struct hr__fifo departures; /* within the window */
@@ -324,7 +324,7 @@ static void judge_use(struct hr__alert_pools *self, struct pool *pool) {
   const struct hr_alert_rules *rules = self->rules;
   double share = pool->total_milli ? (double)pool->allocated_milli / (double)pool->total_milli : -1;
   bool low = share >= 0 && share < rules->underused_below && !rules->is_off[HR_ALERT_UNDERUSED];
-  double full = pool->most_milli ? (double)pool->allocated_milli / (double)pool->most_milli : -1;
+  double full = pool->max_milli ? (double)pool->allocated_milli / (double)pool->max_milli : -1;
   bool high = full > rules->saturated_above && !rules->is_off[HR_ALERT_SATURATED];
   if (low)
     watch_begin(&pool->underused, pool->until_us);
@@ -426,7 +426,7 @@ static void look_at(struct hr__alert_pools *self, const struct hr_view *view, hr
   if (self->submits_over) return;
   advance(pool, view->now_us);
   pool->total_milli = hr_cluster_total_milli(cluster, id);
-  pool->most_milli = pool->total_milli + 1000 * (uint64_t)hr_cluster_offer(cluster, id) * pool->spec->gpus_per_node;
+  pool->max_milli = pool->total_milli + 1000 * (uint64_t)hr_cluster_offer(cluster, id) * pool->spec->gpus_per_node;
   pool->allocated_milli = pool->total_milli - hr_cluster_free_milli(cluster, id);
   judge_use(self, pool);
 }
@@ -531,8 +531,8 @@ static void on_instant(void *self, const struct hr_view *view) {
   hr__alert_pools_instant(alerts->pools, view);
 }
 
-struct hr_fold hr_alerts_fold(struct hr_alerts *alerts) {
-  return (struct hr_fold){.self = alerts, .on_event = on_event, .on_instant = on_instant};
+struct hr_observer hr_alerts_observer(struct hr_alerts *alerts) {
+  return (struct hr_observer){.self = alerts, .on_event = on_event, .on_instant = on_instant};
 }
 
 static int in_order(const void *a, const void *b) {

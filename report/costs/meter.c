@@ -263,8 +263,8 @@ static void on_instant(void *self, const struct hr_view *view) {
   meter->withheld_milli = meter->waiting_milli ? withheld_milli(meter, view) : 0;
 }
 
-struct hr_fold hr_meter_fold(struct hr_meter *meter) {
-  return (struct hr_fold){
+struct hr_observer hr_meter_observer(struct hr_meter *meter) {
+  return (struct hr_observer){
       .self = meter, .on_event = on_event, .on_instant = meter->prices_downtime ? on_instant : NULL};
 }
 

@@ -106,8 +106,8 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     keep_slices(placements, entry, placement);
 }
 
-struct hr_fold hr_placements_fold(struct hr_placements *placements) {
-  return (struct hr_fold){.self = placements, .on_event = on_event};
+struct hr_observer hr_placements_observer(struct hr_placements *placements) {
+  return (struct hr_observer){.self = placements, .on_event = on_event};
 }
 
 static bool hr__placements_failed(const struct hr_placements *placements) {
@@ -214,14 +214,14 @@ static void put_attempts(struct jobs_out *out, hr_job job) {
   const struct hr_result *result = out->result;
   int64_t start_us = result->start_us[job.id], end_us = hr_result_end_us(result, job);
   bool started = start_us != HR_NEVER_US;
-  struct hr_job_fate plain = {.attempts = started};
-  const struct hr_job_fate *fate = result->fate ? &result->fate[job.id] : &plain;
+  struct hr_job_accounting plain = {.attempts = started};
+  const struct hr_job_accounting *accounting = result->accounting ? &result->accounting[job.id] : &plain;
   if (end_us == HR_NEVER_US) end_us = result->end_us;
-  hr__csv_u64(&out->csv, fate->attempts);
-  put_seconds_if(out, started, fate->lost_us);
-  put_seconds_if(out, started, fate->saving_us);
-  put_seconds_if(out, started, fate->restarting_us);
-  put_seconds_if(out, started, result->fate && started ? end_us - start_us - fate->held_us : 0);
+  hr__csv_u64(&out->csv, accounting->attempts);
+  put_seconds_if(out, started, accounting->lost_us);
+  put_seconds_if(out, started, accounting->saving_us);
+  put_seconds_if(out, started, accounting->restarting_us);
+  put_seconds_if(out, started, result->accounting && started ? end_us - start_us - accounting->held_us : 0);
   if (out->ledger && started)
     hr__csv_usd(&out->csv, (int64_t)hr__divided(hr_ledger_job(out->ledger, job), HR_LEDGER_UNITS_PER_UUSD));
   else
@@ -278,7 +278,7 @@ static void put_row(struct jobs_out *out, hr_job job) {
   put_seconds_if(out, limit_us >= 0, limit_us);
   hr__csv_seconds(&out->csv, trace->work_us[job.id]);
   if (out->has_attempts) put_attempts(out, job);
-  if (out->has_kills) hr__csv_u64(&out->csv, out->result->fate[job.id].oom_kills);
+  if (out->has_kills) hr__csv_u64(&out->csv, out->result->accounting[job.id].oom_kills);
   if (out->has_seats) put_seats(out, &placement);
   hr__csv_end_row(&out->csv);
 }
@@ -304,8 +304,8 @@ enum hr_status hr_jobs_write(const char *path, const struct hr_trace *trace, con
                          .placements = placements,
                          .ledger = ledger,
                          .clock_us = trace->dated ? 0 : trace->origin_us,
-                         .has_attempts = ledger || result->fate,
-                         .has_kills = result->fate && hr__can_kill(cluster)};
+                         .has_attempts = ledger || result->accounting,
+                         .has_kills = result->accounting && hr__can_kill(cluster)};
   out.has_seats = result->gpu_milli != NULL;
   char header[sizeof COLUMNS COLUMNS_OF_ATTEMPTS COLUMNS_OF_KILLS COLUMNS_OF_SEATS];
   snprintf(header, sizeof header, "%s%s%s%s", COLUMNS, out.has_attempts ? COLUMNS_OF_ATTEMPTS : "",
@@ -407,8 +407,8 @@ static void on_instant(void *self, const struct hr_view *view) {
   timeline->any_pending = true;
 }
 
-struct hr_fold hr_timeline_fold(struct hr_timeline *timeline) {
-  return (struct hr_fold){.self = timeline, .on_instant = on_instant};
+struct hr_observer hr_timeline_observer(struct hr_timeline *timeline) {
+  return (struct hr_observer){.self = timeline, .on_instant = on_instant};
 }
 
 enum hr_status hr_timeline_finish(struct hr_timeline *timeline, struct hr_error *error) {

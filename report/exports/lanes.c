@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static bool grow(struct hr__lanes *lanes) {
+static bool grow(struct hr__subqueues *lanes) {
   uint32_t room = lanes->room ? 2 * lanes->room : 1;
   int64_t *fresh = malloc((size_t)2 * room * sizeof *fresh);
   if (!fresh) return false;
@@ -18,7 +18,7 @@ static bool grow(struct hr__lanes *lanes) {
   return true;
 }
 
-uint32_t hr__lanes_take(struct hr__lanes *lanes, int64_t begin_us, int64_t end_us) {
+uint32_t hr__subqueues_take(struct hr__subqueues *lanes, int64_t begin_us, int64_t end_us) {
   if ((lanes->room == 0 || lanes->free_us[1] > begin_us) && !grow(lanes)) return HR_NONE;
   int64_t *tree = lanes->free_us;
   uint32_t at = 1;
@@ -30,7 +30,7 @@ uint32_t hr__lanes_take(struct hr__lanes *lanes, int64_t begin_us, int64_t end_u
   return lane;
 }
 
-void hr__lanes_finish(struct hr__lanes *lanes) {
+void hr__subqueues_finish(struct hr__subqueues *lanes) {
   free(lanes->free_us);
-  *lanes = (struct hr__lanes){0};
+  *lanes = (struct hr__subqueues){0};
 }

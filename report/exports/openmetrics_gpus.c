@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct hr__hold {
+struct hr__find_wait_reason {
   uint32_t attempt; /* its place in the history */
   uint32_t milli;   /* of GPUs */
 };
@@ -26,7 +26,7 @@ struct hr__gpu_units {
   uint32_t *first_node;   /* [n_pools + 1] */
   uint32_t *first_unit;   /* [n_nodes + n_pools + 1], by owner: a node, or a pool behind the nodes */
   uint32_t *first_hold;   /* [units + 1] */
-  struct hr__hold *holds; /* by unit, in the order of their begins */
+  struct hr__find_wait_reason *holds; /* by unit, in the order of their begins */
 };
 
 /* HR_NO_MEMORY on failure; to be finished whatever is returned. */
@@ -103,7 +103,7 @@ void hr__node_times_finish(struct hr__node_times *times) {
 
 struct listed {
   uint32_t unit;
-  struct hr__hold hold;
+  struct hr__find_wait_reason hold;
 };
 
 struct list {
@@ -160,9 +160,9 @@ static enum hr_status list_gpus(struct list *list, uint32_t first_unit, uint32_t
 }
 
 static enum hr_status list_first_free(struct list *list, uint32_t first_unit, uint32_t attempt, uint32_t milli,
-                                      const struct hr_attempt *times, struct hr__lanes *lanes) {
+                                      const struct hr_attempt *times, struct hr__subqueues *lanes) {
   for (; milli > 0; milli -= milli < 1000 ? milli : 1000) {
-    uint32_t gpu = hr__lanes_take(lanes, times->begin_us, times->end_us);
+    uint32_t gpu = hr__subqueues_take(lanes, times->begin_us, times->end_us);
     enum hr_status status =
         gpu == HR_NONE ? HR_NO_MEMORY : append(list, first_unit + gpu, attempt, milli < 1000 ? milli : 1000);
     if (status != HR_OK) return status;
@@ -170,7 +170,7 @@ static enum hr_status list_first_free(struct list *list, uint32_t first_unit, ui
   return HR_OK;
 }
 
-static enum hr_status list_attempt(const struct hr__gpu_units *units, struct list *list, struct hr__lanes *lanes,
+static enum hr_status list_attempt(const struct hr__gpu_units *units, struct list *list, struct hr__subqueues *lanes,
                                    const struct hr_export *run, const struct hr_attempt *attempt, uint32_t place) {
   const struct hr_slice *slices = hr_history_slices(run->history, attempt);
   enum hr_status status = HR_OK;
@@ -192,12 +192,12 @@ static enum hr_status list_attempt(const struct hr__gpu_units *units, struct lis
 static enum hr_status list_holds(const struct hr__gpu_units *units, struct list *list, const struct hr_export *run) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(run->history, &attempts);
-  struct hr__lanes *lanes = calloc((size_t)units->n_nodes + 1, sizeof *lanes);
+  struct hr__subqueues *lanes = calloc((size_t)units->n_nodes + 1, sizeof *lanes);
   enum hr_status status = lanes ? HR_OK : HR_NO_MEMORY;
   for (size_t i = 0; i < n_attempts && status == HR_OK; i++)
     if (attempts[i].end_us > attempts[i].begin_us)
       status = list_attempt(units, list, lanes, run, &attempts[i], (uint32_t)i);
-  for (uint32_t i = 0; lanes && i < units->n_nodes; i++) hr__lanes_finish(&lanes[i]);
+  for (uint32_t i = 0; lanes && i < units->n_nodes; i++) hr__subqueues_finish(&lanes[i]);
   free(lanes);
   return status;
 }
@@ -276,13 +276,13 @@ static void sum_up(struct gpus *gpus, const struct group *group) {
 
 static void add_held(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
-    const struct hr__hold *hold = &gpus->units.holds[i];
+    const struct hr__find_wait_reason *hold = &gpus->units.holds[i];
     const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
     hr__steps_add(&gpus->use, attempt->begin_us, attempt->end_us, (int64_t)hold->milli * 1000);
   }
 }
 
-static struct stretch busy_stretch(const struct gpus *gpus, const struct hr__hold *hold, int64_t weight) {
+static struct stretch busy_stretch(const struct gpus *gpus, const struct hr__find_wait_reason *hold, int64_t weight) {
   const struct hr_attempt *attempt = &gpus->attempts[hold->attempt];
   int64_t work_us = attempt->kept_us + attempt->lost_us, rest_us = work_us + attempt->saving_us;
   if (rest_us > 0) weight = (int64_t)((hr_amount)weight * work_us / rest_us);
@@ -292,7 +292,7 @@ static struct stretch busy_stretch(const struct gpus *gpus, const struct hr__hol
 /* The parts of it that jobs have, while they are busy. */
 static void add_busy_parts(struct gpus *gpus, uint32_t unit) {
   for (uint32_t i = gpus->units.first_hold[unit]; i < gpus->units.first_hold[unit + 1]; i++) {
-    const struct hr__hold *hold = &gpus->units.holds[i];
+    const struct hr__find_wait_reason *hold = &gpus->units.holds[i];
     struct stretch stretch = busy_stretch(gpus, hold, (int64_t)hold->milli * 1000);
     hr__steps_add(&gpus->use, stretch.from_us, stretch.to_us, stretch.weight);
   }

@@ -79,17 +79,17 @@ int64_t hr__buckets_span_us(const struct hr__buckets *buckets, uint32_t i) {
 /* Of a line of 60 cells, each has at least 16 of them: no cell is more than a sixteenth wider than another. */
 enum { ROOM = 1920 };
 
-struct hr_course *hr_course_create(void) {
-  struct hr_course *course = calloc(1, sizeof *course);
+struct hr_timeline_summary *hr_timeline_summary_create(void) {
+  struct hr_timeline_summary *course = calloc(1, sizeof *course);
   if (!course) return NULL;
   if (hr__buckets_init(&course->allocated_milli, ROOM) == HR_OK &&
       hr__buckets_init(&course->total_milli, ROOM) == HR_OK && hr__buckets_init(&course->waiting, ROOM) == HR_OK)
     return course;
-  hr_course_destroy(course);
+  hr_timeline_summary_destroy(course);
   return NULL;
 }
 
-void hr_course_destroy(struct hr_course *course) {
+void hr_timeline_summary_destroy(struct hr_timeline_summary *course) {
   if (!course) return;
   hr__buckets_finish(&course->allocated_milli);
   hr__buckets_finish(&course->total_milli);
@@ -98,27 +98,27 @@ void hr_course_destroy(struct hr_course *course) {
 }
 
 static void on_instant(void *self, const struct hr_view *view) {
-  struct hr_course *course = self;
+  struct hr_timeline_summary *course = self;
   hr__buckets_set(&course->allocated_milli, view->now_us, view->allocated_milli);
   hr__buckets_set(&course->total_milli, view->now_us, view->total_milli);
   hr__buckets_set(&course->waiting, view->now_us, view->n_waiting);
 }
 
-struct hr_fold hr_course_fold(struct hr_course *course) {
-  return (struct hr_fold){.self = course, .on_instant = on_instant};
+struct hr_observer hr_course_observer(struct hr_timeline_summary *course) {
+  return (struct hr_observer){.self = course, .on_instant = on_instant};
 }
 
-void hr_course_close(struct hr_course *course, const struct hr_result *result) {
+void hr_timeline_summary_close(struct hr_timeline_summary *course, const struct hr_result *result) {
   hr__buckets_close(&course->allocated_milli, result->end_us);
   hr__buckets_close(&course->total_milli, result->end_us);
   hr__buckets_close(&course->waiting, result->end_us);
 }
 
-uint64_t hr__course_gpus(const struct hr_course *course) {
-  uint64_t most_milli = 0;
+uint64_t hr__timeline_summary_gpus(const struct hr_timeline_summary *course) {
+  uint64_t max_milli = 0;
   for (uint32_t i = 0; i < course->total_milli.n; i++)
-    if (course->total_milli.bucket[i].most > most_milli) most_milli = course->total_milli.bucket[i].most;
-  return (most_milli + 999) / 1000;
+    if (course->total_milli.bucket[i].most > max_milli) max_milli = course->total_milli.bucket[i].most;
+  return (max_milli + 999) / 1000;
 }
 
 enum hr_status hr__steps_init(struct hr__steps *steps, int64_t step_us, int64_t end_us) {

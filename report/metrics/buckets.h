@@ -40,12 +40,12 @@ int64_t hr__buckets_span_us(const struct hr__buckets *buckets, uint32_t i);
 
 /* What the course fold has gathered; drawn by the table. */
 
-struct hr_course {
+struct hr_timeline_summary {
   struct hr__buckets allocated_milli, total_milli, waiting;
 };
 
 /* The most GPUs that were there at once, as whole ones. */
-uint64_t hr__course_gpus(const struct hr_course *course);
+uint64_t hr__timeline_summary_gpus(const struct hr_timeline_summary *course);
 
 /* Sums of weights x microseconds in equal steps of the time of a run, exact, whatever order the stretches come in. */
 

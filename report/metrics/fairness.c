@@ -113,7 +113,7 @@ static bool sum_up(struct instants *instants, size_t count) {
   return true;
 }
 
-static size_t most_at_once(const struct presence *presence) {
+static size_t max_at_once(const struct presence *presence) {
   size_t most = 0;
   for (size_t begun = 0, ended = 0; begun < presence->count; begun++) {
     while (presence->ends.at_us[ended] < presence->begins.at_us[begun]) ended++;
@@ -131,7 +131,7 @@ static bool presence_make(const struct hr_result *result, const struct parties *
   if (good) walk_jobs(result, parties, last, presence);
   free(last);
   good = good && sort_times(presence->ends.at_us, presence->count);
-  if (good) presence->most = most_at_once(presence);
+  if (good) presence->most = max_at_once(presence);
   return good && sum_up(&presence->begins, presence->count) && sum_up(&presence->ends, presence->count);
 }
 

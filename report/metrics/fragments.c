@@ -28,9 +28,9 @@ static struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena
                                                           const struct hr_typical_pods *typical);
 
 /* What is idle on the node, if some of the tasks would fit its GPUs and none of these its CPU and memory; else 0. */
-static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node);
+static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node);
 /* Tasks of a gang that the node has room for. */
-static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node);
+static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node);
 
 /* ---- Which tasks are typical ------------------------------------------------------------------------ */
 
@@ -140,43 +140,43 @@ static struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena
 
 /* ---- A node ----------------------------------------------------------------------------------------- */
 
-static uint32_t stranded_instances_milli(const struct hr__needs *needs, const struct hr_stock *stock, hr_node node) {
+static uint32_t stranded_instances_milli(const struct hr__needs *needs, const struct hr_gpu_inventory *inventory, hr_node node) {
   bool any = false;
   for (uint32_t i = 0; i < needs->count; i++) {
     const struct hr_request *task = &needs->task[i];
-    if (task->gpus != 1 || !hr_stock_fitting_gpus(stock, task, node)) continue;
-    if (stock->cpu_milli[node.id] >= task->cpu_milli && stock->mem_mib[node.id] >= task->mem_mib) return 0;
+    if (task->gpus != 1 || !hr_gpu_inventory_fitting_gpus(inventory, task, node)) continue;
+    if (inventory->cpu_milli[node.id] >= task->cpu_milli && inventory->mem_mib[node.id] >= task->mem_mib) return 0;
     any = true;
   }
-  return any ? stock->left_milli[node.id] : 0;
+  return any ? inventory->left_milli[node.id] : 0;
 }
 
-static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node) {
-  const struct hr__needs *needs = &tasks->needs[stock->pool[node.id]];
+static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node) {
+  const struct hr__needs *needs = &tasks->needs[inventory->pool[node.id]];
   uint32_t n_fitting = 0, for_milli = 0;
   bool any = false;
-  if (hr_stock_mig(stock, node)) return stranded_instances_milli(needs, stock, node);
-  if (needs->count == 0 || hr_stock_fits(stock, &needs->task[0], node)) return 0;
+  if (hr_gpu_inventory_mig(inventory, node)) return stranded_instances_milli(needs, inventory, node);
+  if (needs->count == 0 || hr_gpu_inventory_fits(inventory, &needs->task[0], node)) return 0;
   for (uint32_t i = 0; i < needs->count; i++) {
     const struct hr_request *task = &needs->task[i];
     if (task->gpu_milli != for_milli)
-      n_fitting = (uint32_t)__builtin_popcountll(hr_stock_fitting_gpus(stock, task, node));
+      n_fitting = (uint32_t)__builtin_popcountll(hr_gpu_inventory_fitting_gpus(inventory, task, node));
     for_milli = task->gpu_milli;
     if (n_fitting == 0) break; /* the rest takes more of each GPU */
     if (n_fitting < task->gpus) continue;
-    if (stock->cpu_milli[node.id] >= task->cpu_milli && stock->mem_mib[node.id] >= task->mem_mib) return 0;
+    if (inventory->cpu_milli[node.id] >= task->cpu_milli && inventory->mem_mib[node.id] >= task->mem_mib) return 0;
     any = true;
   }
-  return any ? stock->left_milli[node.id] : 0;
+  return any ? inventory->left_milli[node.id] : 0;
 }
 
-static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_stock *stock, hr_node node) {
+static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node) {
   const struct hr_request *gang = &tasks->gang;
-  bool is_split = hr_stock_mig(stock, node) != NULL;
-  uint64_t most = is_split ? (uint64_t)__builtin_popcountll(hr_stock_fitting_gpus(stock, gang, node))
-                           : hr_stock_idle_gpus(stock, node);
-  uint64_t cpu_milli = stock->cpu_milli[node.id], mem_mib = stock->mem_mib[node.id];
-  uint32_t asked_milli = hr_stock_cpu_milli(stock, gang, node);
+  bool is_split = hr_gpu_inventory_mig(inventory, node) != NULL;
+  uint64_t most = is_split ? (uint64_t)__builtin_popcountll(hr_gpu_inventory_fitting_gpus(inventory, gang, node))
+                           : hr_gpu_inventory_idle_gpus(inventory, node);
+  uint64_t cpu_milli = inventory->cpu_milli[node.id], mem_mib = inventory->mem_mib[node.id];
+  uint32_t asked_milli = hr_gpu_inventory_cpu_milli(inventory, gang, node);
   if (cpu_milli != HR_NONE && most * asked_milli > cpu_milli) most = cpu_milli / asked_milli;
   if (mem_mib != UINT64_MAX && gang->mem_mib && most > mem_mib / gang->mem_mib) most = mem_mib / gang->mem_mib;
   return (uint32_t)most;
@@ -196,7 +196,7 @@ struct part {
 struct hr__fragments {
   struct hr_arena arena;
   const struct hr_cluster *cluster;
-  const struct hr_stock *stock;
+  const struct hr_gpu_inventory *inventory;
   const struct hr_typical_pods *typical;
   struct hr_acceptance acceptance;
   struct hr_fragmentation *fragmentation;
@@ -226,7 +226,7 @@ static bool make_acceptance(struct hr__fragments *self) {
 }
 
 static bool make_counts(struct hr__fragments *self) {
-  size_t n_nodes = (size_t)self->stock->n_nodes + 1;
+  size_t n_nodes = (size_t)self->inventory->n_nodes + 1;
   for (self->n_leaves = 1; self->n_leaves < hr_cluster_pools(self->cluster);) self->n_leaves *= 2;
   self->part = hr_arena_alloc(&self->arena, n_nodes * sizeof *self->part);
   self->changed = hr_arena_alloc(&self->arena, n_nodes * sizeof *self->changed);
@@ -246,7 +246,7 @@ static bool make(struct hr__fragments *self) {
   self->typical = hr_typical_pods_create(arena, hr_cluster_requests(self->cluster));
   if (!self->typical || !make_acceptance(self) || !make_counts(self)) return false;
   self->tasks = hr__typical_tasks_create(arena, self->cluster, self->typical);
-  self->fragmentation = hr_fragmentation_create(arena, self->typical, &self->acceptance, self->stock);
+  self->fragmentation = hr_fragmentation_create(arena, self->typical, &self->acceptance, self->inventory);
   return self->tasks && self->fragmentation;
 }
 
@@ -254,12 +254,12 @@ struct hr__fragments *hr__fragments_create(const struct hr_cluster *cluster) {
   struct hr__fragments *self = calloc(1, sizeof *self);
   if (!self) return NULL;
   self->cluster = cluster;
-  self->stock = hr_cluster_stock(cluster);
+  self->inventory = hr_cluster_gpu_inventory(cluster);
   if (!make(self)) {
     hr__fragments_destroy(self);
     return NULL;
   }
-  for (uint32_t node = 0; node < self->stock->n_nodes; node++) note_node(self, (hr_node){node});
+  for (uint32_t node = 0; node < self->inventory->n_nodes; node++) note_node(self, (hr_node){node});
   return self;
 }
 
@@ -283,10 +283,10 @@ void hr__fragments_note(struct hr__fragments *fragments, const struct hr_event *
 
 /* Nothing is idle where nothing may start. */
 static struct part part_of(struct hr__fragments *self, hr_node node) {
-  if (self->stock->closed[node.id]) return (struct part){0};
+  if (self->inventory->closed[node.id]) return (struct part){0};
   return (struct part){.fragment = hr_fragmentation_of(self->fragmentation, node),
-                       .stranded_milli = hr__stranded_milli(self->tasks, self->stock, node),
-                       .gang = hr__gang_on(self->tasks, self->stock, node)};
+                       .stranded_milli = hr__stranded_milli(self->tasks, self->inventory, node),
+                       .gang = hr__gang_on(self->tasks, self->inventory, node)};
 }
 
 static void set_gang(struct hr__fragments *self, uint32_t pool, uint64_t gang) {
@@ -301,7 +301,7 @@ static void set_gang(struct hr__fragments *self, uint32_t pool, uint64_t gang) {
 
 static void count_node(struct hr__fragments *self, hr_node node) {
   struct part *before = &self->part[node.id], after = part_of(self, node);
-  uint32_t pool = self->stock->pool[node.id];
+  uint32_t pool = self->inventory->pool[node.id];
   self->counts.fragment += (hr__wide)after.fragment - before->fragment;
   self->counts.stranded_milli += (uint64_t)after.stranded_milli - before->stranded_milli;
   if (after.gang != before->gang) set_gang(self, pool, self->gang[self->n_leaves + pool] + after.gang - before->gang);

@@ -10,7 +10,7 @@ static int64_t ran_us(const struct hr_result *result, uint32_t job) {
 }
 
 struct hr_gpu_times hr__gpu_times_of(const struct hr_result *result, uint32_t job) {
-  if (result->fate) return result->fate[job].milli_us;
+  if (result->accounting) return result->accounting[job].milli_us;
   uint64_t milli = result->gpu_milli ? result->gpu_milli[job] : (uint64_t)result->trace->gpus[job] * 1000;
   return (struct hr_gpu_times){.kept = (hr_amount)milli * ran_us(result, job)};
 }
@@ -65,11 +65,11 @@ double hr__back_off_gpu_hours(const struct hr_cluster_spec *cluster, const struc
 }
 
 struct hr_oom_figures hr__oom_figures(const struct hr_cluster_spec *cluster, const struct hr_result *result) {
-  struct hr_oom_figures figures = {.known = result->fate && hr__can_kill(cluster)};
+  struct hr_oom_figures figures = {.known = result->accounting && hr__can_kill(cluster)};
   if (!figures.known) return figures;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
-    figures.kills += result->fate[job].oom_kills;
-    figures.jobs += result->fate[job].oom_kills > 0;
+    figures.kills += result->accounting[job].oom_kills;
+    figures.jobs += result->accounting[job].oom_kills > 0;
   }
   figures.back_off_gpu_hours = hr__back_off_gpu_hours(cluster, result);
   return figures;
@@ -80,14 +80,14 @@ struct hr_spot_figures hr__spot_figures(const struct hr_cluster_spec *cluster, c
   hr_amount node_us = 0, gpu_us = 0, offered_us = 0, all_us = 0;
   for (uint32_t i = 0; result->pools && i < cluster->n_pools; i++) {
     const struct hr_pool_spec *spec = &cluster->pools[i];
-    const struct hr_pool_fate *fate = &result->pools[i];
+    const struct hr_pool_accounting *accounting = &result->pools[i];
     if (spec->market.market != HR_MARKET_SPOT || spec->nodes == 0) continue;
     figures.pools++;
-    figures.reclaims += fate->reclaims;
-    figures.jobs_interrupted += fate->interruptions;
-    node_us += fate->up_us;
-    gpu_us += fate->up_us * spec->gpus_per_node;
-    offered_us += fate->offered_us;
+    figures.reclaims += accounting->reclaims;
+    figures.jobs_interrupted += accounting->interruptions;
+    node_us += accounting->up_us;
+    gpu_us += accounting->up_us * spec->gpus_per_node;
+    offered_us += accounting->offered_us;
     all_us += (hr_amount)spec->nodes * result->end_us;
   }
   figures.node_hours = hours_of(node_us);

@@ -232,7 +232,7 @@ void hr__groups_free(struct hr_group *group, size_t count) {
 /* Where jobs are interrupted, one that waits may have run before. */
 static size_t count_started(const struct hr_result *result) {
   size_t count = (size_t)(result->n_completed + result->n_running);
-  if (!result->fate) return count;
+  if (!result->accounting) return count;
   count = 0;
   for (uint32_t job = 0; job < result->n_jobs; job++) count += result->start_us[job] != HR_NEVER_US;
   return count;

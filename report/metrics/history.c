@@ -59,11 +59,11 @@ static bool reserve(void **items, size_t count, size_t *capacity, size_t more, s
 
 /* ---- Attempts --------------------------------------------------------------------------------------- */
 
-static void add_books(struct hr_attempt *attempt, const struct hr_job_fate *fate, int64_t sign) {
-  attempt->kept_us += sign * fate->kept_us;
-  attempt->lost_us += sign * fate->lost_us;
-  attempt->saving_us += sign * fate->saving_us;
-  attempt->restarting_us += sign * fate->restarting_us;
+static void add_books(struct hr_attempt *attempt, const struct hr_job_accounting *accounting, int64_t sign) {
+  attempt->kept_us += sign * accounting->kept_us;
+  attempt->lost_us += sign * accounting->lost_us;
+  attempt->saving_us += sign * accounting->saving_us;
+  attempt->restarting_us += sign * accounting->restarting_us;
 }
 
 static void begin_attempt(struct hr_history *history, const struct hr_view *view, const struct hr_event *event) {
@@ -87,22 +87,22 @@ static void begin_attempt(struct hr_history *history, const struct hr_view *view
                                  .start_reason = (uint8_t)event->reason,
                                  .begin_us = event->at_us,
                                  .end_us = HR_NEVER_US};
-  if (view->fate) add_books(attempt, &view->fate[job], -1);
+  if (view->accounting) add_books(attempt, &view->accounting[job], -1);
   if (n_slices) memcpy(history->slices + history->n_slices, placement->slices, n_slices * sizeof *history->slices);
   history->n_slices += n_slices;
   history->last[job] = (uint32_t)history->n_attempts++;
 }
 
 /* Where nobody could be interrupted there are no books, and all of the time was work that counts. */
-static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us, const struct hr_job_fate *fate,
+static void end_attempt(struct hr_history *history, hr_job job, int64_t at_us, const struct hr_job_accounting *accounting,
                         enum hr_attempt_end end, enum hr_reason reason) {
   if (history->last[job.id] == HR_NONE) return;
   struct hr_attempt *attempt = &history->attempts[history->last[job.id]];
   attempt->end_us = at_us;
   attempt->end = (uint8_t)end;
   attempt->end_reason = (uint8_t)reason;
-  if (fate)
-    add_books(attempt, &fate[job.id], 1);
+  if (accounting)
+    add_books(attempt, &accounting[job.id], 1);
   else
     attempt->kept_us = at_us - attempt->begin_us;
 }
@@ -139,13 +139,13 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
     begin_attempt(history, view, event);
     break;
   case HR_EVENT_END:
-    end_attempt(history, event->job, event->at_us, view->fate, HR_ATTEMPT_COMPLETED, HR_REASON_NONE);
+    end_attempt(history, event->job, event->at_us, view->accounting, HR_ATTEMPT_COMPLETED, HR_REASON_NONE);
     break;
   case HR_EVENT_INTERRUPT:
-    end_attempt(history, event->job, event->at_us, view->fate, HR_ATTEMPT_INTERRUPTED, event->reason);
+    end_attempt(history, event->job, event->at_us, view->accounting, HR_ATTEMPT_INTERRUPTED, event->reason);
     break;
   case HR_EVENT_PREEMPT:
-    end_attempt(history, event->job, event->at_us, view->fate, HR_ATTEMPT_PREEMPTED, event->reason);
+    end_attempt(history, event->job, event->at_us, view->accounting, HR_ATTEMPT_PREEMPTED, event->reason);
     break;
   case HR_EVENT_NODE_DOWN:
   case HR_EVENT_NOTICE:
@@ -160,8 +160,8 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   }
 }
 
-struct hr_fold hr_history_fold(struct hr_history *history) {
-  return (struct hr_fold){.self = history, .on_event = on_event};
+struct hr_observer hr_history_observer(struct hr_history *history) {
+  return (struct hr_observer){.self = history, .on_event = on_event};
 }
 
 enum hr_status hr_history_close(struct hr_history *history, const struct hr_result *result) {
@@ -169,7 +169,7 @@ enum hr_status hr_history_close(struct hr_history *history, const struct hr_resu
   history->end_us = result->end_us;
   for (uint32_t i = 0; i < result->n_jobs; i++)
     if (result->state[i] == HR_JOB_RUNNING)
-      end_attempt(history, (hr_job){i}, result->end_us, result->fate, HR_ATTEMPT_RUNNING, HR_REASON_NONE);
+      end_attempt(history, (hr_job){i}, result->end_us, result->accounting, HR_ATTEMPT_RUNNING, HR_REASON_NONE);
   return HR_OK;
 }
 
@@ -247,8 +247,8 @@ static void counts_on_event(void *self, const struct hr_view *view, const struct
   counts->rejections[counts->n_rejections++] = (struct hr_rejection){event->at_us, event->job, (uint8_t)event->reason};
 }
 
-struct hr_fold hr_counts_fold(struct hr_counts *counts) {
-  return (struct hr_fold){.self = counts, .on_event = counts_on_event, .on_instant = on_instant};
+struct hr_observer hr_counts_observer(struct hr_counts *counts) {
+  return (struct hr_observer){.self = counts, .on_event = counts_on_event, .on_instant = on_instant};
 }
 
 bool hr_counts_complete(const struct hr_counts *counts) {

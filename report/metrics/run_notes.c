@@ -14,7 +14,7 @@
 /* A run without a horizon in which jobs wait for what never comes, or lose their work again and again. */
 static enum hr_status note_standstill(const struct hr_result *result, struct hr_notes *notes) {
   uint64_t left = result->n_waiting + result->n_running;
-  if (!result->stood_still) return HR_OK;
+  if (!result->stalled) return HR_OK;
   return hr_notes_add(notes,
                       "warning: the run was given up after %" PRId64 " days, %" PRIu64
                       " job%s unfinished: for a year none ended and no work became safe; 'horizon_s' ends a run sooner",
@@ -24,9 +24,9 @@ static enum hr_status note_standstill(const struct hr_result *result, struct hr_
 /* Likewise of jobs that die for want of GPU memory: a gang, it may be, whose tasks sit on one GPU. */
 static enum hr_status note_kills(const struct hr_result *result, struct hr_notes *notes) {
   uint64_t dead = 0;
-  if (!result->stood_still) return HR_OK;
+  if (!result->stalled) return HR_OK;
   for (uint32_t job = 0; job < result->n_jobs; job++)
-    dead += result->state[job] == HR_JOB_RUNNING && result->fate && result->fate[job].oom_kills > 0;
+    dead += result->state[job] == HR_JOB_RUNNING && result->accounting && result->accounting[job].oom_kills > 0;
   if (dead == 0) return HR_OK;
   return hr_notes_add(notes,
                       "warning: %" PRIu64
@@ -251,8 +251,8 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   links->is_missing[model] = true;
 }
 
-struct hr_fold hr_links_fold(struct hr_links *links) {
-  return (struct hr_fold){.self = links, .on_event = on_event};
+struct hr_observer hr_links_observer(struct hr_links *links) {
+  return (struct hr_observer){.self = links, .on_event = on_event};
 }
 
 enum hr_status hr_links_notes(const struct hr_links *links, struct hr_notes *notes, struct hr_error *error) {

@@ -69,11 +69,11 @@ static void note_over(struct hr_streamed *streamed, const struct hr_view *view, 
   if (has_deadline(trace, event->job))
     streamed->missed_deadlines += rejected || event->at_us > trace->deadline_us[event->job.id];
   if (rejected) hr__rejections_add(&streamed->rejections, trace, event->job, event->reason);
-  if (!view->fate) return;
-  const struct hr_job_fate *fate = &view->fate[event->job.id];
-  streamed->oom_kills += fate->oom_kills;
-  streamed->oom_jobs += fate->oom_kills > 0;
-  hr__add_gpu_times(&streamed->milli_us, &fate->milli_us);
+  if (!view->accounting) return;
+  const struct hr_job_accounting *accounting = &view->accounting[event->job.id];
+  streamed->oom_kills += accounting->oom_kills;
+  streamed->oom_jobs += accounting->oom_kills > 0;
+  hr__add_gpu_times(&streamed->milli_us, &accounting->milli_us);
 }
 
 static void note_end(struct hr_streamed *streamed, hr_job job, int64_t jct_us) {
@@ -91,7 +91,7 @@ static void note_submit(struct hr_streamed *streamed, hr_job job) {
 
 /* The first of its starts. */
 static void note_start(struct hr_streamed *streamed, const struct hr_view *view, const struct hr_event *event) {
-  if (view->fate && view->fate[event->job.id].attempts) return;
+  if (view->accounting && view->accounting[event->job.id].attempts) return;
   hr__sketch_add(&streamed->wait, event->at_us - streamed->trace->submit_us[event->job.id]);
 }
 
@@ -107,7 +107,7 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
 
 static void on_instant(void *self, const struct hr_view *view) {
   struct hr_streamed *streamed = self;
-  streamed->stoppable = view->fate != NULL;
+  streamed->stoppable = view->accounting != NULL;
   advance(streamed, view->now_us);
   streamed->waiting = view->n_waiting;
   streamed->allocated_milli = view->allocated_milli;
@@ -115,8 +115,8 @@ static void on_instant(void *self, const struct hr_view *view) {
   if (streamed->waiting > streamed->queue_max) streamed->queue_max = streamed->waiting;
 }
 
-struct hr_fold hr_streamed_fold(struct hr_streamed *streamed) {
-  return (struct hr_fold){.self = streamed, .on_event = on_event, .on_instant = on_instant};
+struct hr_observer hr_streamed_observer(struct hr_streamed *streamed) {
+  return (struct hr_observer){.self = streamed, .on_event = on_event, .on_instant = on_instant};
 }
 
 /* Of all GPUs, over the time up to when the integrals stand. */

@@ -33,7 +33,7 @@ struct factors {
 };
 
 static int64_t held_us(const struct hr_result *result, uint32_t job) {
-  if (result->fate) return result->fate[job].held_us;
+  if (result->accounting) return result->accounting[job].held_us;
   return hr_result_end_us(result, (hr_job){job}) - result->start_us[job];
 }
 
@@ -181,7 +181,7 @@ static void fill_fragmentation(struct hr_summary *summary, const struct hr_resul
   figures->max = share_of(usage, usage->most.fragment, usage->most.total_milli);
   figures->stranded = ratio(makespan.stranded_milli, makespan.total_milli);
   figures->largest_gang_mean = ratio(makespan.largest_gang, (uint64_t)makespan.until_us);
-  figures->largest_gang_min = usage->least_gang;
+  figures->largest_gang_min = usage->min_gang;
 }
 
 static void fill_counts(struct hr_summary *summary, const struct hr_cluster_spec *cluster,
@@ -230,7 +230,7 @@ static enum hr_status fill_costs(struct hr_summary *summary, const struct hr_tra
   struct hr_gpu_times times = hr__gpu_times_of_all(result);
   summary->goodput = hr__goodput_figures(&times);
   summary->spot = hr__spot_figures(cluster, result);
-  summary->stoppable = result->fate != NULL;
+  summary->stoppable = result->accounting != NULL;
   summary->oom = hr__oom_figures(cluster, result);
   if (!basis) return HR_OK;
   enum hr_status status = hr__costs_make(trace, cluster, result, basis, times.kept, &summary->costs);

@@ -126,10 +126,10 @@ static void begin(struct hr_usage *usage, const struct hr_view *view) {
     usage->by_pool = hr__by_pool_create(view->cluster, view->jobs->n_jobs);
     usage->out_of_memory = !usage->by_pool;
   }
-  if (!hr_cluster_stock(view->cluster)) return;
+  if (!hr_cluster_gpu_inventory(view->cluster)) return;
   usage->fragments = hr__fragments_create(view->cluster);
   usage->out_of_memory |= !usage->fragments;
-  usage->least_gang = UINT64_MAX;
+  usage->min_gang = UINT64_MAX;
 }
 
 static void on_event(void *self, const struct hr_view *view, const struct hr_event *event) {
@@ -158,7 +158,7 @@ static void count_fragments(struct hr_usage *usage) {
   if (now.total_milli > 0 &&
       (most->total_milli == 0 || now.fragment * most->total_milli > most->fragment * now.total_milli))
     *most = now;
-  if (usage->least_gang > usage->counts.largest_gang) usage->least_gang = usage->counts.largest_gang;
+  if (usage->min_gang > usage->counts.largest_gang) usage->min_gang = usage->counts.largest_gang;
 }
 
 static void on_instant(void *self, const struct hr_view *view) {
@@ -178,6 +178,6 @@ static void on_instant(void *self, const struct hr_view *view) {
   if (usage->fragments) count_fragments(usage);
 }
 
-struct hr_fold hr_usage_fold(struct hr_usage *usage) {
-  return (struct hr_fold){.self = usage, .on_event = on_event, .on_instant = on_instant};
+struct hr_observer hr_usage_observer(struct hr_usage *usage) {
+  return (struct hr_observer){.self = usage, .on_event = on_event, .on_instant = on_instant};
 }

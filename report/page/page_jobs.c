@@ -517,8 +517,8 @@ static void put_fates(struct hr__page_table *table, const uint32_t *jobs) {
     table->values[i] = attempt ? attempt->number + 1 : 0;
   }
   hr__page_table_column(table, "attempts", false);
-  if (run->result->fate) {
-    for (uint32_t i = 0; i < table->n; i++) table->values[i] = run->result->fate[jobs[i]].lost_us;
+  if (run->result->accounting) {
+    for (uint32_t i = 0; i < table->n; i++) table->values[i] = run->result->accounting[jobs[i]].lost_us;
     hr__page_table_times(table, "lost_s", false);
   }
   if (!run->ledger) return;

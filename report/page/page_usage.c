@@ -127,7 +127,7 @@ enum hr_status hr__page_use(const struct hr__page_view *view, struct hr__page_js
 struct waits {
   uint32_t *count;
   hr_amount *sum_us;
-  int64_t *most_us;
+  int64_t *max_us;
 };
 
 static void put_waits(const struct hr__page_grid *grid, const struct waits *waits, struct hr__page_json *json) {
@@ -140,7 +140,7 @@ static void put_waits(const struct hr__page_grid *grid, const struct waits *wait
   hr__page_close(json, ']');
   hr__page_open(json, "max", '[');
   for (uint32_t i = 0; i < grid->n; i++)
-    hr__page_number(json, NULL, waits->count[i] ? (double)waits->most_us[i] / (double)HR_SECOND_US : (double)NAN);
+    hr__page_number(json, NULL, waits->count[i] ? (double)waits->max_us[i] / (double)HR_SECOND_US : (double)NAN);
   hr__page_close(json, ']');
   hr__page_close(json, '}');
 }
@@ -151,20 +151,20 @@ enum hr_status hr__page_waits(const struct hr__page_view *view, struct hr__page_
   const struct hr_result *result = view->run->result;
   size_t n = (size_t)grid->n + 1;
   struct waits waits = {calloc(n, sizeof *waits.count), calloc(n, sizeof *waits.sum_us),
-                        calloc(n, sizeof *waits.most_us)};
-  bool good = waits.count && waits.sum_us && waits.most_us;
+                        calloc(n, sizeof *waits.max_us)};
+  bool good = waits.count && waits.sum_us && waits.max_us;
   for (uint32_t job = 0; good && grid->n && job < result->n_jobs; job++) {
     if (result->start_us[job] == HR_NEVER_US) continue;
     int64_t wait_us = result->start_us[job] - view->run->trace->submit_us[job];
     uint32_t i = hr__page_bucket(grid, result->start_us[job]);
     waits.count[i]++;
     waits.sum_us[i] += wait_us;
-    if (waits.most_us[i] < wait_us) waits.most_us[i] = wait_us;
+    if (waits.max_us[i] < wait_us) waits.max_us[i] = wait_us;
   }
   if (good) put_waits(grid, &waits, json);
   free(waits.count);
   free(waits.sum_us);
-  free(waits.most_us);
+  free(waits.max_us);
   return good ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -323,16 +323,16 @@ static bool started(const struct hr_page_run *run, uint32_t job) {
 
 /* From the bound below the shortest wait to the one above the longest; bounds below 10 us are not distinct. */
 static void make_bins(const struct hr_page_run *run, struct bins *bins) {
-  int64_t least_us = HR_NEVER_US, most_us = 0;
+  int64_t min_us = HR_NEVER_US, max_us = 0;
   for (uint32_t job = 0; job < run->result->n_jobs; job++) {
     int64_t wait_us = started(run, job) ? wait_us_of(run, job) : 0;
-    if (wait_us > 0 && wait_us < least_us) least_us = wait_us;
-    if (wait_us > most_us) most_us = wait_us;
+    if (wait_us > 0 && wait_us < min_us) min_us = wait_us;
+    if (wait_us > max_us) max_us = wait_us;
   }
   uint32_t place = 4;
-  while (most_us && edge_at(place + 1) < least_us) place++;
+  while (max_us && edge_at(place + 1) < min_us) place++;
   *bins = (struct bins){.edge_us = {0, edge_at(place)}, .n = 1};
-  while (most_us && bins->n < MOST_BINS && (bins->n < 2 || bins->edge_us[bins->n] < most_us))
+  while (max_us && bins->n < MOST_BINS && (bins->n < 2 || bins->edge_us[bins->n] < max_us))
     bins->edge_us[++bins->n] = edge_at(++place);
 }
 

@@ -96,8 +96,8 @@ static void on_instant(void *self, const struct hr_view *view) {
     count_nodes(&watch->offers[i], view->cluster, view->now_us);
 }
 
-struct hr_fold hr_page_watch_fold(struct hr_page_watch *watch) {
-  return (struct hr_fold){.self = watch, .on_event = on_event, .on_instant = on_instant};
+struct hr_observer hr_page_watch_observer(struct hr_page_watch *watch) {
+  return (struct hr_observer){.self = watch, .on_event = on_event, .on_instant = on_instant};
 }
 
 void hr__page_watch_close(struct hr_page_watch *watch, int64_t end_us) {

@@ -108,13 +108,13 @@ static void put_figures(struct page *page) {
 /* ---- Over time -------------------------------------------------------------------------------------- */
 
 static void put_course(struct page *page) {
-  const struct hr_course *course = page->label->course;
+  const struct hr_timeline_summary *course = page->label->course;
   struct hr__sparkline line;
   char duration[HR__NUMBER_BYTES];
   if (!course || course->waiting.until_us == 0) return;
   fputs("\n```text\nGPUs allocated, on average\n", page->console.out);
-  hr__sparkline_of_means(&line, &course->allocated_milli, hr__course_gpus(course) * 1000);
-  hr__put_sparkline(&page->console, &line, hr__course_gpus(course));
+  hr__sparkline_of_means(&line, &course->allocated_milli, hr__timeline_summary_gpus(course) * 1000);
+  hr__put_sparkline(&page->console, &line, hr__timeline_summary_gpus(course));
   fputs("jobs waiting, at most\n", page->console.out);
   hr__sparkline_of_peaks(&line, &course->waiting, page->summary->queue_max);
   hr__put_sparkline(&page->console, &line, page->summary->queue_max);

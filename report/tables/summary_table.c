@@ -28,7 +28,7 @@ static void hr__put_run_head(struct hr__console *table, const struct hr_summary 
 static void hr__put_run_jobs(struct hr__console *table, const struct hr_summary *summary,
                              const struct hr_run_label *label);
 static void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary,
-                               const struct hr_course *course);
+                               const struct hr_timeline_summary *course);
 static void hr__put_run_distributions(struct hr__console *table, const struct hr_summary *summary);
 static void hr__put_run_costs(struct hr__console *table, const struct hr_summary *summary);
 static void hr__put_run_foot(struct hr__console *table, const struct hr_summary *summary, const struct hr_perf *perf);
@@ -194,14 +194,14 @@ static void put_fragmentation(struct hr__console *table, const struct hr_summary
                 hr__count_text(figures->largest_gang_min, text[3]));
 }
 
-static void put_gpu_course(struct hr__console *table, const struct hr_course *course) {
+static void put_gpu_course(struct hr__console *table, const struct hr_timeline_summary *course) {
   struct hr__sparkline line;
-  uint64_t gpus = hr__course_gpus(course);
+  uint64_t gpus = hr__timeline_summary_gpus(course);
   hr__sparkline_of_means(&line, &course->allocated_milli, gpus * 1000);
   hr__put_sparkline(table, &line, gpus);
 }
 
-static void put_queue_course(struct hr__console *table, const struct hr_course *course, uint64_t queue_max) {
+static void put_queue_course(struct hr__console *table, const struct hr_timeline_summary *course, uint64_t queue_max) {
   struct hr__sparkline line;
   char duration[HR__NUMBER_BYTES];
   hr__sparkline_of_peaks(&line, &course->waiting, queue_max);
@@ -213,7 +213,7 @@ static void put_queue_course(struct hr__console *table, const struct hr_course *
 }
 
 static void hr__put_run_totals(struct hr__console *table, const struct hr_summary *summary,
-                               const struct hr_course *course) {
+                               const struct hr_timeline_summary *course) {
   char text[3][HR__NUMBER_BYTES];
   bool window = summary->submit_window_s > 0, drawn = course && course->waiting.until_us > 0;
   put_busy(table, "GPUs", window, summary->utilization_submit_window, "submit window", summary->submit_window_s);

@@ -226,7 +226,7 @@ static struct hr__wait_key key_of(const struct hr_waits *waits, const struct hr_
   const struct hr_requests *requests = hr_cluster_requests(view->cluster);
   uint32_t request = requests ? requests->of_job[job.id] : hr_cluster_accept_class(view->cluster, job);
   uint32_t tenant = waits->by_tenant && waits->trace->tenant ? waits->trace->tenant[job.id] : 0;
-  uint32_t tier = hr_cluster_any_within(view->cluster) ? (uint32_t)hr_cluster_within(view->cluster, job).tier : 0;
+  uint32_t tier = hr_cluster_any_within(view->cluster) ? (uint32_t)hr_cluster_locality(view->cluster, job).tier : 0;
   return (struct hr__wait_key){(uint64_t)waits->trace->gpus[job.id] << 32 | request, (uint64_t)tenant << 32 | tier, 0};
 }
 
@@ -446,17 +446,17 @@ static bool join(struct hr_waits *waits, const struct hr_view *view, hr_job job)
   return true;
 }
 
-static bool is_same(const struct hr_hold *a, const struct hr_hold *b) {
+static bool is_same(const struct hr_wait_reason *a, const struct hr_wait_reason *b) {
   return a->reason == b->reason && a->behind.id == b->behind.id && a->quota == b->quota;
 }
 
 /* The segment that goes on, or a new one. */
-static bool log_hold(struct hr_waits *waits, uint32_t watched, const struct hr_hold *hold, int64_t now_us) {
+static bool log_hold(struct hr_waits *waits, uint32_t watched, const struct hr_wait_reason *hold, int64_t now_us) {
   uint32_t number = waits->segment_of[watched];
   struct hr_wait_segment *segment = number ? &waits->segments[number - 1] : NULL;
   if (segment && is_same(&segment->hold, hold)) {
-    if (hold->free_milli < segment->least_free_milli) segment->least_free_milli = hold->free_milli;
-    if (hold->free_milli > segment->most_free_milli) segment->most_free_milli = hold->free_milli;
+    if (hold->free_milli < segment->min_free_milli) segment->min_free_milli = hold->free_milli;
+    if (hold->free_milli > segment->max_free_milli) segment->max_free_milli = hold->free_milli;
     return true;
   }
   end_segment(waits, watched, now_us);
@@ -467,15 +467,15 @@ static bool log_hold(struct hr_waits *waits, uint32_t watched, const struct hr_h
                                                                   .begin_us = now_us,
                                                                   .end_us = now_us,
                                                                   .hold = *hold,
-                                                                  .least_free_milli = hold->free_milli,
-                                                                  .most_free_milli = hold->free_milli};
+                                                                  .min_free_milli = hold->free_milli,
+                                                                  .max_free_milli = hold->free_milli};
   waits->segment_of[watched] = waits->n_segments;
   return true;
 }
 
 static bool ask(struct hr_waits *waits, const struct hr_view *view, struct hr__wait_group *group) {
-  struct hr_hold hold;
-  hr_view_hold(view, group->members[0].job, &hold);
+  struct hr_wait_reason hold;
+  hr_view_wait_reason(view, group->members[0].job, &hold);
   if (!hr__wait_group_run(group, hold.reason, hold.quota, view->now_us)) return false;
   return group->watched == HR_NONE || log_hold(waits, group->watched, &hold, view->now_us);
 }
@@ -490,8 +490,8 @@ static void on_instant(void *self, const struct hr_view *view) {
   waits->failed = !good;
 }
 
-struct hr_fold hr_waits_fold(struct hr_waits *waits) {
-  return (struct hr_fold){waits, on_event, on_instant};
+struct hr_observer hr_waits_observer(struct hr_waits *waits) {
+  return (struct hr_observer){waits, on_event, on_instant};
 }
 
 /* ---- Afterwards ------------------------------------------------------------------------------------- */

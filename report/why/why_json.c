@@ -17,7 +17,7 @@ static void put_hold(struct hr__json *json, cJSON *object, const struct hr_why *
                      hr_job job) {
   char *text = NULL;
   size_t size = 0;
-  hr__json_text(json, object, "reason", hr_hold_name((enum hr_hold_reason)reason));
+  hr__json_text(json, object, "reason", hr_wait_reason_name((enum hr_wait_reason_kind)reason));
   if (quota == HR_NONE) {
     hr__json_null(json, object, "quota");
     return;
@@ -34,12 +34,12 @@ static void put_hold(struct hr__json *json, cJSON *object, const struct hr_why *
 /* ---- Sums ------------------------------------------------------------------------------------------- */
 
 static void put_reasons(struct hr__json *json, cJSON *object, const struct hr__why_row *row, const uint64_t *jobs_of) {
-  enum hr_hold_reason order[HR_N_HOLDS];
+  enum hr_wait_reason_kind order[HR_N_HOLDS];
   uint32_t count = hr__why_order(row, order);
   cJSON *array = hr__json_array(json, object, "reasons");
   for (uint32_t i = 0; i < count; i++) {
     cJSON *item = hr__json_append(json, array, cJSON_CreateObject());
-    hr__json_text(json, item, "reason", hr_hold_name(order[i]));
+    hr__json_text(json, item, "reason", hr_wait_reason_name(order[i]));
     if (jobs_of) hr__json_count(json, item, "jobs", jobs_of[order[i]]);
     hr__json_number(json, item, "wait_s", seconds(row->us[order[i]]));
     hr__json_number(json, item, "gpu_hours", seconds(row->milli_us[order[i]]) / 3.6e6);
@@ -120,8 +120,8 @@ static void put_segments(struct hr__json *json, cJSON *object, const struct hr_w
     put_hold(json, item, why, segment->hold.reason, segment->hold.quota, wait->job);
     hr__json_text(json, item, "behind", has_other ? hr_trace_job_id(why->trace, segment->hold.behind, id) : NULL);
     hr__json_number(json, item, "asked_gpus", (double)segment->hold.asked_milli / 1000);
-    hr__json_number(json, item, "least_free_gpus", (double)segment->least_free_milli / 1000);
-    hr__json_number(json, item, "most_free_gpus", (double)segment->most_free_milli / 1000);
+    hr__json_number(json, item, "least_free_gpus", (double)segment->min_free_milli / 1000);
+    hr__json_number(json, item, "most_free_gpus", (double)segment->max_free_milli / 1000);
   }
 }
 

@@ -42,13 +42,13 @@ static void add_row(struct hr__why_row *to, const struct hr__why_row *row) {
   }
 }
 
-uint32_t hr__why_order(const struct hr__why_row *row, enum hr_hold_reason order[HR_N_HOLDS]) {
+uint32_t hr__why_order(const struct hr__why_row *row, enum hr_wait_reason_kind order[HR_N_HOLDS]) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < HR_N_HOLDS; i++) {
     uint32_t at = count;
     if (row->us[i] == 0) continue;
     for (; at > 0 && row->us[order[at - 1]] < row->us[i]; at--) order[at] = order[at - 1];
-    order[at] = (enum hr_hold_reason)i;
+    order[at] = (enum hr_wait_reason_kind)i;
     count++;
   }
   return count;

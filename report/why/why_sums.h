@@ -40,7 +40,7 @@ void hr__why_sums_finish(struct hr__why_sums *sums);
 /* Thousandths of GPUs that a job asks for. */
 uint64_t hr__why_asked_milli(const struct hr_why *why, hr_job job);
 /* The reasons of a row, the longest first; how many. */
-uint32_t hr__why_order(const struct hr__why_row *row, enum hr_hold_reason order[HR_N_HOLDS]);
+uint32_t hr__why_order(const struct hr__why_row *row, enum hr_wait_reason_kind order[HR_N_HOLDS]);
 /* Parts of all waits of a job together, likewise; `quota` kept apart is not. */
 void hr__why_job_row(const struct hr_why *why, hr_job job, struct hr__why_row *row);
 

@@ -33,12 +33,12 @@ static const char *percent_text(hr_amount part, hr_amount all, char *buffer) {
 
 /* "capacity 61 %, order 30 %", the longest reasons first, as many as there is room for; of nothing, one at least. */
 static void put_mostly(FILE *out, const struct hr__why_row *row, size_t room) {
-  enum hr_hold_reason order[HR_N_HOLDS];
+  enum hr_wait_reason_kind order[HR_N_HOLDS];
   uint32_t count = hr__why_order(row, order);
   for (uint32_t i = 0; i < count; i++) {
     double share = 100 * (double)row->us[order[i]] / (double)row->all_us;
     char number[HR__NUMBER_BYTES], text[2 * HR__NUMBER_BYTES];
-    int width = snprintf(text, sizeof text, "%s%s %s %%", i ? ", " : "", hr_hold_name(order[i]),
+    int width = snprintf(text, sizeof text, "%s%s %s %%", i ? ", " : "", hr_wait_reason_name(order[i]),
                          share < 0.5 ? "<1" : hr__fixed_text(share, 0, number));
     if (i > 0 && (size_t)width > room) return;
     fprintf(out, "%s", text);
@@ -49,21 +49,21 @@ static void put_mostly(FILE *out, const struct hr__why_row *row, size_t room) {
 /* ---- By reason -------------------------------------------------------------------------------------- */
 
 static void put_reasons(struct hr__console *console, const struct hr__why_sums *sums) {
-  enum hr_hold_reason order[HR_N_HOLDS];
+  enum hr_wait_reason_kind order[HR_N_HOLDS];
   uint32_t count = hr__why_order(&sums->all, order);
   fprintf(console->out, "\n%s%-*s%10s%14s%10s%14s%10s%s\n", hr__bold(console), NAME_WIDTH + 1, "reason", "jobs",
           "waited", "share", "GPU hours", "share", hr__plain(console));
   for (uint32_t i = 0; i < count; i++) {
     char text[5][HR__NUMBER_BYTES];
-    enum hr_hold_reason reason = order[i];
-    fprintf(console->out, "%-*s%10s%14s%10s%14s%10s\n", NAME_WIDTH + 1, hr_hold_name(reason),
+    enum hr_wait_reason_kind reason = order[i];
+    fprintf(console->out, "%-*s%10s%14s%10s%14s%10s\n", NAME_WIDTH + 1, hr_wait_reason_name(reason),
             hr__count_text(sums->jobs_of[reason], text[0]), time_text(sums->all.us[reason], text[1]),
             percent_text(sums->all.us[reason], sums->all.all_us, text[2]),
             gpu_hours_text(sums->all.milli_us[reason], text[3]),
             percent_text(sums->all.milli_us[reason], sums->all.all_milli_us, text[4]));
   }
   for (uint32_t i = 0; i < count; i++)
-    fprintf(console->out, "%s%s: %s%s\n", hr__dim(console), hr_hold_name(order[i]), hr_hold_words(order[i]),
+    fprintf(console->out, "%s%s: %s%s\n", hr__dim(console), hr_wait_reason_name(order[i]), hr_wait_reason_words(order[i]),
             hr__plain(console));
 }
 

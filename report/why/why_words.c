@@ -26,14 +26,14 @@ const char *hr__why_gpus(uint64_t milli, char *buffer) {
 /* "while 31 were free", `how` behind it. */
 static void put_free(FILE *out, const struct hr__why_part *part, const char *how) {
   char least[HR__NUMBER_BYTES], most[HR__NUMBER_BYTES];
-  if (part->most_free_milli == 0)
+  if (part->max_free_milli == 0)
     fprintf(out, " while none was free");
-  else if (part->least_free_milli == part->most_free_milli)
-    fprintf(out, " while %s %s free%s", hr__why_gpus(part->most_free_milli, most),
-            part->most_free_milli <= 1000 ? "was" : "were", how);
+  else if (part->min_free_milli == part->max_free_milli)
+    fprintf(out, " while %s %s free%s", hr__why_gpus(part->max_free_milli, most),
+            part->max_free_milli <= 1000 ? "was" : "were", how);
   else
-    fprintf(out, " while %s to %s were free%s", hr__why_gpus(part->least_free_milli, least),
-            hr__why_gpus(part->most_free_milli, most), how);
+    fprintf(out, " while %s to %s were free%s", hr__why_gpus(part->min_free_milli, least),
+            hr__why_gpus(part->max_free_milli, most), how);
 }
 
 static void put_capacity(FILE *out, const struct hr__why_part *part) {
@@ -83,9 +83,9 @@ static void put_behind(FILE *out, const struct hr_why *why, const struct hr__why
 }
 
 static void put_order(FILE *out, const struct hr_why *why, const struct hr__why_part *part) {
-  bool one = part->n_behind == 1, is_reserved = part->reason == HR_HOLD_RESERVATION;
+  bool one = part->n_behind == 1, is_reserved = part->reason == HR_WAIT_REASON_RESERVATION;
   if (one && part->behind[0].job.id == HR_NONE) {
-    fprintf(out, " %s", hr_hold_words(part->reason));
+    fprintf(out, " %s", hr_wait_reason_words(part->reason));
     return;
   }
   fprintf(out, one ? (is_reserved ? " behind the reservation of " : " behind ")
@@ -117,21 +117,21 @@ void hr__why_put_part(FILE *out, const struct hr_why *why, const struct hr__why_
   char time[HR__NUMBER_BYTES];
   fprintf(out, "%s", hr__why_duration(part->us, time));
   switch (part->reason) {
-  case HR_HOLD_CAPACITY:
+  case HR_WAIT_REASON_CAPACITY:
     put_capacity(out, part);
     return;
-  case HR_HOLD_FRAGMENTS:
+  case HR_WAIT_REASON_FRAGMENTS:
     put_fragments(out, why, part);
     return;
-  case HR_HOLD_ORDER:
-  case HR_HOLD_RESERVATION:
+  case HR_WAIT_REASON_ORDER:
+  case HR_WAIT_REASON_RESERVATION:
     put_order(out, why, part);
     return;
-  case HR_HOLD_QUOTA:
+  case HR_WAIT_REASON_QUOTA:
     fprintf(out, " over ");
     hr__why_put_quota(out, why, part->quota, part->job);
     return;
-  case HR_HOLD_PREEMPTION:
+  case HR_WAIT_REASON_PREEMPTION:
     if (part->n_behind == 1 && part->behind[0].job.id == HR_NONE) break;
     fprintf(out, " for the start of jobs that others were told to leave for");
     put_behind(out, why, part);
@@ -139,7 +139,7 @@ void hr__why_put_part(FILE *out, const struct hr_why *why, const struct hr__why_
   default:
     break;
   }
-  fprintf(out, " %s", hr_hold_words(part->reason));
+  fprintf(out, " %s", hr_wait_reason_words(part->reason));
 }
 
 /* The segments of a wait, put together by what held the job back, and within that by who was before it. */
@@ -181,8 +181,8 @@ static void add_behind(struct hr__why_part *part, struct hr__why_behind behind) 
 static void add_segment(struct hr__why_part *part, const struct hr_wait_segment *segment) {
   part->us += segment->end_us - segment->begin_us;
   part->asked_milli = segment->hold.asked_milli;
-  if (segment->least_free_milli < part->least_free_milli) part->least_free_milli = segment->least_free_milli;
-  if (segment->most_free_milli > part->most_free_milli) part->most_free_milli = segment->most_free_milli;
+  if (segment->min_free_milli < part->min_free_milli) part->min_free_milli = segment->min_free_milli;
+  if (segment->max_free_milli > part->max_free_milli) part->max_free_milli = segment->max_free_milli;
 }
 
 /* Of segments in order of their causes. */
@@ -195,7 +195,7 @@ static size_t put_together(const struct hr_wait_segment *sorted, size_t n_segmen
     if (!part || part->reason != first->hold.reason || part->quota != quota_of(first)) {
       part = &parts[count++];
       *part = (struct hr__why_part){
-          .job = first->job, .reason = first->hold.reason, .quota = quota_of(first), .least_free_milli = UINT64_MAX};
+          .job = first->job, .reason = first->hold.reason, .quota = quota_of(first), .min_free_milli = UINT64_MAX};
     }
     for (; i < n_segments && sorted[i].hold.reason == part->reason && quota_of(&sorted[i]) == part->quota &&
            sorted[i].hold.behind.id == behind.job.id;

@@ -18,10 +18,10 @@ enum { HR__MOST_BEHIND = 3 };
 /* What held it back in one wait, all such segments together. */
 struct hr__why_part {
   hr_job job;
-  enum hr_hold_reason reason;
+  enum hr_wait_reason_kind reason;
   uint32_t quota;
   int64_t us;
-  uint64_t asked_milli, least_free_milli, most_free_milli;
+  uint64_t asked_milli, min_free_milli, max_free_milli;
   struct hr__why_behind behind[HR__MOST_BEHIND]; /* the longest first */
   uint32_t n_behind;                             /* of all; HR_NONE among them counts as one */
   int64_t others_us;                             /* behind those that are not told */

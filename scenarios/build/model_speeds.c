@@ -95,7 +95,7 @@ static bool parse_gpus(const char *text, uint32_t *gpus) {
 
 struct row {
   const char *model, *gpu, *gpus;
-  double speed, throughput; /* HR_UNTOLD where not said */
+  double speed, throughput; /* HR_UNKNOWN_NUMBER where not said */
 };
 
 #define UNTOLD (-1.0)

@@ -312,9 +312,9 @@ enum hr_status hr__build_plan(struct hr__builder *builder) {
   if (!spec) return hr__build_no_memory(builder);
   builder->scenario->plan = spec;
   spec->indifference = hr__number_of(plan, "indifference", 0.01);
-  spec->most_candidates = (uint64_t)hr__number_of(plan, "max_candidates", MOST_CANDIDATES);
-  spec->most_runs = (uint64_t)hr__number_of(plan, "max_runs", MOST_RUNS);
-  spec->most_replications = (uint32_t)hr__number_of(plan, "max_replications", FINALIST_REPLICATIONS);
+  spec->max_candidates = (uint64_t)hr__number_of(plan, "max_candidates", MOST_CANDIDATES);
+  spec->max_runs = (uint64_t)hr__number_of(plan, "max_runs", MOST_RUNS);
+  spec->max_replications = (uint32_t)hr__number_of(plan, "max_replications", FINALIST_REPLICATIONS);
   enum hr_status status = hr__build_placed(builder, "plan", &spec->self);
   if (status == HR_OK) status = build_variables(builder, plan, spec);
   if (status == HR_OK) status = build_constraints(builder, plan, spec);

@@ -533,8 +533,8 @@ static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct h
   struct hr_market_spec *market = &draft->pool.market;
   const cJSON *price = enter_price(builder, draft);
   struct hr__price_walk walk = {.mean_uusd_h = market->price_uusd_h,
-                                .least_uusd_h = hr__micros_of(price, "least_usd_per_gpu_hour", 0),
-                                .most_uusd_h = market->on_demand_uusd_h,
+                                .min_uusd_h = hr__micros_of(price, "least_usd_per_gpu_hour", 0),
+                                .max_uusd_h = market->on_demand_uusd_h,
                                 .volatility = hr__number_of(price, "volatility", 0),
                                 .reversion_h = hr__number_of(price, "reversion_h", 1),
                                 .interval_us = hr__span_of(price, "interval_s", 3600 * HR_SECOND_US)};
@@ -542,12 +542,12 @@ static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct h
     return hr__build_fail(builder, false,
                           "a price that is drawn stays below the on-demand price, which is not known: "
                           "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted");
-  if (walk.mean_uusd_h <= walk.least_uusd_h || walk.mean_uusd_h >= walk.most_uusd_h)
+  if (walk.mean_uusd_h <= walk.min_uusd_h || walk.mean_uusd_h >= walk.max_uusd_h)
     return hr__build_fail(builder, false,
                           "the pool's price, %.10g $ per GPU-hour, about which it moves, is not between the least, "
                           "%.10g $, and the on-demand price, %.10g $",
-                          (double)walk.mean_uusd_h / 1e6, (double)walk.least_uusd_h / 1e6,
-                          (double)walk.most_uusd_h / 1e6);
+                          (double)walk.mean_uusd_h / 1e6, (double)walk.min_uusd_h / 1e6,
+                          (double)walk.max_uusd_h / 1e6);
   enum hr_status status = count_steps(builder, draft, walk.interval_us, &walk.n_steps);
   if (status == HR_OK)
     status = hr__price_walk_draw(&walk, builder->scenario->seed, market->spot.zone, &market->prices, &market->n_prices,

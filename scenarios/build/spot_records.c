@@ -496,7 +496,7 @@ struct board {
   int64_t *price, *seen_us; /* by zone */
 };
 
-static enum hr_status fold_on(const struct collector *collector, struct board board, struct hr__spot_prices *prices) {
+static enum hr_status observer_on(const struct collector *collector, struct board board, struct hr__spot_prices *prices) {
   uint32_t n_zones = collector->zones.count, n_silent = 0;
   int64_t from_s = collector->query->from_s;
   int64_t from_us = from_s == HR_UNKNOWN_US ? collector->changes[0].at_us : from_s * HR_SECOND_US;
@@ -515,13 +515,13 @@ static enum hr_status fold_on(const struct collector *collector, struct board bo
   return HR_OK;
 }
 
-static enum hr_status fold(const struct collector *collector, struct hr__spot_prices *prices) {
+static enum hr_status observer(const struct collector *collector, struct hr__spot_prices *prices) {
   struct board board = {malloc(collector->zones.count * sizeof *board.price),
                         malloc(collector->zones.count * sizeof *board.seen_us)};
   prices->steps = calloc((size_t)collector->count + 1, sizeof *prices->steps);
   enum hr_status status = HR_NO_MEMORY;
   if (board.price && board.seen_us && prices->steps)
-    status = fold_on(collector, board, prices);
+    status = observer_on(collector, board, prices);
   else
     hr__reader_no_memory(collector->reader);
   free(board.price);
@@ -542,7 +542,7 @@ enum hr_status hr__spot_prices_read(const char *path, const struct hr__spot_pric
         hr_fail(error, HR_BAD_INPUT, "%s: '%s' has no spot price in what was asked for", path, wanted_offer(query));
   if (status == HR_OK) {
     qsort(collector.changes, collector.count, sizeof *collector.changes, by_time);
-    status = fold(&collector, prices);
+    status = observer(&collector, prices);
     if (status == HR_OK) status = note_priceless(&collector);
     if (status == HR_OK) status = note_bare(&collector);
     if (status == HR_OK) status = note_ends(&collector);

@@ -85,7 +85,7 @@ static bool parse_scaled(const struct hr__table_column *column, struct hr_text c
 static void take_number(struct reader *reader, const struct hr__table_column *column, struct hr_text cell, void *to) {
   enum { SCALE = 1000000000 };
   int64_t parts;
-  double value = HR_UNTOLD;
+  double value = HR_UNKNOWN_NUMBER;
   if (cell.length && !parse_scaled(column, cell, SCALE, &parts))
     fail_range(reader, column, cell);
   else if (cell.length)

@@ -9,7 +9,7 @@
 #include "headroom/base.h"
 #include "headroom/trace.h"
 
-enum hr__cell {
+enum hr__replication {
   HR__CELL_TEXT,   /* const char *: interned; with `words`, one of them */
   HR__CELL_DATE,   /* const char *: a year, a month or a day */
   HR__CELL_WORD,   /* an enum: the place of the text in `words` */
@@ -21,10 +21,10 @@ enum hr__cell {
 
 struct hr__table_column {
   const char *name;
-  enum hr__cell cell;
+  enum hr__replication cell;
   size_t offset;   /* in the draft */
   bool key;        /* tells a row from others */
-  bool optional;   /* cells may be empty and the column may be missing: "", HR_UNTOLD, 0, the first word */
+  bool optional;   /* cells may be empty and the column may be missing: "", HR_UNKNOWN_NUMBER, 0, the first word */
   double min, max; /* of numbers and millionths */
   const char *const *words;
 };

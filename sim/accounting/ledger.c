@@ -310,8 +310,8 @@ static void on_event(void *self, const struct hr_view *view, const struct hr_eve
   }
 }
 
-struct hr_fold hr_ledger_fold(struct hr_ledger *ledger) {
-  return (struct hr_fold){.self = ledger, .on_event = on_event};
+struct hr_observer hr_ledger_observer(struct hr_ledger *ledger) {
+  return (struct hr_observer){.self = ledger, .on_event = on_event};
 }
 
 /* ---- Beginning -------------------------------------------------------------------------------------- */

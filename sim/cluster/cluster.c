@@ -88,14 +88,14 @@ static enum hr_status make_nodes(struct hr_cluster *cluster, struct hr_arena *ar
 
 static enum hr_status know_requests(struct hr_cluster *cluster, struct hr_arena *arena) {
   size_t n_classes = cluster->accepts.classes.count;
-  uint32_t *most_gpus = hr_arena_alloc(arena, (n_classes + 1) * sizeof *most_gpus);
-  if (!most_gpus) return HR_NO_MEMORY;
+  uint32_t *max_gpus = hr_arena_alloc(arena, (n_classes + 1) * sizeof *max_gpus);
+  if (!max_gpus) return HR_NO_MEMORY;
   for (uint32_t class_ = 0; class_ < n_classes; class_++)
     for (uint32_t i = 0; i < cluster->n_pools; i++) {
       uint32_t gpus = cluster->pools[i].spec->gpus_per_node;
-      if (hr_cluster_accepts(cluster, class_, (hr_pool){i}) && gpus > most_gpus[class_]) most_gpus[class_] = gpus;
+      if (hr_cluster_accepts(cluster, class_, (hr_pool){i}) && gpus > max_gpus[class_]) max_gpus[class_] = gpus;
     }
-  cluster->requests = hr__requests_create(arena, cluster, cluster->trace, most_gpus);
+  cluster->requests = hr__requests_create(arena, cluster, cluster->trace, max_gpus);
   return cluster->requests ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -103,10 +103,10 @@ static enum hr_status tell_gpus_apart(struct hr_cluster *cluster, struct hr_aren
                                       const struct hr_cluster_spec *spec) {
   if (!hr_cluster_spec_by_gpu(spec)) return HR_OK;
   if (know_requests(cluster, arena) != HR_OK) return HR_NO_MEMORY;
-  cluster->stock = hr_stock_create(arena, spec, cluster->requests);
-  if (!cluster->stock) return HR_NO_MEMORY;
+  cluster->inventory = hr_gpu_inventory_create(arena, spec, cluster->requests);
+  if (!cluster->inventory) return HR_NO_MEMORY;
   for (uint32_t node = 0; node < cluster->n_nodes; node++)
-    cluster->stock->closed[node] = cluster->nodes && cluster->nodes[node].state != HR_NODE_UP;
+    cluster->inventory->closed[node] = cluster->nodes && cluster->nodes[node].state != HR_NODE_UP;
   return HR_OK;
 }
 
@@ -123,8 +123,8 @@ enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *are
   enum hr_status status = hr__accepts_init(&cluster->accepts, arena, spec, trace, speeds);
   if (status == HR_OK) status = tell_gpus_apart(cluster, arena, spec);
   if (status != HR_OK) return status;
-  hr__within_look(cluster, arena);
-  return hr__within_group(cluster, arena);
+  hr__locality_look(cluster, arena);
+  return hr__locality_group(cluster, arena);
 }
 
 void hr__cluster_meet(const struct hr_cluster *cluster, hr_job job) {
@@ -149,8 +149,8 @@ const struct hr_cluster_spec *hr_cluster_spec_of(const struct hr_cluster *cluste
   return cluster->spec;
 }
 
-const struct hr_stock *hr_cluster_stock(const struct hr_cluster *cluster) {
-  return cluster->stock;
+const struct hr_gpu_inventory *hr_cluster_gpu_inventory(const struct hr_cluster *cluster) {
+  return cluster->inventory;
 }
 
 const struct hr_requests *hr_cluster_requests(const struct hr_cluster *cluster) {
@@ -243,7 +243,7 @@ static void add_free(struct hr_cluster *cluster, struct hr__pool *pool, hr_node 
   pool->free_milli += more ? free_milli : -free_milli;
   cluster->free_milli += more ? free_milli : -free_milli;
   hr_free_index_set(pool->index, node.id - pool->first_node.id, more ? hr__cluster_whole_gpus(cluster, node) : 0);
-  if (cluster->stock) cluster->stock->closed[node.id] = !more;
+  if (cluster->inventory) cluster->inventory->closed[node.id] = !more;
 }
 
 static bool is_there(enum hr_node_state state) {
@@ -272,7 +272,7 @@ void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_nod
     add_total(cluster, pool, is_there(state));
     cluster->node_free_milli[node.id] = is_there(state) ? pool->spec->gpus_per_node * MILLI : 0;
   }
-  if (before == HR_NODE_BOOTING && state == HR_NODE_UP && cluster->stock) hr_stock_renew(cluster->stock, node);
+  if (before == HR_NODE_BOOTING && state == HR_NODE_UP && cluster->inventory) hr_gpu_inventory_renew(cluster->inventory, node);
   if (state == HR_NODE_UP) add_free(cluster, pool, node, true);
 }
 
@@ -304,13 +304,13 @@ static void change_node(struct hr_cluster *cluster, struct hr__pool *pool, hr_no
   hr_free_index_set(pool->index, node.id - pool->first_node.id, hr__cluster_whole_gpus(cluster, node));
 }
 
-typedef void give(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice);
+typedef void give(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice);
 
-/* `request` is NULL where GPUs are not told apart. `back`: hr_stock_give or hr_stock_undo. */
+/* `request` is NULL where GPUs are not told apart. `back`: hr_gpu_inventory_give or hr_gpu_inventory_undo. */
 static void give_slices(struct hr_cluster *cluster, struct hr__pool *pool, const struct hr_request *request,
                         const struct hr_slice *slices, uint32_t n_slices, give *back) {
   for (uint32_t i = 0; i < n_slices; i++) {
-    if (request) back(cluster->stock, request, &slices[i]);
+    if (request) back(cluster->inventory, request, &slices[i]);
     change_node(cluster, pool, slices[i].node, cluster->node_free_milli[slices[i].node.id] + slices[i].gpu_milli);
   }
 }
@@ -320,11 +320,11 @@ static const char *take_slice(struct hr_cluster *cluster, struct hr__pool *pool,
   if (slice.node.id - pool->first_node.id >= pool->spec->nodes) return "a node is not of the placement's pool";
   if (slice.gpu_milli == 0 && !(request && request->gpus == 0)) return "a slice is empty";
   if (!is_up(cluster, slice.node)) return "a node is not up, or has notice";
-  const char *refusal = request ? hr_stock_refuse(cluster->stock, request, &slice) : NULL;
+  const char *refusal = request ? hr_gpu_inventory_refuse(cluster->inventory, request, &slice) : NULL;
   if (refusal) return refusal;
   uint32_t free_milli = cluster->node_free_milli[slice.node.id];
   if (slice.gpu_milli > free_milli) return "a node has too few GPUs free";
-  if (request) hr_stock_take(cluster->stock, request, &slice);
+  if (request) hr_gpu_inventory_take(cluster->inventory, request, &slice);
   change_node(cluster, pool, slice.node, free_milli - slice.gpu_milli);
   return NULL;
 }
@@ -335,7 +335,7 @@ static const char *take_slices(struct hr_cluster *cluster, struct hr__pool *pool
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     const char *refusal = take_slice(cluster, pool, request, placement->slices[i]);
     if (!refusal) continue;
-    give_slices(cluster, pool, request, placement->slices, i, hr_stock_undo);
+    give_slices(cluster, pool, request, placement->slices, i, hr_gpu_inventory_undo);
     return refusal;
   }
   return NULL;
@@ -343,7 +343,7 @@ static const char *take_slices(struct hr_cluster *cluster, struct hr__pool *pool
 
 /* What the job asks for of each node; NULL where GPUs are not told apart. */
 static const struct hr_request *request_of(const struct hr_cluster *cluster, hr_job job) {
-  return cluster->stock ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
+  return cluster->inventory ? &cluster->requests->request[cluster->requests->of_job[job.id]] : NULL;
 }
 
 static uint64_t asked_milli(const struct hr_cluster *cluster, hr_job job) {
@@ -379,7 +379,7 @@ const char *hr__cluster_take(struct hr_cluster *cluster, const struct hr_placeme
   if (refusal) return refusal;
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
   if (!request && gpu_milli != asked_milli(cluster, job)) {
-    give_slices(cluster, pool, request, placement->slices, placement->n_slices, hr_stock_undo);
+    give_slices(cluster, pool, request, placement->slices, placement->n_slices, hr_gpu_inventory_undo);
     return "the slices do not add up to what the job asks for";
   }
   pool->free_milli -= gpu_milli;
@@ -407,11 +407,11 @@ static void give_back(struct hr_cluster *cluster, const struct hr_placement *pla
 }
 
 void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  give_back(cluster, placement, job, hr_stock_give);
+  give_back(cluster, placement, job, hr_gpu_inventory_give);
 }
 
 void hr__cluster_undo(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
-  give_back(cluster, placement, job, hr_stock_undo);
+  give_back(cluster, placement, job, hr_gpu_inventory_undo);
 }
 
 void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job) {
@@ -421,7 +421,7 @@ void hr__cluster_retake(struct hr_cluster *cluster, const struct hr_placement *p
   uint64_t gpu_milli = hr_placement_milli(placement, cluster->trace, job);
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     struct hr_slice slice = placement->slices[i];
-    if (request) hr_stock_take(cluster->stock, request, &slice);
+    if (request) hr_gpu_inventory_take(cluster->inventory, request, &slice);
     change_node(cluster, pool, slice.node, cluster->node_free_milli[slice.node.id] - slice.gpu_milli);
   }
   if (pool->comes_and_goes) gpu_milli = usable_milli(cluster, placement);
@@ -476,7 +476,7 @@ static enum hr_reason refuse_room(const struct hr_cluster *cluster, hr_pool numb
 static enum hr_reason refuse_empty(const struct hr_cluster *cluster, hr_pool number, hr_job job,
                                    const struct hr_request *request) {
   enum hr_reason reason = refuse_room(cluster, number, job, request);
-  bool never = reason == HR_REASON_NONE && hr__within_never_fits(cluster, number, job, request);
+  bool never = reason == HR_REASON_NONE && hr__locality_never_fits(cluster, number, job, request);
   return never ? HR_REASON_NO_GROUP : reason;
 }
 

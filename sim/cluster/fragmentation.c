@@ -16,7 +16,7 @@ struct hr__mig_fragments;
 /* In the arena; NULL when out of memory. */
 static struct hr__mig_fragments *hr__mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
                                                           const struct hr_acceptance *acceptance,
-                                                          const struct hr_stock *stock);
+                                                          const struct hr_gpu_inventory *inventory);
 /* F(node) x typical->total of a node whose GPUs are split; `slice`: as if it were taken on it, for a task that takes so
    much CPU; NULL: as the node is. */
 static uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
@@ -67,7 +67,7 @@ enum { MOST_ROWS = 256 };
 struct hr_fragmentation {
   const struct hr_typical_pods *typical;
   const struct hr_acceptance *acceptance;
-  const struct hr_stock *stock;
+  const struct hr_gpu_inventory *inventory;
   uint32_t *cpu_milli; /* [n_levels], what typical pods ask for, ascending */
   uint32_t n_levels;
   struct needs *needs;           /* [n_pools], those of the first pool of equal ones alone */
@@ -85,14 +85,14 @@ static bool accepts(const struct hr_fragmentation *f, uint32_t pod, uint32_t poo
 
 /* CPU that a pod takes in a pool. */
 static uint32_t cpu_milli_of(const struct hr_fragmentation *f, const struct hr_request *pod, uint32_t pool) {
-  const uint32_t *gpu_cpu_milli = f->stock->gpu_cpu_milli;
+  const uint32_t *gpu_cpu_milli = f->inventory->gpu_cpu_milli;
   uint32_t milli = f->slot_milli[pool] ? f->slot_milli[pool] : pod->gpu_milli;
   if (!gpu_cpu_milli || pod->cpu_milli || pod->gpus == 0) return pod->cpu_milli;
   return hr_cpu_milli_with(gpu_cpu_milli[pool], (uint64_t)pod->gpus * milli);
 }
 
 static bool same_pods(const struct hr_fragmentation *f, uint32_t a, uint32_t b) {
-  const uint32_t *gpu_cpu_milli = f->stock->gpu_cpu_milli;
+  const uint32_t *gpu_cpu_milli = f->inventory->gpu_cpu_milli;
   if (f->slot_milli[a] != f->slot_milli[b]) return false;
   if (gpu_cpu_milli && gpu_cpu_milli[a] != gpu_cpu_milli[b]) return false;
   for (uint32_t pod = 0; pod < f->typical->count; pod++)
@@ -113,7 +113,7 @@ static int by_need(const void *a, const void *b) {
 }
 
 static void find_levels(struct hr_fragmentation *f) {
-  uint32_t n_pools = f->stock->gpu_cpu_milli ? f->acceptance->n_pools : 1, count = 0;
+  uint32_t n_pools = f->inventory->gpu_cpu_milli ? f->acceptance->n_pools : 1, count = 0;
   for (uint32_t pool = 0; pool < n_pools; pool++)
     for (uint32_t i = 0; i < f->typical->count; i++)
       f->cpu_milli[count++] = cpu_milli_of(f, &f->typical->request[i], pool);
@@ -180,7 +180,7 @@ static bool make_needs(struct hr_fragmentation *f, struct hr_arena *arena, uint3
   find_needs(f, needs, pool);
   find_steps(needs);
   needs->n_rows = f->n_levels < MOST_ROWS ? f->n_levels + 1 : MOST_ROWS;
-  needs->row_size = needs->n_steps + 1 + needs->n_wide * (f->stock->most_gpus + 1);
+  needs->row_size = needs->n_steps + 1 + needs->n_wide * (f->inventory->max_gpus + 1);
   needs->row_level = hr_arena_alloc(arena, needs->n_rows * sizeof *needs->row_level);
   needs->rows = hr_arena_alloc(arena, (size_t)needs->n_rows * needs->row_size * sizeof *needs->rows);
   return needs->row_level && needs->rows;
@@ -197,21 +197,21 @@ static bool make_all_needs(struct hr_fragmentation *f, struct hr_arena *arena) {
 }
 
 struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
-                                                 const struct hr_acceptance *acceptance, const struct hr_stock *stock) {
+                                                 const struct hr_acceptance *acceptance, const struct hr_gpu_inventory *inventory) {
   struct hr_fragmentation *f = hr_arena_alloc(arena, sizeof *f);
   if (!f) return NULL;
   size_t n_pools = (size_t)acceptance->n_pools + 1;
-  size_t n_levels = (size_t)typical->count * (stock->gpu_cpu_milli ? n_pools : 1) + 1;
+  size_t n_levels = (size_t)typical->count * (inventory->gpu_cpu_milli ? n_pools : 1) + 1;
   *f = (struct hr_fragmentation){.typical = typical,
                                  .acceptance = acceptance,
-                                 .stock = stock,
+                                 .inventory = inventory,
                                  .cpu_milli = hr_arena_alloc(arena, n_levels * sizeof *f->cpu_milli),
                                  .needs = hr_arena_alloc(arena, n_pools * sizeof *f->needs),
                                  .slot_milli = hr_arena_alloc(arena, n_pools * sizeof *f->slot_milli),
                                  .first_pool = hr_arena_alloc(arena, n_pools * sizeof *f->first_pool)};
   if (!f->cpu_milli || !f->needs || !f->slot_milli || !f->first_pool) return NULL;
-  for (uint32_t node = 0; node < stock->n_nodes; node++) f->slot_milli[stock->pool[node]] = stock->slot_milli[node];
-  if (stock->mig && !(f->mig = hr__mig_fragments_create(arena, typical, acceptance, stock))) return NULL;
+  for (uint32_t node = 0; node < inventory->n_nodes; node++) f->slot_milli[inventory->pool[node]] = inventory->slot_milli[node];
+  if (inventory->mig && !(f->mig = hr__mig_fragments_create(arena, typical, acceptance, inventory))) return NULL;
   find_levels(f);
   return make_all_needs(f, arena) ? f : NULL;
 }
@@ -245,7 +245,7 @@ static uint64_t pods_within(const struct need *need, struct same_gpus group, uin
 }
 
 static void fill_row(const struct hr_fragmentation *f, const struct needs *needs, uint32_t level, uint64_t *row) {
-  uint32_t cpu_milli = level ? f->cpu_milli[level - 1] : 0, most_gpus = f->stock->most_gpus, step = 0, wide = 0;
+  uint32_t cpu_milli = level ? f->cpu_milli[level - 1] : 0, max_gpus = f->inventory->max_gpus, step = 0, wide = 0;
   uint64_t *too_few = row + needs->n_steps + 1;
   memset(row, 0, needs->row_size * sizeof *row);
   row[0] = needs->pods;
@@ -258,8 +258,8 @@ static void fill_row(const struct hr_fragmentation *f, const struct needs *needs
     }
     row[step] -= fitting;
     while (wide < needs->n_wide && needs->wide[wide] < milli) wide++;
-    for (uint32_t have = 0; gpus > 1 && have <= most_gpus && have < gpus; have++)
-      too_few[wide * (most_gpus + 1) + have] += fitting;
+    for (uint32_t have = 0; gpus > 1 && have <= max_gpus && have < gpus; have++)
+      too_few[wide * (max_gpus + 1) + have] += fitting;
   }
 }
 
@@ -274,12 +274,12 @@ static const uint64_t *row_of(const struct hr_fragmentation *f, struct needs *ne
 /* ---- Fragments -------------------------------------------------------------------------------------- */
 
 static uint64_t fragment(struct hr_fragmentation *f, hr_node node, uint32_t cpu_milli, const uint16_t *left) {
-  struct needs *needs = &f->needs[f->first_pool[f->stock->pool[node.id]]];
+  struct needs *needs = &f->needs[f->first_pool[f->inventory->pool[node.id]]];
   const uint64_t *row = row_of(f, needs, level_of(f, cpu_milli)), *too_few = row + needs->n_steps + 1;
-  uint32_t n_gpus = f->stock->n_gpus[node.id];
+  uint32_t n_gpus = f->inventory->n_gpus[node.id];
   uint64_t sum = 0;
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++) sum += left[gpu] * row[needs->reached[left[gpu]]];
-  for (uint32_t i = 0; i < needs->n_wide; i++, too_few += f->stock->most_gpus + 1) {
+  for (uint32_t i = 0; i < needs->n_wide; i++, too_few += f->inventory->max_gpus + 1) {
     uint32_t have = 0, have_milli = 0;
     for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
       bool reaches = left[gpu] >= needs->wide[i];
@@ -292,22 +292,22 @@ static uint64_t fragment(struct hr_fragmentation *f, hr_node node, uint32_t cpu_
 }
 
 uint64_t hr_fragmentation_of(struct hr_fragmentation *fragmentation, hr_node node) {
-  const struct hr_stock *stock = fragmentation->stock;
-  if (hr_stock_mig(stock, node)) return hr__mig_fragment(fragmentation->mig, node, NULL, 0);
-  return fragment(fragmentation, node, stock->cpu_milli[node.id], hr_stock_gpus(stock, node));
+  const struct hr_gpu_inventory *inventory = fragmentation->inventory;
+  if (hr_gpu_inventory_mig(inventory, node)) return hr__mig_fragment(fragmentation->mig, node, NULL, 0);
+  return fragment(fragmentation, node, inventory->cpu_milli[node.id], hr_gpu_inventory_gpus(inventory, node));
 }
 
 uint64_t hr_fragmentation_after(struct hr_fragmentation *fragmentation, const struct hr_request *request, hr_node node,
                                 uint64_t gpus) {
-  const struct hr_stock *stock = fragmentation->stock;
-  if (hr_stock_mig(stock, node)) {
-    struct hr_slice slice = hr_stock_slice(stock, request, node, gpus);
-    return hr__mig_fragment(fragmentation->mig, node, &slice, hr_stock_cpu_milli(stock, request, node));
+  const struct hr_gpu_inventory *inventory = fragmentation->inventory;
+  if (hr_gpu_inventory_mig(inventory, node)) {
+    struct hr_slice slice = hr_gpu_inventory_slice(inventory, request, node, gpus);
+    return hr__mig_fragment(fragmentation->mig, node, &slice, hr_gpu_inventory_cpu_milli(inventory, request, node));
   }
-  uint32_t cpu_milli = stock->cpu_milli[node.id], gpu_milli = hr_stock_milli(stock, request, node);
+  uint32_t cpu_milli = inventory->cpu_milli[node.id], gpu_milli = hr_gpu_inventory_milli(inventory, request, node);
   uint16_t left[HR_MAX_STOCK_GPUS];
-  if (cpu_milli != HR_NONE) cpu_milli -= hr_stock_cpu_milli(stock, request, node);
-  memcpy(left, hr_stock_gpus(stock, node), stock->n_gpus[node.id] * sizeof *left);
+  if (cpu_milli != HR_NONE) cpu_milli -= hr_gpu_inventory_cpu_milli(inventory, request, node);
+  memcpy(left, hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id] * sizeof *left);
   for (; gpus; gpus &= gpus - 1) {
     uint16_t *one = &left[__builtin_ctzll(gpus)];
     *one = (uint16_t)(*one - gpu_milli);
@@ -334,16 +334,16 @@ struct kept {
 struct hr__mig_fragments {
   const struct hr_typical_pods *typical;
   const struct hr_acceptance *acceptance;
-  const struct hr_stock *stock;
+  const struct hr_gpu_inventory *inventory;
   struct kept *kept; /* [1 << KEPT_BITS] */
 };
 
 static struct hr__mig_fragments *hr__mig_fragments_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
                                                           const struct hr_acceptance *acceptance,
-                                                          const struct hr_stock *stock) {
+                                                          const struct hr_gpu_inventory *inventory) {
   struct hr__mig_fragments *fragments = hr_arena_alloc(arena, sizeof *fragments);
   if (!fragments) return NULL;
-  *fragments = (struct hr__mig_fragments){typical, acceptance, stock,
+  *fragments = (struct hr__mig_fragments){typical, acceptance, inventory,
                                           hr_arena_alloc(arena, ((size_t)1 << KEPT_BITS) * sizeof *fragments->kept)};
   return fragments->kept ? fragments : NULL;
 }
@@ -355,7 +355,7 @@ static bool can_use(const struct hr__mig_fragments *fragments, const struct hr_r
   uint32_t pool = state->pool_above - 1;
   const uint8_t *accepted = fragments->acceptance->row + (size_t)pod->accept_class * fragments->acceptance->n_pools;
   if (!accepted[pool] || pod->gpus != 1 || !pod->mig_profiles) return false;
-  if (state->cpu_milli < hr_stock_cpu_milli(fragments->stock, pod, node)) return false;
+  if (state->cpu_milli < hr_gpu_inventory_cpu_milli(fragments->inventory, pod, node)) return false;
   return pod->mig_profiles[pool] & state->profiles;
 }
 
@@ -383,17 +383,17 @@ static uint64_t useless_pods(struct hr__mig_fragments *fragments, hr_node node, 
 
 static uint64_t hr__mig_fragment(struct hr__mig_fragments *fragments, hr_node node, const struct hr_slice *slice,
                                  uint32_t cpu_milli) {
-  const struct hr_stock *stock = fragments->stock;
-  const uint16_t *profiles = stock->mig_profiles + (size_t)node.id * stock->most_gpus;
-  const uint16_t *left_milli = hr_stock_gpus(stock, node);
-  struct kept state = {.pool_above = stock->pool[node.id] + 1, .cpu_milli = stock->cpu_milli[node.id]};
+  const struct hr_gpu_inventory *inventory = fragments->inventory;
+  const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
+  const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
+  struct kept state = {.pool_above = inventory->pool[node.id] + 1, .cpu_milli = inventory->cpu_milli[node.id]};
   uint64_t sum = 0;
   if (state.cpu_milli != HR_NONE) state.cpu_milli -= cpu_milli;
-  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++) {
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) {
     bool is_taken = slice && slice->gpus >> gpu & 1;
     uint32_t left = is_taken ? left_milli[gpu] - slice->gpu_milli : left_milli[gpu];
     if (left == 0) continue;
-    state.profiles = is_taken ? hr__stock_mig_profiles_after(stock, slice) : profiles[gpu];
+    state.profiles = is_taken ? hr__gpu_inventory_mig_profiles_after(inventory, slice) : profiles[gpu];
     sum += left * useless_pods(fragments, node, state);
   }
   return sum;

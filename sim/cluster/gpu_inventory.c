@@ -23,29 +23,29 @@ const char *hr_gpu_memory_name(enum hr_gpu_memory memory) {
   return names[memory];
 }
 
-static enum hr_status make_columns(struct hr_stock *stock, struct hr_arena *arena) {
-  size_t n_nodes = stock->n_nodes, n_gpus = n_nodes * stock->most_gpus;
-  stock->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->pool);
-  stock->n_gpus = hr_arena_alloc(arena, n_nodes + 1);
-  stock->cpu_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->cpu_milli);
-  stock->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->mem_mib);
-  stock->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_milli);
-  stock->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_mem_mib);
-  stock->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *stock->gpu_tasks);
-  stock->left_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->left_milli);
-  stock->widest_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->widest_milli);
-  stock->slot_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->slot_milli);
-  stock->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->slot_mem_mib);
-  stock->most_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->most_tasks);
-  stock->closed = hr_arena_alloc(arena, n_nodes + 1);
-  stock->alone = hr_arena_alloc(arena, n_nodes + 1);
-  stock->tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *stock->tasks);
-  if (!stock->alone || !stock->tasks) return HR_NO_MEMORY;
-  if (!stock->left_milli || !stock->widest_milli) return HR_NO_MEMORY;
-  if (!stock->gpu_tasks || !stock->slot_milli || !stock->slot_mem_mib || !stock->most_tasks || !stock->closed)
+static enum hr_status make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena) {
+  size_t n_nodes = inventory->n_nodes, n_gpus = n_nodes * inventory->max_gpus;
+  inventory->pool = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->pool);
+  inventory->n_gpus = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->cpu_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->cpu_milli);
+  inventory->mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->mem_mib);
+  inventory->gpu_milli = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_milli);
+  inventory->gpu_mem_mib = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_mem_mib);
+  inventory->gpu_tasks = hr_arena_alloc(arena, (n_gpus + 1) * sizeof *inventory->gpu_tasks);
+  inventory->left_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->left_milli);
+  inventory->widest_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->widest_milli);
+  inventory->slot_milli = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_milli);
+  inventory->slot_mem_mib = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->slot_mem_mib);
+  inventory->max_tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->max_tasks);
+  inventory->closed = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->alone = hr_arena_alloc(arena, n_nodes + 1);
+  inventory->tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->tasks);
+  if (!inventory->alone || !inventory->tasks) return HR_NO_MEMORY;
+  if (!inventory->left_milli || !inventory->widest_milli) return HR_NO_MEMORY;
+  if (!inventory->gpu_tasks || !inventory->slot_milli || !inventory->slot_mem_mib || !inventory->max_tasks || !inventory->closed)
     return HR_NO_MEMORY;
-  bool made = stock->pool && stock->n_gpus && stock->cpu_milli && stock->mem_mib && stock->gpu_milli;
-  return made && stock->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
+  bool made = inventory->pool && inventory->n_gpus && inventory->cpu_milli && inventory->mem_mib && inventory->gpu_milli;
+  return made && inventory->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
 }
 
 uint32_t hr_pool_slot_milli(const struct hr_pool_spec *spec) {
@@ -59,24 +59,24 @@ uint32_t hr_pool_part_mem_mib(const struct hr_pool_spec *spec) {
   return limited ? spec->gpu_mem_mib / spec->replicas : HR_NONE;
 }
 
-static uint32_t most_tasks(const struct hr_pool_spec *spec) {
+static uint32_t max_tasks(const struct hr_pool_spec *spec) {
   if (spec->sharing == HR_SHARING_MPS) return spec->clients ? spec->clients : HR_MPS_CLIENTS;
   return HR_WHOLE_GPU_MILLI;
 }
 
-static void fill_node(struct hr_stock *stock, uint32_t node, uint32_t pool, const struct hr_pool_spec *spec) {
-  stock->pool[node] = pool;
-  stock->n_gpus[node] = (uint8_t)spec->gpus_per_node;
-  stock->left_milli[node] = spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
-  stock->widest_milli[node] = spec->gpus_per_node ? HR_WHOLE_GPU_MILLI : 0;
-  stock->slot_milli[node] = (uint16_t)hr_pool_slot_milli(spec);
-  stock->slot_mem_mib[node] = hr_pool_part_mem_mib(spec);
-  stock->most_tasks[node] = (uint16_t)most_tasks(spec);
-  stock->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
-  stock->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
+static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_t pool, const struct hr_pool_spec *spec) {
+  inventory->pool[node] = pool;
+  inventory->n_gpus[node] = (uint8_t)spec->gpus_per_node;
+  inventory->left_milli[node] = spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
+  inventory->widest_milli[node] = spec->gpus_per_node ? HR_WHOLE_GPU_MILLI : 0;
+  inventory->slot_milli[node] = (uint16_t)hr_pool_slot_milli(spec);
+  inventory->slot_mem_mib[node] = hr_pool_part_mem_mib(spec);
+  inventory->max_tasks[node] = (uint16_t)max_tasks(spec);
+  inventory->cpu_milli[node] = spec->cpu_milli_per_node ? spec->cpu_milli_per_node : HR_NONE;
+  inventory->mem_mib[node] = spec->mem_mib_per_node ? spec->mem_mib_per_node : UINT64_MAX;
   for (uint32_t gpu = 0; gpu < spec->gpus_per_node; gpu++) {
-    stock->gpu_milli[(size_t)node * stock->most_gpus + gpu] = HR_WHOLE_GPU_MILLI;
-    stock->gpu_mem_mib[(size_t)node * stock->most_gpus + gpu] = hr_pool_reserved_mem_mib(spec);
+    inventory->gpu_milli[(size_t)node * inventory->max_gpus + gpu] = HR_WHOLE_GPU_MILLI;
+    inventory->gpu_mem_mib[(size_t)node * inventory->max_gpus + gpu] = hr_pool_reserved_mem_mib(spec);
   }
 }
 
@@ -87,59 +87,59 @@ uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_requ
 }
 
 /* What GPUs come with, if those of some pool do. */
-static enum hr_status tell_cpus(struct hr_stock *stock, struct hr_arena *arena, const struct hr_cluster_spec *spec) {
+static enum hr_status tell_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena, const struct hr_cluster_spec *spec) {
   bool any = false;
   for (uint32_t i = 0; i < spec->n_pools; i++) any = any || spec->pools[i].cpu_milli_per_gpu > 0;
   if (!any) return HR_OK;
-  stock->gpu_cpu_milli = hr_arena_alloc(arena, spec->n_pools * sizeof *stock->gpu_cpu_milli);
-  if (!stock->gpu_cpu_milli) return HR_NO_MEMORY;
-  for (uint32_t i = 0; i < spec->n_pools; i++) stock->gpu_cpu_milli[i] = spec->pools[i].cpu_milli_per_gpu;
+  inventory->gpu_cpu_milli = hr_arena_alloc(arena, spec->n_pools * sizeof *inventory->gpu_cpu_milli);
+  if (!inventory->gpu_cpu_milli) return HR_NO_MEMORY;
+  for (uint32_t i = 0; i < spec->n_pools; i++) inventory->gpu_cpu_milli[i] = spec->pools[i].cpu_milli_per_gpu;
   return HR_OK;
 }
 
-static enum hr_status hr__stock_mig_init(struct hr_stock *stock, struct hr_arena *arena,
+static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
                                          const struct hr_cluster_spec *spec, const struct hr_requests *requests);
 
-struct hr_stock *hr_stock_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
+struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                  const struct hr_requests *requests) {
-  struct hr_stock *stock = hr_arena_alloc(arena, sizeof *stock);
-  if (!stock) return NULL;
+  struct hr_gpu_inventory *inventory = hr_arena_alloc(arena, sizeof *inventory);
+  if (!inventory) return NULL;
   for (uint32_t i = 0; i < spec->n_pools; i++) {
-    stock->n_nodes += spec->pools[i].nodes;
+    inventory->n_nodes += spec->pools[i].nodes;
     if (spec->pools[i].nodes == 0) continue;
-    if (spec->pools[i].gpus_per_node > stock->most_gpus) stock->most_gpus = spec->pools[i].gpus_per_node;
+    if (spec->pools[i].gpus_per_node > inventory->max_gpus) inventory->max_gpus = spec->pools[i].gpus_per_node;
   }
-  if (stock->most_gpus > HR_MAX_STOCK_GPUS || make_columns(stock, arena) != HR_OK) return NULL;
+  if (inventory->max_gpus > HR_MAX_STOCK_GPUS || make_columns(inventory, arena) != HR_OK) return NULL;
   for (uint32_t i = 0, node = 0; i < spec->n_pools; i++)
-    for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(stock, node, i, &spec->pools[i]);
-  if (tell_cpus(stock, arena, spec) != HR_OK) return NULL;
-  return hr__stock_mig_init(stock, arena, spec, requests) == HR_OK ? stock : NULL;
+    for (uint32_t end = node + spec->pools[i].nodes; node < end; node++) fill_node(inventory, node, i, &spec->pools[i]);
+  if (tell_cpus(inventory, arena, spec) != HR_OK) return NULL;
+  return hr__gpu_inventory_mig_init(inventory, arena, spec, requests) == HR_OK ? inventory : NULL;
 }
 
-uint32_t hr_stock_idle_gpus(const struct hr_stock *stock, hr_node node) {
-  const uint16_t *milli = hr_stock_gpus(stock, node);
+uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr_node node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
   uint32_t idle = 0;
-  if (stock->widest_milli[node.id] < HR_WHOLE_GPU_MILLI) return 0;
-  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++) idle += milli[gpu] == HR_WHOLE_GPU_MILLI;
+  if (inventory->widest_milli[node.id] < HR_WHOLE_GPU_MILLI) return 0;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) idle += milli[gpu] == HR_WHOLE_GPU_MILLI;
   return idle;
 }
 
-static uint64_t hr__stock_mig_fitting(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
+static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node);
 
-uint64_t hr_stock_fitting_gpus(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  if (hr_stock_mig(stock, node)) return hr__stock_mig_fitting(stock, request, node);
-  const uint16_t *milli = hr_stock_gpus(stock, node);
-  uint32_t asked_milli = hr_stock_milli(stock, request, node);
-  size_t first = (size_t)node.id * stock->most_gpus;
-  const uint32_t *mem_mib = stock->gpu_mem_mib + first;
-  uint32_t n_gpus = stock->n_gpus[node.id];
+uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  if (hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_fitting(inventory, request, node);
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint32_t asked_milli = hr_gpu_inventory_milli(inventory, request, node);
+  size_t first = (size_t)node.id * inventory->max_gpus;
+  const uint32_t *mem_mib = inventory->gpu_mem_mib + first;
+  uint32_t n_gpus = inventory->n_gpus[node.id];
   uint64_t fitting = 0;
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting |= (uint64_t)(milli[gpu] >= asked_milli) << gpu;
-  if (stock->most_tasks[node.id] < HR_WHOLE_GPU_MILLI)
+  if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
     for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
-      fitting &= ~((uint64_t)(stock->gpu_tasks[first + gpu] >= stock->most_tasks[node.id]) << gpu);
+      fitting &= ~((uint64_t)(inventory->gpu_tasks[first + gpu] >= inventory->max_tasks[node.id]) << gpu);
   if (request->gpu_mem_mib == 0) return fitting;
-  if (request->gpu_mem_mib > stock->slot_mem_mib[node.id]) return 0;
+  if (request->gpu_mem_mib > inventory->slot_mem_mib[node.id]) return 0;
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++) fitting &= ~((uint64_t)(mem_mib[gpu] < request->gpu_mem_mib) << gpu);
   return fitting;
 }
@@ -151,30 +151,30 @@ static bool has_as_many(uint64_t set, uint32_t count) {
 }
 
 /* One GPU of which nothing counts but its thousandths. */
-static bool is_by_share(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  return request->gpus == 1 && request->gpu_mem_mib == 0 && stock->most_tasks[node.id] == HR_WHOLE_GPU_MILLI;
+static bool is_by_share(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  return request->gpus == 1 && request->gpu_mem_mib == 0 && inventory->max_tasks[node.id] == HR_WHOLE_GPU_MILLI;
 }
 
-static inline bool fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  if (stock->closed[node.id] || stock->alone[node.id]) return false;
-  if (request->dedicated && stock->tasks[node.id] > 0) return false;
-  if (stock->cpu_milli[node.id] < hr_stock_cpu_milli(stock, request, node)) return false;
-  if (stock->mem_mib[node.id] < request->mem_mib) return false;
+static inline bool fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  if (inventory->closed[node.id] || inventory->alone[node.id]) return false;
+  if (request->dedicated && inventory->tasks[node.id] > 0) return false;
+  if (inventory->cpu_milli[node.id] < hr_gpu_inventory_cpu_milli(inventory, request, node)) return false;
+  if (inventory->mem_mib[node.id] < request->mem_mib) return false;
   if (request->gpus == 0) return true;
-  if (hr_stock_mig(stock, node)) return request->gpus == 1 && hr__stock_mig_fitting(stock, request, node) != 0;
-  if (stock->widest_milli[node.id] < hr_stock_milli(stock, request, node)) return false;
-  if (is_by_share(stock, request, node)) return true;
-  return has_as_many(hr_stock_fitting_gpus(stock, request, node), request->gpus);
+  if (hr_gpu_inventory_mig(inventory, node)) return request->gpus == 1 && hr__gpu_inventory_mig_fitting(inventory, request, node) != 0;
+  if (inventory->widest_milli[node.id] < hr_gpu_inventory_milli(inventory, request, node)) return false;
+  if (is_by_share(inventory, request, node)) return true;
+  return has_as_many(hr_gpu_inventory_fitting_gpus(inventory, request, node), request->gpus);
 }
 
-bool hr_stock_fits(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  return fits(stock, request, node);
+bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  return fits(inventory, request, node);
 }
 
-uint64_t hr_stock_fits_each(const struct hr_stock *stock, const struct hr_request *const *requests, uint32_t count,
+uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, const struct hr_request *const *requests, uint32_t count,
                             hr_node node) {
   uint64_t fitting = 0;
-  for (uint32_t i = 0; i < count; i++) fitting |= (uint64_t)fits(stock, requests[i], node) << i;
+  for (uint32_t i = 0; i < count; i++) fitting |= (uint64_t)fits(inventory, requests[i], node) << i;
   return fitting;
 }
 
@@ -200,9 +200,9 @@ static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t asked_
 }
 
 /* GPUs of a task's own have nothing taken of them, so they all have the same left. */
-uint64_t hr_stock_pick_of(const struct hr_stock *stock, const struct hr_request *request, hr_node node, uint64_t gpus) {
-  const uint16_t *milli = hr_stock_gpus(stock, node);
-  uint64_t fitting = hr_stock_fitting_gpus(stock, request, node) & gpus, picked = 0;
+uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node, uint64_t gpus) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
+  uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
     uint64_t gpu = UINT64_C(1) << least_left(milli, fitting);
     picked |= gpu;
@@ -211,94 +211,94 @@ uint64_t hr_stock_pick_of(const struct hr_stock *stock, const struct hr_request 
   return picked;
 }
 
-static uint64_t hr__stock_mig_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node);
+static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node);
 
-uint64_t hr_stock_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  if (request->gpus > 0 && hr_stock_mig(stock, node)) return hr__stock_mig_pick(stock, request, node);
-  if (is_by_share(stock, request, node))
-    return pick_one(hr_stock_gpus(stock, node), stock->n_gpus[node.id], hr_stock_milli(stock, request, node));
-  return hr_stock_pick_of(stock, request, node, UINT64_MAX);
+uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_pick(inventory, request, node);
+  if (is_by_share(inventory, request, node))
+    return pick_one(hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id], hr_gpu_inventory_milli(inventory, request, node));
+  return hr_gpu_inventory_pick_of(inventory, request, node, UINT64_MAX);
 }
 
-static void find_widest(struct hr_stock *stock, hr_node node) {
-  const uint16_t *milli = hr_stock_gpus(stock, node);
+static void find_widest(struct hr_gpu_inventory *inventory, hr_node node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
   uint16_t widest = 0;
-  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++) widest = milli[gpu] > widest ? milli[gpu] : widest;
-  stock->widest_milli[node.id] = widest;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) widest = milli[gpu] > widest ? milli[gpu] : widest;
+  inventory->widest_milli[node.id] = widest;
 }
 
-static struct hr_slice hr__stock_mig_slice(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
+static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                                            uint64_t gpus);
 
-struct hr_slice hr_stock_slice(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
+struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                                uint64_t gpus) {
-  if (gpus && hr_stock_mig(stock, node)) return hr__stock_mig_slice(stock, request, node, gpus);
+  if (gpus && hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_slice(inventory, request, node, gpus);
   return (struct hr_slice){
-      .node = node, .gpu_milli = request->gpus * hr_stock_milli(stock, request, node), .gpus = gpus};
+      .node = node, .gpu_milli = request->gpus * hr_gpu_inventory_milli(inventory, request, node), .gpus = gpus};
 }
 
-static const char *hr__stock_mig_refuse(const struct hr_stock *stock, const struct hr_request *request,
+static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                         const struct hr_slice *slice);
 
-const char *hr_stock_refuse(const struct hr_stock *stock, const struct hr_request *request,
+const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                             const struct hr_slice *slice) {
   uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
-  bool is_split = n_gpus > 0 && hr_stock_mig(stock, slice->node);
+  bool is_split = n_gpus > 0 && hr_gpu_inventory_mig(inventory, slice->node);
   if (n_gpus != request->gpus) return "a slice does not have as many GPUs as a task asks for";
-  if (!is_split && slice->gpu_milli != n_gpus * hr_stock_milli(stock, request, slice->node))
+  if (!is_split && slice->gpu_milli != n_gpus * hr_gpu_inventory_milli(inventory, request, slice->node))
     return "a slice does not have as much of its GPUs as a task asks for";
-  if (n_gpus > 0 && slice->gpus & ~hr_stock_fitting_gpus(stock, request, slice->node))
+  if (n_gpus > 0 && slice->gpus & ~hr_gpu_inventory_fitting_gpus(inventory, request, slice->node))
     return "a GPU has too little free";
-  if (!hr_stock_fits(stock, request, slice->node)) return "a node has too little CPU or memory free";
-  return is_split ? hr__stock_mig_refuse(stock, request, slice) : NULL;
+  if (!hr_gpu_inventory_fits(inventory, request, slice->node)) return "a node has too little CPU or memory free";
+  return is_split ? hr__gpu_inventory_mig_refuse(inventory, request, slice) : NULL;
 }
 
-static void hr__stock_mig_change(struct hr_stock *stock, const struct hr_slice *slice, bool taken);
+static void hr__gpu_inventory_mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken);
 
 /* `taken`: 1 to take, -1 to give back; in arithmetic without a sign. */
-static void change(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice,
+static void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice,
                    uint32_t taken) {
   uint32_t node = slice->node.id;
-  if (stock->cpu_milli[node] != HR_NONE)
-    stock->cpu_milli[node] -= taken * hr_stock_cpu_milli(stock, request, slice->node);
-  if (stock->mem_mib[node] != UINT64_MAX) stock->mem_mib[node] -= (uint64_t)(int32_t)taken * request->mem_mib;
-  stock->tasks[node] += taken;
-  stock->alone[node] = request->dedicated && taken == 1;
+  if (inventory->cpu_milli[node] != HR_NONE)
+    inventory->cpu_milli[node] -= taken * hr_gpu_inventory_cpu_milli(inventory, request, slice->node);
+  if (inventory->mem_mib[node] != UINT64_MAX) inventory->mem_mib[node] -= (uint64_t)(int32_t)taken * request->mem_mib;
+  inventory->tasks[node] += taken;
+  inventory->alone[node] = request->dedicated && taken == 1;
   if (!slice->gpus) return;
-  bool is_split = hr_stock_mig(stock, slice->node) != NULL;
-  if (is_split) hr__stock_mig_change(stock, slice, taken == 1);
-  size_t first = (size_t)node * stock->most_gpus;
-  uint32_t milli = is_split ? slice->gpu_milli : hr_stock_milli(stock, request, slice->node);
+  bool is_split = hr_gpu_inventory_mig(inventory, slice->node) != NULL;
+  if (is_split) hr__gpu_inventory_mig_change(inventory, slice, taken == 1);
+  size_t first = (size_t)node * inventory->max_gpus;
+  uint32_t milli = is_split ? slice->gpu_milli : hr_gpu_inventory_milli(inventory, request, slice->node);
   for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
     size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
-    stock->gpu_milli[gpu] = (uint16_t)(stock->gpu_milli[gpu] - taken * milli);
-    if (stock->gpu_milli[gpu] > stock->widest_milli[node]) stock->widest_milli[node] = stock->gpu_milli[gpu];
-    stock->left_milli[node] -= taken * milli;
-    stock->gpu_tasks[gpu] = (uint16_t)(stock->gpu_tasks[gpu] + taken);
-    if (stock->gpu_mem_mib[gpu] != HR_NONE) stock->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
+    inventory->gpu_milli[gpu] = (uint16_t)(inventory->gpu_milli[gpu] - taken * milli);
+    if (inventory->gpu_milli[gpu] > inventory->widest_milli[node]) inventory->widest_milli[node] = inventory->gpu_milli[gpu];
+    inventory->left_milli[node] -= taken * milli;
+    inventory->gpu_tasks[gpu] = (uint16_t)(inventory->gpu_tasks[gpu] + taken);
+    if (inventory->gpu_mem_mib[gpu] != HR_NONE) inventory->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
   }
-  if (taken == 1) find_widest(stock, slice->node);
+  if (taken == 1) find_widest(inventory, slice->node);
 }
 
-void hr_stock_take(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice) {
-  change(stock, request, slice, 1);
+void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice) {
+  change(inventory, request, slice, 1);
 }
 
-void hr_stock_give(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice) {
-  change(stock, request, slice, UINT32_MAX);
+void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice) {
+  change(inventory, request, slice, UINT32_MAX);
 }
 
-static void hr__stock_mig_undo(struct hr_stock *stock, const struct hr_slice *slice);
+static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
 
-void hr_stock_undo(struct hr_stock *stock, const struct hr_request *request, const struct hr_slice *slice) {
-  hr_stock_give(stock, request, slice);
-  if (slice->gpus && hr_stock_mig(stock, slice->node)) hr__stock_mig_undo(stock, slice);
+void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice) {
+  hr_gpu_inventory_give(inventory, request, slice);
+  if (slice->gpus && hr_gpu_inventory_mig(inventory, slice->node)) hr__gpu_inventory_mig_undo(inventory, slice);
 }
 
-static void hr__stock_mig_renew(struct hr_stock *stock, hr_node node);
+static void hr__gpu_inventory_mig_renew(struct hr_gpu_inventory *inventory, hr_node node);
 
-void hr_stock_renew(struct hr_stock *stock, hr_node node) {
-  if (hr_stock_mig(stock, node)) hr__stock_mig_renew(stock, node);
+void hr_gpu_inventory_renew(struct hr_gpu_inventory *inventory, hr_node node) {
+  if (hr_gpu_inventory_mig(inventory, node)) hr__gpu_inventory_mig_renew(inventory, node);
 }
 
 /* ---- An empty node ---------------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ static uint64_t least(uint64_t a, uint64_t b) {
 static uint32_t hr__mig_most_tasks(const struct hr_mig_spec *mig, uint32_t wanted, uint32_t gpu);
 
 /* Tasks that the node's instances of MIG have room for, of those that will do. */
-static uint64_t most_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
+static uint64_t max_on_instances(const struct hr_pool_spec *spec, const struct hr_request *request, uint32_t wanted) {
   uint64_t most = 0;
   for (uint32_t gpu = 0; request->gpus == 1 && gpu < spec->gpus_per_node; gpu++)
     most += hr__mig_most_tasks(spec->mig, wanted, gpu);
@@ -318,9 +318,9 @@ static uint64_t most_on_instances(const struct hr_pool_spec *spec, const struct 
 }
 
 /* Tasks that the node's GPUs have room for. */
-static uint64_t most_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
+static uint64_t max_on_gpus(const struct hr_pool_spec *spec, const struct hr_request *request) {
   uint32_t slot_milli = hr_pool_slot_milli(spec), milli = slot_milli ? slot_milli : request->gpu_milli;
-  uint64_t on_each = least(HR_WHOLE_GPU_MILLI / milli, most_tasks(spec));
+  uint64_t on_each = least(HR_WHOLE_GPU_MILLI / milli, max_tasks(spec));
   if (request->gpu_mem_mib) on_each = least(on_each, hr_pool_reserved_mem_mib(spec) / request->gpu_mem_mib);
   if (request->gpu_mem_mib > hr_pool_part_mem_mib(spec)) on_each = 0;
   return spec->gpus_per_node < request->gpus ? 0 : spec->gpus_per_node * on_each / request->gpus;
@@ -332,7 +332,7 @@ uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool,
   uint64_t most = HR_NONE;
   if (request->dedicated) most = 1;
   if (request->gpus > 0)
-    most = least(most, spec->mig ? most_on_instances(spec, request, wanted) : most_on_gpus(spec, request));
+    most = least(most, spec->mig ? max_on_instances(spec, request, wanted) : max_on_gpus(spec, request));
   uint32_t cpu_milli = hr_pool_cpu_milli(spec, request);
   if (spec->cpu_milli_per_node && cpu_milli) most = least(most, spec->cpu_milli_per_node / cpu_milli);
   if (spec->mem_mib_per_node && request->mem_mib) most = least(most, spec->mem_mib_per_node / request->mem_mib);
@@ -347,32 +347,32 @@ uint32_t hr_pool_most_tasks(const struct hr_cluster_spec *cluster, hr_pool pool,
 
 /* ---- Columns ---------------------------------------------------------------------------------------- */
 
-static enum hr_status mig_make_columns(struct hr_stock *stock, struct hr_arena *arena, uint32_t n_pools) {
-  size_t n_gpus = (size_t)stock->n_nodes * stock->most_gpus + 1;
-  stock->mig = hr_arena_alloc(arena, ((size_t)n_pools + 1) * sizeof *stock->mig);
-  stock->mig_asked = hr_arena_alloc(arena, ((size_t)n_pools + 1) * sizeof *stock->mig_asked);
-  stock->mig_gpu = hr_arena_alloc(arena, n_gpus * sizeof *stock->mig_gpu);
-  stock->mig_taken = hr_arena_alloc(arena, n_gpus);
-  stock->mig_layout = hr_arena_alloc(arena, n_gpus);
-  stock->mig_profiles = hr_arena_alloc(arena, n_gpus * sizeof *stock->mig_profiles);
-  bool made = stock->mig && stock->mig_asked && stock->mig_gpu && stock->mig_taken && stock->mig_layout;
-  return made && stock->mig_profiles ? HR_OK : HR_NO_MEMORY;
+static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struct hr_arena *arena, uint32_t n_pools) {
+  size_t n_gpus = (size_t)inventory->n_nodes * inventory->max_gpus + 1;
+  inventory->mig = hr_arena_alloc(arena, ((size_t)n_pools + 1) * sizeof *inventory->mig);
+  inventory->mig_asked = hr_arena_alloc(arena, ((size_t)n_pools + 1) * sizeof *inventory->mig_asked);
+  inventory->mig_gpu = hr_arena_alloc(arena, n_gpus * sizeof *inventory->mig_gpu);
+  inventory->mig_taken = hr_arena_alloc(arena, n_gpus);
+  inventory->mig_layout = hr_arena_alloc(arena, n_gpus);
+  inventory->mig_profiles = hr_arena_alloc(arena, n_gpus * sizeof *inventory->mig_profiles);
+  bool made = inventory->mig && inventory->mig_asked && inventory->mig_gpu && inventory->mig_taken && inventory->mig_layout;
+  return made && inventory->mig_profiles ? HR_OK : HR_NO_MEMORY;
 }
 
 /* Columns for instances, where some pool's GPUs are split; `requests` may be NULL. */
-static enum hr_status hr__stock_mig_init(struct hr_stock *stock, struct hr_arena *arena,
+static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
                                          const struct hr_cluster_spec *spec, const struct hr_requests *requests) {
   uint32_t n_split = 0;
   for (uint32_t i = 0; i < spec->n_pools; i++) n_split += spec->pools[i].mig != NULL;
   if (n_split == 0) return HR_OK;
-  if (mig_make_columns(stock, arena, spec->n_pools) != HR_OK) return HR_NO_MEMORY;
+  if (mig_make_columns(inventory, arena, spec->n_pools) != HR_OK) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < spec->n_pools; i++) {
-    stock->mig[i] = spec->pools[i].mig;
+    inventory->mig[i] = spec->pools[i].mig;
     for (uint32_t k = 0; requests && requests->mig_needs && k < requests->count; k++)
-      stock->mig_asked[i] = (uint16_t)(stock->mig_asked[i] | requests->request[k].mig_profiles[i]);
-    if (!requests) stock->mig_asked[i] = UINT16_MAX;
+      inventory->mig_asked[i] = (uint16_t)(inventory->mig_asked[i] | requests->request[k].mig_profiles[i]);
+    if (!requests) inventory->mig_asked[i] = UINT16_MAX;
   }
-  for (uint32_t node = 0; node < stock->n_nodes; node++) hr_stock_renew(stock, (hr_node){node});
+  for (uint32_t node = 0; node < inventory->n_nodes; node++) hr_gpu_inventory_renew(inventory, (hr_node){node});
   return HR_OK;
 }
 
@@ -403,15 +403,15 @@ static uint32_t profiles_of(const struct hr_mig_spec *mig, const struct state *s
   return profiles;
 }
 
-static struct state state_of(const struct hr_stock *stock, size_t gpu) {
-  return (struct state){stock->mig_gpu[gpu], stock->mig_layout[gpu], stock->mig_taken[gpu]};
+static struct state state_of(const struct hr_gpu_inventory *inventory, size_t gpu) {
+  return (struct state){inventory->mig_gpu[gpu], inventory->mig_layout[gpu], inventory->mig_taken[gpu]};
 }
 
-static void set_state(struct hr_stock *stock, const struct hr_mig_spec *mig, size_t gpu, const struct state *state) {
-  stock->mig_gpu[gpu] = state->gpu;
-  stock->mig_layout[gpu] = (uint8_t)state->layout;
-  stock->mig_taken[gpu] = (uint8_t)state->taken;
-  stock->mig_profiles[gpu] = (uint16_t)profiles_of(mig, state);
+static void set_state(struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu, const struct state *state) {
+  inventory->mig_gpu[gpu] = state->gpu;
+  inventory->mig_layout[gpu] = (uint8_t)state->layout;
+  inventory->mig_taken[gpu] = (uint8_t)state->taken;
+  inventory->mig_profiles[gpu] = (uint16_t)profiles_of(mig, state);
 }
 
 static struct state layout_state(const struct hr_mig_spec *mig, uint32_t layout) {
@@ -419,19 +419,19 @@ static struct state layout_state(const struct hr_mig_spec *mig, uint32_t layout)
 }
 
 /* A node's GPUs are split as at first, and no task has any of it. */
-static void hr__stock_mig_renew(struct hr_stock *stock, hr_node node) {
-  const struct hr_mig_spec *mig = hr_stock_mig(stock, node);
-  size_t first = (size_t)node.id * stock->most_gpus;
-  for (uint32_t i = 0; i < stock->n_gpus[node.id]; i++) {
+static void hr__gpu_inventory_mig_renew(struct hr_gpu_inventory *inventory, hr_node node) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
+  size_t first = (size_t)node.id * inventory->max_gpus;
+  for (uint32_t i = 0; i < inventory->n_gpus[node.id]; i++) {
     struct state state = mig->layout_of_gpu ? layout_state(mig, mig->layout_of_gpu[i]) : (struct state){0};
-    set_state(stock, mig, first + i, &state);
+    set_state(inventory, mig, first + i, &state);
   }
 }
 
 /* ---- Finding an instance ---------------------------------------------------------------------------- */
 
-static uint32_t wanted_in(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  return request->mig_profiles ? request->mig_profiles[stock->pool[node.id]] : 0;
+static uint32_t wanted_in(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  return request->mig_profiles ? request->mig_profiles[inventory->pool[node.id]] : 0;
 }
 
 static uint32_t smallest(uint32_t profiles) {
@@ -486,11 +486,11 @@ static bool find_for_gang(const struct hr_mig_spec *mig, uint32_t present, uint3
   return most > 0;
 }
 
-static bool find_room(const struct hr_stock *stock, const struct hr_mig_spec *mig, size_t gpu, uint32_t pool,
+static bool find_room(const struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu, uint32_t pool,
                       uint32_t wanted, struct hr_instance *found) {
   for (; wanted; wanted &= ~(1U << smallest(wanted))) {
     uint32_t profile = smallest(wanted);
-    uint32_t start = hr_mig_best_start(&mig->type, &stock->mig_gpu[gpu], profile, stock->mig_asked[pool]);
+    uint32_t start = hr_mig_best_start(&mig->type, &inventory->mig_gpu[gpu], profile, inventory->mig_asked[pool]);
     if (start == HR_NONE) continue;
     *found = (struct hr_instance){.start = (uint8_t)start, .profile = (uint8_t)profile};
     return true;
@@ -498,13 +498,13 @@ static bool find_room(const struct hr_stock *stock, const struct hr_mig_spec *mi
   return false;
 }
 
-static bool find_on(const struct hr_stock *stock, const struct hr_request *request, hr_node node, uint32_t gpu,
+static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node, uint32_t gpu,
                     struct hr_instance *found) {
-  const struct hr_mig_spec *mig = hr_stock_mig(stock, node);
-  uint32_t wanted = wanted_in(stock, request, node);
-  size_t at = (size_t)node.id * stock->most_gpus + gpu;
-  if (mig->mode == HR_MIG_ON_DEMAND) return find_room(stock, mig, at, stock->pool[node.id], wanted, found);
-  uint32_t layout = stock->mig_layout[at], taken = stock->mig_taken[at];
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
+  uint32_t wanted = wanted_in(inventory, request, node);
+  size_t at = (size_t)node.id * inventory->max_gpus + gpu;
+  if (mig->mode == HR_MIG_ON_DEMAND) return find_room(inventory, mig, at, inventory->pool[node.id], wanted, found);
+  uint32_t layout = inventory->mig_layout[at], taken = inventory->mig_taken[at];
   bool is_free = mig->mode == HR_MIG_DYNAMIC && taken == 0;
   if (is_free && request->tasks > 1) return find_for_gang(mig, layout, wanted, found);
   uint32_t profile = idle_profile(&mig->layouts[layout], taken, wanted);
@@ -514,11 +514,11 @@ static bool find_on(const struct hr_stock *stock, const struct hr_request *reque
 }
 
 /* The node's GPUs that have, or may be given, an instance that will do. */
-static uint64_t hr__stock_mig_fitting(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  const uint16_t *profiles = stock->mig_profiles + (size_t)node.id * stock->most_gpus;
-  uint32_t wanted = wanted_in(stock, request, node);
+static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
+  uint32_t wanted = wanted_in(inventory, request, node);
   uint64_t fitting = 0;
-  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++)
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++)
     fitting |= (uint64_t)((profiles[gpu] & wanted) != 0) << gpu;
   return fitting;
 }
@@ -533,12 +533,12 @@ static bool is_better(const struct hr_instance *a, uint32_t a_left_milli, const 
   return a_left_milli < b_left_milli;
 }
 
-static uint64_t hr__stock_mig_pick(const struct hr_stock *stock, const struct hr_request *request, hr_node node) {
-  const uint16_t *left_milli = hr_stock_gpus(stock, node);
+static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+  const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
   uint32_t best_gpu = HR_NONE;
   struct hr_instance best = {0}, found;
-  for (uint32_t gpu = 0; gpu < stock->n_gpus[node.id]; gpu++) {
-    if (!find_on(stock, request, node, gpu, &found)) continue;
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node.id]; gpu++) {
+    if (!find_on(inventory, request, node, gpu, &found)) continue;
     if (best_gpu != HR_NONE && !is_better(&found, left_milli[gpu], &best, left_milli[best_gpu])) continue;
     best_gpu = gpu;
     best = found;
@@ -546,46 +546,46 @@ static uint64_t hr__stock_mig_pick(const struct hr_stock *stock, const struct hr
   return best_gpu == HR_NONE ? 0 : UINT64_C(1) << best_gpu;
 }
 
-/* hr_stock_pick and hr_stock_slice, the node fitting the task. */
-static struct hr_slice hr__stock_mig_slice(const struct hr_stock *stock, const struct hr_request *request, hr_node node,
+/* hr_gpu_inventory_pick and hr_gpu_inventory_slice, the node fitting the task. */
+static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                                            uint64_t gpus) {
   struct hr_slice slice = {.node = node, .gpus = gpus};
-  if (find_on(stock, request, node, (uint32_t)__builtin_ctzll(gpus), &slice.instance))
-    slice.gpu_milli = hr_mig_milli(&hr_stock_mig(stock, node)->type, slice.instance.profile, slice.instance.start);
+  if (find_on(inventory, request, node, (uint32_t)__builtin_ctzll(gpus), &slice.instance))
+    slice.gpu_milli = hr_mig_milli(&hr_gpu_inventory_mig(inventory, node)->type, slice.instance.profile, slice.instance.start);
   return slice;
 }
 
 /* ---- Taking and giving ------------------------------------------------------------------------------ */
 
-static size_t gpu_of(const struct hr_stock *stock, const struct hr_slice *slice) {
-  return (size_t)slice->node.id * stock->most_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
+static size_t gpu_of(const struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
+  return (size_t)slice->node.id * inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
 }
 
-static const char *refuse_kept(const struct hr_stock *stock, const struct hr_mig_spec *mig, size_t gpu,
+static const char *refuse_kept(const struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu,
                                struct hr_instance instance) {
-  if (instance.layout_before != stock->mig_layout[gpu]) return "a GPU has another layout than the slice says";
+  if (instance.layout_before != inventory->mig_layout[gpu]) return "a GPU has another layout than the slice says";
   bool changes = instance.layout != instance.layout_before;
-  if (changes && (mig->mode != HR_MIG_DYNAMIC || instance.layout >= mig->n_layouts || stock->mig_taken[gpu]))
+  if (changes && (mig->mode != HR_MIG_DYNAMIC || instance.layout >= mig->n_layouts || inventory->mig_taken[gpu]))
     return "a GPU cannot be given that layout now";
   const struct hr_mig_layout *layout = &mig->layouts[instance.layout];
   bool is_idle =
-      layout->starts[instance.profile] >> instance.start & 1 && !(stock->mig_taken[gpu] >> instance.start & 1);
+      layout->starts[instance.profile] >> instance.start & 1 && !(inventory->mig_taken[gpu] >> instance.start & 1);
   return is_idle ? NULL : "a GPU has no such instance idle";
 }
 
 /* What is wrong with an instance on a GPU that fits the task, or NULL. */
-static const char *hr__stock_mig_refuse(const struct hr_stock *stock, const struct hr_request *request,
+static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
                                         const struct hr_slice *slice) {
-  const struct hr_mig_spec *mig = hr_stock_mig(stock, slice->node);
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   struct hr_instance instance = slice->instance;
-  size_t gpu = gpu_of(stock, slice);
-  if (instance.start >= HR_MIG_SLICES || !(wanted_in(stock, request, slice->node) >> instance.profile & 1))
+  size_t gpu = gpu_of(inventory, slice);
+  if (instance.start >= HR_MIG_SLICES || !(wanted_in(inventory, request, slice->node) >> instance.profile & 1))
     return "an instance is not of a profile that will do";
   if (slice->gpu_milli != hr_mig_milli(&mig->type, instance.profile, instance.start))
     return "a slice does not have as much of its GPU as its instance";
-  if (mig->mode != HR_MIG_ON_DEMAND) return refuse_kept(stock, mig, gpu, instance);
+  if (mig->mode != HR_MIG_ON_DEMAND) return refuse_kept(inventory, mig, gpu, instance);
   if (instance.layout || instance.layout_before) return "a GPU has another layout than the slice says";
-  bool has_room = hr_mig_starts(&mig->type, &stock->mig_gpu[gpu], instance.profile) >> instance.start & 1;
+  bool has_room = hr_mig_starts(&mig->type, &inventory->mig_gpu[gpu], instance.profile) >> instance.start & 1;
   return has_room ? NULL : "a GPU has no room for such an instance there";
 }
 
@@ -602,27 +602,27 @@ static struct state changed(const struct hr_mig_spec *mig, struct state state, s
 }
 
 /* An instance is taken, or given back. */
-static void hr__stock_mig_change(struct hr_stock *stock, const struct hr_slice *slice, bool taken) {
-  const struct hr_mig_spec *mig = hr_stock_mig(stock, slice->node);
-  size_t gpu = gpu_of(stock, slice);
-  struct state state = changed(mig, state_of(stock, gpu), slice->instance, taken);
-  set_state(stock, mig, gpu, &state);
+static void hr__gpu_inventory_mig_change(struct hr_gpu_inventory *inventory, const struct hr_slice *slice, bool taken) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
+  size_t gpu = gpu_of(inventory, slice);
+  struct state state = changed(mig, state_of(inventory, gpu), slice->instance, taken);
+  set_state(inventory, mig, gpu, &state);
 }
 
-uint32_t hr__stock_mig_profiles_after(const struct hr_stock *stock, const struct hr_slice *slice) {
-  const struct hr_mig_spec *mig = hr_stock_mig(stock, slice->node);
-  struct state state = changed(mig, state_of(stock, gpu_of(stock, slice)), slice->instance, true);
+uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
+  struct state state = changed(mig, state_of(inventory, gpu_of(inventory, slice)), slice->instance, true);
   return profiles_of(mig, &state);
 }
 
 /* Of several tasks on the GPU, whichever brought the layout: the others' instances are all given back with it. */
-static void hr__stock_mig_undo(struct hr_stock *stock, const struct hr_slice *slice) {
-  const struct hr_mig_spec *mig = hr_stock_mig(stock, slice->node);
+static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice) {
+  const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   if (mig->mode != HR_MIG_DYNAMIC || slice->instance.layout == slice->instance.layout_before) return;
-  size_t gpu = gpu_of(stock, slice);
+  size_t gpu = gpu_of(inventory, slice);
   struct state state = layout_state(mig, slice->instance.layout_before);
-  state.taken = stock->mig_taken[gpu];
-  set_state(stock, mig, gpu, &state);
+  state.taken = inventory->mig_taken[gpu];
+  set_state(inventory, mig, gpu, &state);
 }
 
 /* ---- An empty GPU ----------------------------------------------------------------------------------- */

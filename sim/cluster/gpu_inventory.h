@@ -7,6 +7,6 @@
 #include "headroom/gpu_inventory.h"
 
 /* The profiles of which a task may have an instance of the slice's GPU once the slice is taken, a set. */
-uint32_t hr__stock_mig_profiles_after(const struct hr_stock *stock, const struct hr_slice *slice);
+uint32_t hr__gpu_inventory_mig_profiles_after(const struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
 
 #endif

@@ -93,10 +93,10 @@ uint32_t hr_mig_room(const struct hr_mig_type *type, const struct hr_mig_gpu *gp
 }
 
 uint64_t hr_mig_outlook(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t wanted) {
-  uint64_t outlook = 0;
+  uint64_t gpu_calendar = 0;
   for (uint32_t i = 0; i < type->n_profiles; i++)
-    outlook = outlook << ROOM_BITS | (wanted >> i & 1 ? hr_mig_room(type, gpu, i) : 0);
-  return outlook;
+    gpu_calendar = gpu_calendar << ROOM_BITS | (wanted >> i & 1 ? hr_mig_room(type, gpu, i) : 0);
+  return gpu_calendar;
 }
 
 uint32_t hr_mig_milli(const struct hr_mig_type *type, uint32_t profile, uint32_t start) {
@@ -115,15 +115,15 @@ static void put(const struct hr_mig_type *type, struct hr_mig_gpu *gpu, uint32_t
 uint32_t hr_mig_best_start(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu, uint32_t profile,
                            uint32_t wanted) {
   uint32_t best = HR_NONE;
-  uint64_t best_outlook = 0;
+  uint64_t best_calendar = 0;
   for (uint32_t starts = hr_mig_starts(type, gpu, profile); starts; starts &= starts - 1) {
     struct hr_mig_gpu after = *gpu;
     uint32_t start = (uint32_t)__builtin_ctz(starts);
     put(type, &after, profile, start);
-    uint64_t outlook = hr_mig_outlook(type, &after, wanted);
-    if (best != HR_NONE && outlook <= best_outlook) continue;
+    uint64_t gpu_calendar = hr_mig_outlook(type, &after, wanted);
+    if (best != HR_NONE && gpu_calendar <= best_calendar) continue;
     best = start;
-    best_outlook = outlook;
+    best_calendar = gpu_calendar;
   }
   return best;
 }

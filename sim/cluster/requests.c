@@ -46,9 +46,9 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
 }
 
 /* As equal tasks that fill nodes of so many GPUs as evenly as can be. */
-static void split(struct hr_request *request, uint32_t most_gpus) {
-  if (most_gpus == 0 || request->gpus <= most_gpus) return;
-  uint32_t gpus = gcd(request->gpus, most_gpus), parts = request->gpus / gpus;
+static void split(struct hr_request *request, uint32_t max_gpus) {
+  if (max_gpus == 0 || request->gpus <= max_gpus) return;
+  uint32_t gpus = gcd(request->gpus, max_gpus), parts = request->gpus / gpus;
   request->tasks *= parts;
   request->gpus = gpus;
   request->cpu_milli = (request->cpu_milli + parts - 1) / parts;
@@ -59,7 +59,7 @@ static void split(struct hr_request *request, uint32_t most_gpus) {
 struct reader {
   const struct hr_trace *trace;
   const struct hr_cluster *cluster; /* NULL: accept classes are as given */
-  const uint32_t *accept_class, *most_gpus;
+  const uint32_t *accept_class, *max_gpus;
   struct hr__mig_needs mig;
 };
 
@@ -80,7 +80,7 @@ static struct hr_request request_of(const struct reader *reader, hr_job job) {
   if (gpus == 0) return request;
   request.gpu_milli = trace->gpu_milli ? trace->gpu_milli[i] : HR_WHOLE_GPU_MILLI;
   request.gpu_mem_mib = trace->gpu_mem_mib ? at_most(trace->gpu_mem_mib[i], HR_NONE - 1) : 0;
-  if (reader->most_gpus) split(&request, reader->most_gpus[request.accept_class]);
+  if (reader->max_gpus) split(&request, reader->max_gpus[request.accept_class]);
   return request;
 }
 
@@ -165,11 +165,11 @@ static bool count_jobs(struct hr_requests *requests) {
   struct hr_arena *arena = self->table.arena;
   const struct hr_cluster *cluster = self->reader.cluster;
   for (uint32_t job = 0; job < self->reader.trace->n_jobs; job++) {
-    if (arena->retire && cluster) hr__cluster_meet(cluster, (hr_job){job});
+    if (arena->reclaim && cluster) hr__cluster_meet(cluster, (hr_job){job});
     uint32_t number = find(self, (hr_job){job});
     if (number == HR_NONE) return false;
     requests->jobs[number]++;
-    if (!arena->retire) requests->of_job[job] = number;
+    if (!arena->reclaim) requests->of_job[job] = number;
     hr_arena_passed_job(arena, (hr_job){job});
   }
   requests->mig_needs = self->reader.mig.count;
@@ -194,15 +194,15 @@ static struct hr_requests *make(struct hr_arena *arena, const struct reader *rea
 }
 
 struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
-                                       const uint32_t *accept_class, const uint32_t *most_gpus,
+                                       const uint32_t *accept_class, const uint32_t *max_gpus,
                                        const struct hr_cluster_spec *cluster) {
-  const struct reader reader = {.trace = trace, .accept_class = accept_class, .most_gpus = most_gpus};
+  const struct reader reader = {.trace = trace, .accept_class = accept_class, .max_gpus = max_gpus};
   return make(arena, &reader, cluster);
 }
 
 struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_cluster *cluster,
-                                        const struct hr_trace *trace, const uint32_t *most_gpus) {
-  const struct reader reader = {.trace = trace, .cluster = cluster, .most_gpus = most_gpus};
+                                        const struct hr_trace *trace, const uint32_t *max_gpus) {
+  const struct reader reader = {.trace = trace, .cluster = cluster, .max_gpus = max_gpus};
   return make(arena, &reader, hr_cluster_spec_of(cluster));
 }
 

@@ -36,7 +36,7 @@ static uint32_t row_for(const struct hr_speeds *table, struct hr__row_span span,
   return row;
 }
 
-static uint32_t least_ppm(const struct hr_speeds *table, const struct hr_cluster_spec *cluster) {
+static uint32_t min_ppm(const struct hr_speeds *table, const struct hr_cluster_spec *cluster) {
   uint32_t least = UINT32_MAX;
   for (uint32_t row = 0; row <= table->n_rows; row++)
     for (uint32_t pool = 0; pool < table->n_pools; pool++) {
@@ -48,14 +48,14 @@ static uint32_t least_ppm(const struct hr_speeds *table, const struct hr_cluster
 
 enum hr_status hr__speeds_init(struct hr__speeds *speeds, struct hr_arena *arena, const struct hr_speeds *table,
                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
-  *speeds = (struct hr__speeds){.table = table, .least_ppm = HR__FULL_SPEED_PPM};
+  *speeds = (struct hr__speeds){.table = table, .min_ppm = HR__FULL_SPEED_PPM};
   if (!table) return HR_OK;
-  speeds->least_ppm = least_ppm(table, cluster);
+  speeds->min_ppm = min_ppm(table, cluster);
   speeds->row_of = hr_arena_alloc_by_job(arena, trace->n_jobs, sizeof *speeds->row_of);
   speeds->spans = hr_arena_alloc(arena, ((size_t)trace->models.count + 1) * sizeof *speeds->spans);
   if (!speeds->row_of || !speeds->spans) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < trace->models.count; i++) speeds->spans[i] = rows_of(table, trace->models.text[i]);
-  for (uint32_t job = 0; job < trace->n_jobs && !arena->retire; job++)
+  for (uint32_t job = 0; job < trace->n_jobs && !arena->reclaim; job++)
     hr__speeds_find_row(speeds, trace, (hr_job){job});
   return HR_OK;
 }

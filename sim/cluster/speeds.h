@@ -15,7 +15,7 @@ struct hr__speeds {
   struct hr__row_span {
     uint32_t first, count;
   } * spans;          /* by model of the trace: the table's rows */
-  uint32_t least_ppm; /* of all that are above 0, on pools that have nodes */
+  uint32_t min_ppm; /* of all that are above 0, on pools that have nodes */
 };
 
 /* In the arena. HR_NO_MEMORY is the only failure. `table` may be NULL, else it is of the cluster's pools. */

@@ -40,8 +40,8 @@ static hr_pool pool_of(const struct hr_cluster *cluster, const struct hr_placeme
   return cluster->pools[placement->pool.id].spec->nodes > 0 ? placement->pool : cluster->first_pool;
 }
 
-enum hr_status hr__seat_keep(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
-  struct hr__seat seat = {pool_of(&engine->cluster, placement).id, placement->n_slices};
+enum hr_status hr__allocation_keep(struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+  struct hr__allocation_store seat = {pool_of(&engine->cluster, placement).id, placement->n_slices};
   if (seat.n_slices == 1) seat.first = placement->slices[0].node.id;
   if (seat.n_slices == 1 && engine->seat_gpus) {
     engine->seat_gpus[job.id] = placement->slices[0].gpus;
@@ -61,8 +61,8 @@ static struct hr_slice one_slice(const struct hr__engine *engine, hr_job job, hr
   return (struct hr_slice){node, engine->gpu_milli[job.id], engine->seat_gpus[job.id], engine->seat_instance[job.id]};
 }
 
-struct hr__kept_seat hr__seat_get(const struct hr__engine *engine, hr_job job) {
-  struct hr__kept_seat kept = {.seat = engine->seat[job.id]};
+struct hr__allocation hr__allocation_get(const struct hr__engine *engine, hr_job job) {
+  struct hr__allocation kept = {.seat = engine->seat[job.id]};
   if (!engine->seat_gpus) return kept;
   kept.gpus = engine->seat_gpus[job.id];
   kept.gpu_milli = engine->gpu_milli[job.id];
@@ -70,7 +70,7 @@ struct hr__kept_seat hr__seat_get(const struct hr__engine *engine, hr_job job) {
   return kept;
 }
 
-void hr__seat_set(struct hr__engine *engine, hr_job job, struct hr__kept_seat seat) {
+void hr__allocation_set(struct hr__engine *engine, hr_job job, struct hr__allocation seat) {
   engine->seat[job.id] = seat.seat;
   if (!engine->seat_gpus) return;
   engine->seat_gpus[job.id] = seat.gpus;
@@ -78,8 +78,8 @@ void hr__seat_set(struct hr__engine *engine, hr_job job, struct hr__kept_seat se
   engine->seat_instance[job.id] = seat.instance;
 }
 
-struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one) {
-  struct hr__seat seat = engine->seat[job.id];
+struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one) {
+  struct hr__allocation_store seat = engine->seat[job.id];
   if (seat.n_slices == 0) return (struct hr_placement){.pool = {seat.first}};
   const struct hr_slice *slices = one;
   if (seat.n_slices == 1)
@@ -89,8 +89,8 @@ struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job j
   return (struct hr_placement){hr__cluster_pool_of(&engine->cluster, slices[0].node), seat.n_slices, slices};
 }
 
-void hr__seat_drop(struct hr__engine *engine, hr_job job) {
-  struct hr__seat seat = engine->seat[job.id];
+void hr__allocation_drop(struct hr__engine *engine, hr_job job) {
+  struct hr__allocation_store seat = engine->seat[job.id];
   if (seat.n_slices < 2) return;
   struct hr__slice_store *store = &engine->store;
   unsigned class_ = size_class(seat.n_slices);
@@ -99,7 +99,7 @@ void hr__seat_drop(struct hr__engine *engine, hr_job job) {
 }
 
 struct hr_placement hr_view_placement(const struct hr_view *view, hr_job job, struct hr_slice *one) {
-  return hr__seat_placement(hr__engine_of(view), job, one);
+  return hr__allocation_placement(hr__engine_of(view), job, one);
 }
 
 /* Which jobs sit on a node: short lists, as a node has few GPUs, of links that are used again. */
@@ -239,7 +239,7 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
   for (uint32_t link = residents->first[node.id]; link; link = residents->links[link - 1].next) {
     hr_job other = residents->links[link - 1].job;
     struct hr_slice one;
-    struct hr_placement placement = hr__seat_placement(engine, other, &one);
+    struct hr_placement placement = hr__allocation_placement(engine, other, &one);
     bool is_dead = engine->attempt[other.id].phase == HR__PHASE_BACKING_OFF;
     if (other.id != job.id && !is_dead && has_gpu(&placement, node, gpu)) return other;
   }
@@ -248,10 +248,10 @@ static hr_job other_on(const struct hr__engine *engine, hr_job job, hr_node node
 
 /* Of a job on one GPU of a slice. */
 static uint32_t speed_on_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, hr_node node, uint32_t gpu) {
-  const struct hr_stock *stock = engine->cluster.stock;
-  size_t at = (size_t)node.id * stock->most_gpus + gpu;
+  const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
+  size_t at = (size_t)node.id * inventory->max_gpus + gpu;
   const struct hr__claim *claim = hr__claim_on(engine, pool, node, gpu); /* who has died is no process there */
-  uint32_t tasks = claim ? claim->tasks : stock->gpu_tasks[at];
+  uint32_t tasks = claim ? claim->tasks : inventory->gpu_tasks[at];
   if (tasks < 2) return HR__FULL_SPEED_PPM;
   if (tasks == 2 && engine->pairs[pool.id].count > 0) {
     hr_job other = other_on(engine, job, node, UINT64_C(1) << gpu);
@@ -259,16 +259,16 @@ static uint32_t speed_on_ppm(const struct hr__engine *engine, hr_job job, hr_poo
     if (ppm > 0) return ppm;
   }
   const struct hr_pool_spec *spec = engine->cluster.pools[pool.id].spec;
-  return speed_together_ppm(spec, claim ? claim->milli : HR_WHOLE_GPU_MILLI - stock->gpu_milli[at], tasks);
+  return speed_together_ppm(spec, claim ? claim->milli : HR_WHOLE_GPU_MILLI - inventory->gpu_milli[at], tasks);
 }
 
 static uint32_t slowest_ppm(const struct hr__engine *engine, hr_job job, hr_pool pool, struct hr_slice slice) {
-  uint32_t least_ppm = UINT32_MAX;
+  uint32_t min_ppm = UINT32_MAX;
   for (uint64_t rest = slice.gpus; rest; rest &= rest - 1) {
     uint32_t ppm = speed_on_ppm(engine, job, pool, slice.node, (uint32_t)__builtin_ctzll(rest));
-    if (ppm < least_ppm) least_ppm = ppm;
+    if (ppm < min_ppm) min_ppm = ppm;
   }
-  return least_ppm;
+  return min_ppm;
 }
 
 uint32_t hr__speed_now_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
@@ -291,7 +291,7 @@ static enum hr_status pace_node(struct hr__engine *engine, struct hr_slice slice
        link = residents->links[link - 1].next) {
     hr_job job = residents->links[link - 1].job;
     struct hr_slice one;
-    struct hr_placement placement = hr__seat_placement(engine, job, &one);
+    struct hr_placement placement = hr__allocation_placement(engine, job, &one);
     if (!has_gpu(&placement, slice.node, slice.gpus)) continue;
     status = hr__attempt_pace(engine, job, hr__speed_now_ppm(engine, job, &placement));
   }
@@ -307,20 +307,20 @@ enum hr_status hr__neighbours_change(struct hr__engine *engine, const struct hr_
 }
 
 uint32_t hr__least_interference_ppm(const struct hr__engine *engine) {
-  uint32_t least_ppm = HR__FULL_SPEED_PPM;
+  uint32_t min_ppm = HR__FULL_SPEED_PPM;
   for (uint32_t i = 0; i < engine->cluster.n_pools; i++) {
     const struct hr_pool_spec *spec = engine->cluster.pools[i].spec;
     if (!hr__pool_interferes(spec)) continue;
     for (uint32_t k = 0; k < spec->n_pairs; k++)
-      if (spec->pairs[k].speed_ppm < least_ppm) least_ppm = spec->pairs[k].speed_ppm;
+      if (spec->pairs[k].speed_ppm < min_ppm) min_ppm = spec->pairs[k].speed_ppm;
     uint32_t tasks = spec->replicas ? spec->replicas : 1, milli = 0;
     for (uint32_t step = 0; step == 0 || step < spec->n_interference; step++) {
       if (spec->n_interference) milli = spec->interference[step].up_to_milli;
       uint32_t ppm = speed_together_ppm(spec, milli, tasks);
-      if (ppm < least_ppm) least_ppm = ppm;
+      if (ppm < min_ppm) min_ppm = ppm;
     }
   }
-  return least_ppm > 0 ? least_ppm : 1;
+  return min_ppm > 0 ? min_ppm : 1;
 }
 
 /* How near together jobs are to be: what a job asks for, and whether a placement, or the empty cluster, keeps to it. */
@@ -328,11 +328,11 @@ uint32_t hr__least_interference_ppm(const struct hr__engine *engine) {
 /* A job on one GPU is in one group of everything; tasks without GPUs sit on nodes where GPUs are told apart. */
 static bool may_spread(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_trace *trace = cluster->trace;
-  return trace->gpus[job.id] > 1 || (cluster->stock && trace->tasks && trace->tasks[job.id] > 1);
+  return trace->gpus[job.id] > 1 || (cluster->inventory && trace->tasks && trace->tasks[job.id] > 1);
 }
 
 /* What the trace says of the job goes before what is said of its class. */
-struct hr_within hr_cluster_within(const struct hr_cluster *cluster, hr_job job) {
+struct hr_locality hr_cluster_locality(const struct hr_cluster *cluster, hr_job job) {
   const struct hr_trace *trace = cluster->trace;
   enum hr_tier tier = trace->within ? (enum hr_tier)trace->within[job.id] : HR_TIER_ANY;
   int64_t wait_us = trace->within_wait_us ? trace->within_wait_us[job.id] : HR_UNKNOWN_US;
@@ -341,29 +341,29 @@ struct hr_within hr_cluster_within(const struct hr_cluster *cluster, hr_job job)
     tier = (enum hr_tier)class_->within;
     wait_us = class_->within_wait_us;
   }
-  if (tier == HR_TIER_ANY || !may_spread(cluster, job)) return (struct hr_within){HR_TIER_ANY, HR_NEVER_US};
-  return (struct hr_within){tier, wait_us == HR_UNKNOWN_US ? HR_NEVER_US : trace->submit_us[job.id] + wait_us};
+  if (tier == HR_TIER_ANY || !may_spread(cluster, job)) return (struct hr_locality){HR_TIER_ANY, HR_NEVER_US};
+  return (struct hr_locality){tier, wait_us == HR_UNKNOWN_US ? HR_NEVER_US : trace->submit_us[job.id] + wait_us};
 }
 
 bool hr_cluster_any_within(const struct hr_cluster *cluster) {
   return cluster->tiers_within != 0;
 }
 
-void hr__within_look(struct hr_cluster *cluster, struct hr_arena *arena) {
+void hr__locality_look(struct hr_cluster *cluster, struct hr_arena *arena) {
   bool any_class = false;
   for (unsigned i = 0; cluster->classes && i < HR_N_CLASSES; i++)
     any_class = any_class || cluster->classes[i].within != HR_TIER_ANY;
   if (!cluster->trace->within && !any_class) return;
   for (uint32_t job = 0; job < cluster->trace->n_jobs; job++) {
-    cluster->tiers_within |= 1u << hr_cluster_within(cluster, (hr_job){job}).tier;
+    cluster->tiers_within |= 1u << hr_cluster_locality(cluster, (hr_job){job}).tier;
     hr_arena_passed_job(arena, (hr_job){job});
   }
   cluster->tiers_within &= ~(1u << HR_TIER_ANY);
 }
 
 /* Where GPUs are told apart, a policy looks at groups by itself. */
-enum hr_status hr__within_group(struct hr_cluster *cluster, struct hr_arena *arena) {
-  for (uint32_t i = 0; i < cluster->n_pools && !cluster->stock; i++) {
+enum hr_status hr__locality_group(struct hr_cluster *cluster, struct hr_arena *arena) {
+  for (uint32_t i = 0; i < cluster->n_pools && !cluster->inventory; i++) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
     for (enum hr_tier tier = HR_TIER_RACK; tier <= HR_TIER_ZONE; tier++) {
       uint32_t n_nodes = hr_topology_nodes(&spec->topology, tier, spec->nodes);
@@ -374,11 +374,11 @@ enum hr_status hr__within_group(struct hr_cluster *cluster, struct hr_arena *are
   return HR_OK;
 }
 
-const char *hr__within_refuses(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
+const char *hr__locality_refuses(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement) {
   const struct hr_cluster *cluster = &engine->cluster;
   bool sits_nowhere = placement->n_slices == 0 && engine->trace->gpus[job.id] == 0;
   if (!cluster->tiers_within || sits_nowhere || placement->pool.id >= cluster->n_pools) return NULL;
-  struct hr_within within = hr_cluster_within(cluster, job);
+  struct hr_locality within = hr_cluster_locality(cluster, job);
   if (within.tier == HR_TIER_ANY || engine->view.now_us >= within.until_us) return NULL;
   return hr_cluster_span(cluster, placement) > within.tier ? "the job is to be within a narrower tier" : NULL;
 }
@@ -394,11 +394,11 @@ static uint64_t room_of_group(const struct hr_pool_spec *spec, const struct hr_r
          hr_topology_nodes(&spec->topology, tier, spec->nodes);
 }
 
-bool hr__within_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_job job,
+bool hr__locality_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_job job,
                            const struct hr_request *request) {
   const struct hr_pool_spec *spec = cluster->pools[pool.id].spec;
   if (!cluster->tiers_within) return false;
-  struct hr_within within = hr_cluster_within(cluster, job);
+  struct hr_locality within = hr_cluster_locality(cluster, job);
   if (within.tier == HR_TIER_ANY || within.until_us != HR_NEVER_US) return false;
   if (request && spec->mig) return false; /* a policy refuses that */
   if (request) return room_of_group(spec, request, within.tier) < request->tasks;

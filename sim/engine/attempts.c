@@ -15,7 +15,7 @@
 
 static hr_pool pool_of(const struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
-  return hr__seat_placement(engine, job, &one).pool;
+  return hr__allocation_placement(engine, job, &one).pool;
 }
 
 static const struct hr_class_spec *hr__job_class_spec(const struct hr__engine *engine, hr_job job);
@@ -39,10 +39,10 @@ static hr_amount gpu_time(const struct hr__attempt *attempt, int64_t time_us) {
 /* What was done so far cannot be lost any more. */
 static void keep(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
-  if (engine->kept_us[job.id] < attempt->progress_us) engine->stirred_us = engine->view.now_us;
+  if (engine->kept_us[job.id] < attempt->progress_us) engine->last_progress_us = engine->view.now_us;
   engine->kept_us[job.id] = attempt->progress_us;
-  engine->fate[job.id].kept_us += attempt->unkept_us;
-  engine->fate[job.id].milli_us.kept += gpu_time(attempt, attempt->unkept_us);
+  engine->accounting[job.id].kept_us += attempt->unkept_us;
+  engine->accounting[job.id].milli_us.kept += gpu_time(attempt, attempt->unkept_us);
   attempt->unkept_us = 0;
 }
 
@@ -60,26 +60,26 @@ static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint32_t
 }
 
 static void note_saved(struct hr__engine *engine, hr_job job) {
-  int64_t *saved_us = &engine->fate[job.id].saved_us;
+  int64_t *saved_us = &engine->accounting[job.id].saved_us;
   if (*saved_us == HR_NEVER_US) *saved_us = engine->view.now_us;
 }
 
 /* Books the time of the phase that ends now. */
 static void close_phase(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
-  struct hr_job_fate *fate = &engine->fate[job.id];
+  struct hr_job_accounting *accounting = &engine->accounting[job.id];
   int64_t passed_us = engine->view.now_us - attempt->phase_us;
   attempt->progress_us = progress_us(engine, job, &attempt->part);
   if (attempt->phase == HR__PHASE_WORKING) {
     attempt->unkept_us += passed_us;
   } else if (attempt->phase == HR__PHASE_RESTARTING || attempt->phase == HR__PHASE_BACKING_OFF) {
-    fate->restarting_us += passed_us;
-    fate->milli_us.restarting += gpu_time(attempt, passed_us);
+    accounting->restarting_us += passed_us;
+    accounting->milli_us.restarting += gpu_time(attempt, passed_us);
     if (attempt->phase == HR__PHASE_BACKING_OFF)
-      engine->pool_fate[pool_of(engine, job).id].back_off_milli_us += gpu_time(attempt, passed_us);
+      engine->pool_accounting[pool_of(engine, job).id].back_off_milli_us += gpu_time(attempt, passed_us);
   } else {
-    fate->saving_us += passed_us;
-    fate->milli_us.saving += gpu_time(attempt, passed_us);
+    accounting->saving_us += passed_us;
+    accounting->milli_us.saving += gpu_time(attempt, passed_us);
   }
   attempt->phase_us = engine->view.now_us;
 }
@@ -141,13 +141,13 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
 static enum hr_status saved(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
   struct hr_slice one;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   bool leaves = attempt->phase == HR__PHASE_LEAVING;
   enter(engine, job, HR__PHASE_WORKING);
   keep(engine, job);
   note_saved(engine, job);
   struct hr_event event = {engine->view.now_us, HR_EVENT_SAVED, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
-  enum hr_status status = hr__happen(engine, &event);
+  enum hr_status status = hr__emit(engine, &event);
   if (status != HR_OK) return status;
   if (leaves && !ends_by(engine, job, attempt->down_us)) return hr__attempt_interrupt(engine, job, HR_REASON_SAVED);
   if (leaves) attempt->interval_us = HR_NEVER_US;
@@ -155,7 +155,7 @@ static enum hr_status saved(struct hr__engine *engine, hr_job job) {
 }
 
 /* A job that has its GPUs, and the memory that it wants of them, restarts or works. */
-static enum hr_status come_up(struct hr__engine *engine, hr_job job) {
+static enum hr_status begin_execution(struct hr__engine *engine, hr_job job) {
   int64_t restart_us = engine->attempt[job.id].restart_us;
   enter(engine, job, restart_us ? HR__PHASE_RESTARTING : HR__PHASE_WORKING);
   if (restart_us) return hr__schedule(engine, engine->view.now_us + restart_us, HR__PENDING_PHASE, job.id);
@@ -164,14 +164,14 @@ static enum hr_status come_up(struct hr__engine *engine, hr_job job) {
 
 static enum hr_status try_again(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   if (!hr__claims_take(engine, job, &placement)) return hr__claims_back_off(engine, job);
   engine->attempt[job.id].speed_ppm = hr__speed_now_ppm(engine, job, &placement);
-  enum hr_status status = come_up(engine, job);
+  enum hr_status status = begin_execution(engine, job);
   return status == HR_OK ? hr__neighbours_change(engine, &placement) : status;
 }
 
-enum hr_status hr__attempt_turn(struct hr__engine *engine, hr_job job) {
+enum hr_status hr__attempt_advance(struct hr__engine *engine, hr_job job) {
   switch (engine->attempt[job.id].phase) {
   case HR__PHASE_RESTARTING:
     enter(engine, job, HR__PHASE_WORKING);
@@ -195,8 +195,8 @@ enum hr_status hr__attempts_init(struct hr__engine *engine) {
   engine->kept_us = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->kept_us);
   engine->attempt = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->attempt);
   engine->heap.place = hr_arena_alloc_by_job(&engine->arena, n_jobs, sizeof *engine->heap.place);
-  engine->fate = hr__result_column(engine, sizeof *engine->fate);
-  if (!engine->attempt_us || !engine->kept_us || !engine->attempt || !engine->heap.place || !engine->fate)
+  engine->accounting = hr__result_column(engine, sizeof *engine->accounting);
+  if (!engine->attempt_us || !engine->kept_us || !engine->attempt || !engine->heap.place || !engine->accounting)
     return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < n_jobs && !engine->config->stream; i++) hr__attempt_submit(engine, (hr_job){i});
   return hr__storage_init(engine);
@@ -204,7 +204,7 @@ enum hr_status hr__attempts_init(struct hr__engine *engine) {
 
 void hr__attempt_submit(struct hr__engine *engine, hr_job job) {
   engine->attempt_us[job.id] = HR_NEVER_US;
-  engine->fate[job.id].end_us = engine->fate[job.id].saved_us = HR_NEVER_US;
+  engine->accounting[job.id].end_us = engine->accounting[job.id].saved_us = HR_NEVER_US;
 }
 
 static int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_job job, hr_pool pool);
@@ -213,9 +213,9 @@ static int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_pla
 
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
-  int64_t restart_us = engine->fate[job.id].attempts++ ? hr__job_class_spec(engine, job)->restart_us : 0;
+  int64_t restart_us = engine->accounting[job.id].attempts++ ? hr__job_class_spec(engine, job)->restart_us : 0;
   struct hr_slice one;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   restart_us += hr__splits_lead_us(engine, &placement);
   bool claimed = hr__claims_take(engine, job, &placement);
   *attempt = (struct hr__attempt){.begun_us = engine->view.now_us,
@@ -227,7 +227,7 @@ enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
                                   .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),
                                   .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
   if (hr__attempt_keeps_all(engine, job)) note_saved(engine, job);
-  return claimed ? come_up(engine, job) : hr__claims_back_off(engine, job);
+  return claimed ? begin_execution(engine, job) : hr__claims_back_off(engine, job);
 }
 
 static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
@@ -239,13 +239,13 @@ static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
 
 static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
   struct hr__attempt *attempt = &engine->attempt[job.id];
-  struct hr_job_fate *fate = &engine->fate[job.id];
+  struct hr_job_accounting *accounting = &engine->accounting[job.id];
   close_phase(engine, job);
   if (all_kept) keep(engine, job);
-  fate->lost_us += attempt->unkept_us;
-  fate->milli_us.lost += gpu_time(attempt, attempt->unkept_us);
+  accounting->lost_us += attempt->unkept_us;
+  accounting->milli_us.lost += gpu_time(attempt, attempt->unkept_us);
   attempt->unkept_us = 0;
-  fate->held_us += engine->view.now_us - engine->attempt_us[job.id];
+  accounting->held_us += engine->view.now_us - engine->attempt_us[job.id];
 }
 
 enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep) {
@@ -259,12 +259,12 @@ enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep
 void hr__attempt_end(struct hr__engine *engine, hr_job job) {
   hr__claims_give(engine, job);
   close_books(engine, job, true);
-  engine->fate[job.id].end_us = engine->view.now_us;
+  engine->accounting[job.id].end_us = engine->view.now_us;
 }
 
 void hr__attempts_settle(struct hr__engine *engine) {
-  const struct hr__retire *retire = &engine->retire;
-  for (uint32_t i = hr__retire_skip(retire, 0); i < engine->cursor; i = hr__retire_skip(retire, i + 1))
+  const struct hr__column_reclaim *reclaim = &engine->reclaim;
+  for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < engine->cursor; i = hr__column_reclaim_skip(reclaim, i + 1))
     if (engine->state[i] == HR_JOB_RUNNING) close_books(engine, (hr_job){i}, true);
 }
 
@@ -274,7 +274,7 @@ static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_r
   struct hr_slice one;
   enum hr_status status = hr__attempt_stop(engine, job, keep);
   if (status != HR_OK) return status;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   hr__cluster_give(&engine->cluster, &placement, job);
   if (engine->residents.first) hr__residents_remove(engine, job, &placement);
@@ -282,12 +282,12 @@ static enum hr_status interrupt(struct hr__engine *engine, hr_job job, enum hr_r
   engine->view.n_running--;
   engine->view.n_waiting++;
   engine->state[job.id] = HR_JOB_WAITING;
-  if (reason != HR_REASON_PREEMPTED) engine->pool_fate[placement.pool.id].interruptions++;
+  if (reason != HR_REASON_PREEMPTED) engine->pool_accounting[placement.pool.id].interruptions++;
   status = hr__neighbours_change(engine, &placement);
   if (status != HR_OK) return status;
   struct hr_event event = {engine->view.now_us, HR_EVENT_INTERRUPT, reason, job, &placement, {HR_NONE}, {HR_NONE}};
-  status = hr__happen(engine, &event);
-  hr__seat_drop(engine, job);
+  status = hr__emit(engine, &event);
+  hr__allocation_drop(engine, job);
   return status;
 }
 
@@ -332,7 +332,7 @@ enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t
   return work_on(engine, job);
 }
 
-enum hr_status hr__attempt_grace(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps) {
+enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps) {
   engine->attempt[job.id].evict_us = evict_us;
   engine->attempt[job.id].evict_keeps = keeps;
   enum hr_status status = hr__schedule(engine, evict_us, HR__PENDING_EVICT, job.id);
@@ -354,7 +354,7 @@ static int64_t done_unstopped_us(const struct hr__engine *engine, hr_job job) {
   int64_t passed_us = engine->view.now_us - engine->start_us[job.id], work_us = engine->trace->work_us[job.id];
   if (!engine->speeds.table && !engine->network.table) return passed_us;
   struct hr_slice one;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   int64_t done_us = hr__work_in_us(passed_us, hr__speed_at_ppm(engine, job, &placement));
   return done_us < work_us ? done_us : work_us;
 }
@@ -466,7 +466,7 @@ enum hr_status hr__splits_init(struct hr__engine *engine) {
   }
   if (longest_us == 0) return HR_OK;
   engine->longest_us += longest_us;
-  size_t n_gpus = (size_t)cluster->n_nodes * cluster->stock->most_gpus + 1;
+  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus + 1;
   engine->split_us = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->split_us);
   return engine->split_us ? HR_OK : hr__out_of_memory(engine);
 }
@@ -474,7 +474,7 @@ enum hr_status hr__splits_init(struct hr__engine *engine) {
 /* Who comes to a GPU that is being split waits for it, too. */
 static int64_t lead_us(struct hr__engine *engine, const struct hr_mig_spec *mig, const struct hr_slice *slice) {
   if (mig->mode == HR_MIG_ON_DEMAND) return mig->lead_us;
-  size_t gpu = (size_t)slice->node.id * engine->cluster.stock->most_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
+  size_t gpu = (size_t)slice->node.id * engine->cluster.inventory->max_gpus + (uint32_t)__builtin_ctzll(slice->gpus);
   int64_t now_us = engine->view.now_us;
   if (slice->instance.layout != slice->instance.layout_before) engine->split_us[gpu] = now_us + mig->lead_us;
   return engine->split_us[gpu] > now_us ? engine->split_us[gpu] - now_us : 0;

@@ -61,22 +61,22 @@ static uint32_t block_jobs(void) {
   X(recorded_start_us)                                                                                                 \
   X(id_number)
 
-static bool list_column(struct hr__retire *retire, struct hr__retired_column column) {
-  if (retire->n_columns == retire->capacity) {
-    struct hr__retired_column *columns = hr__grown(retire->columns, &retire->capacity, sizeof *columns);
+static bool list_column(struct hr__column_reclaim *reclaim, struct hr__reclaimed_column column) {
+  if (reclaim->n_columns == reclaim->capacity) {
+    struct hr__reclaimed_column *columns = hr__grown(reclaim->columns, &reclaim->capacity, sizeof *columns);
     if (!columns) return false;
-    retire->columns = columns;
+    reclaim->columns = columns;
   }
-  retire->columns[retire->n_columns++] = column;
+  reclaim->columns[reclaim->n_columns++] = column;
   return true;
 }
 
-static bool list_trace_columns(struct hr__retire *retire, const struct hr_trace *trace) {
+static bool list_trace_columns(struct hr__column_reclaim *reclaim, const struct hr_trace *trace) {
   bool listed = true;
 #define LIST(member)                                                                                                   \
   if (trace->member)                                                                                                   \
     listed =                                                                                                           \
-        listed && list_column(retire, (struct hr__retired_column){.at = (char *)(uintptr_t)trace->member,              \
+        listed && list_column(reclaim, (struct hr__reclaimed_column){.at = (char *)(uintptr_t)trace->member,              \
                                                                   .width = sizeof *trace->member,                      \
                                                                   .length = trace->n_jobs * sizeof *trace->member});
   TRACE_COLUMNS(LIST)
@@ -85,32 +85,32 @@ static bool list_trace_columns(struct hr__retire *retire, const struct hr_trace 
 }
 
 /* Small pages, so that a block is a whole number of them. */
-void *hr__retire_column(struct hr__retire *retire, uint32_t n_jobs, size_t width) {
-  size_t bytes = ((size_t)n_jobs + retire->block_jobs) * width;
+void *hr__column_reclaim_column(struct hr__column_reclaim *reclaim, uint32_t n_jobs, size_t width) {
+  size_t bytes = ((size_t)n_jobs + reclaim->block_jobs) * width;
   void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return NULL;
   (void)madvise(at, bytes, MADV_NOHUGEPAGE);
-  if (list_column(retire, (struct hr__retired_column){.at = at, .width = width, .bytes = bytes})) return at;
+  if (list_column(reclaim, (struct hr__reclaimed_column){.at = at, .width = width, .bytes = bytes})) return at;
   munmap(at, bytes);
   return NULL;
 }
 
-enum hr_status hr__retire_init(struct hr__engine *engine) {
-  struct hr__retire *retire = &engine->retire;
+enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
+  struct hr__column_reclaim *reclaim = &engine->reclaim;
   const struct hr_trace *trace = engine->trace;
   if (!trace->mapped)
     return hr_fail(engine->error, HR_BAD_INPUT, "%s: is not read for streaming, its columns are in memory",
                    trace->source);
-  retire->block_jobs = block_jobs();
-  retire->n_blocks = trace->n_jobs / retire->block_jobs + 1;
-  retire->left = malloc(retire->n_blocks * sizeof *retire->left);
-  if (!retire->left || !list_trace_columns(retire, trace)) return hr__out_of_memory(engine);
-  for (uint32_t i = 0; i < retire->n_blocks; i++) retire->left[i] = retire->block_jobs;
-  engine->arena.retire = retire;
+  reclaim->block_jobs = block_jobs();
+  reclaim->n_blocks = trace->n_jobs / reclaim->block_jobs + 1;
+  reclaim->left = malloc(reclaim->n_blocks * sizeof *reclaim->left);
+  if (!reclaim->left || !list_trace_columns(reclaim, trace)) return hr__out_of_memory(engine);
+  for (uint32_t i = 0; i < reclaim->n_blocks; i++) reclaim->left[i] = reclaim->block_jobs;
+  engine->arena.reclaim = reclaim;
   return HR_OK;
 }
 
-enum hr_status hr__retire_check(const struct hr__engine *engine) {
+enum hr_status hr__column_reclaim_check(const struct hr__engine *engine) {
   if (!engine->config->check) return HR_OK;
   return hr_fail(engine->error, HR_BAD_INPUT,
                  "the run cannot be streamed: --check looks at all jobs, and it keeps none that is over; leave one of "
@@ -123,8 +123,8 @@ enum { BROUGHT_AT_ONCE = 1 << 16 };
 
 /* All that a look at the block may have brought goes: a trace's pages come back from its file when somebody looks at a
    neighbour. It begins anywhere, and what is around it is of the same file. */
-static void give_back_trace(const struct hr__retire *retire, const struct hr__retired_column *column, uint32_t block) {
-  uintptr_t page = retire->block_jobs, first = (uintptr_t)column->at, last = first + column->length;
+static void give_back_trace(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column, uint32_t block) {
+  uintptr_t page = reclaim->block_jobs, first = (uintptr_t)column->at, last = first + column->length;
   uintptr_t from = first + (size_t)block * page * column->width, to = from + page * column->width;
   from -= from % BROUGHT_AT_ONCE;
   to += BROUGHT_AT_ONCE - to % BROUGHT_AT_ONCE;
@@ -133,23 +133,23 @@ static void give_back_trace(const struct hr__retire *retire, const struct hr__re
   if (from < to) (void)madvise((char *)from, to - from, MADV_DONTNEED);
 }
 
-static void give_back(const struct hr__retire *retire, uint32_t block) {
-  for (uint32_t i = 0; i < retire->n_columns; i++) {
-    const struct hr__retired_column *column = &retire->columns[i];
-    size_t bytes = retire->block_jobs * column->width;
+static void give_back(const struct hr__column_reclaim *reclaim, uint32_t block) {
+  for (uint32_t i = 0; i < reclaim->n_columns; i++) {
+    const struct hr__reclaimed_column *column = &reclaim->columns[i];
+    size_t bytes = reclaim->block_jobs * column->width;
     if (!column->bytes)
-      give_back_trace(retire, column, block);
+      give_back_trace(reclaim, column, block);
     else
       (void)madvise(column->at + block * bytes, bytes, MADV_DONTNEED);
   }
 }
 
 static int64_t slowest_us(const struct hr__engine *engine, int64_t work_us) {
-  int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.least_ppm), engine->network.least_ppm);
+  int64_t time_us = hr__time_for_us(hr__time_for_us(work_us, engine->speeds.min_ppm), engine->network.min_ppm);
   return hr__time_for_us(time_us, engine->interference_ppm);
 }
 
-void hr__retire_meet(struct hr__engine *engine, hr_job job) {
+void hr__column_reclaim_meet(struct hr__engine *engine, hr_job job) {
   engine->start_us[job.id] = HR_NEVER_US;
   hr__cluster_meet(&engine->cluster, job);
   if (engine->cluster.requests) hr__requests_find(engine->cluster.requests, job);
@@ -160,48 +160,48 @@ void hr__retire_meet(struct hr__engine *engine, hr_job job) {
   if (longest_us > engine->longest_us) engine->longest_us = longest_us;
 }
 
-void hr__retire_job(struct hr__retire *retire, hr_job job) {
-  if (!retire->left) return;
-  uint32_t block = job.id / retire->block_jobs;
-  if (--retire->left[block] == 0) give_back(retire, block);
+void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job) {
+  if (!reclaim->left) return;
+  uint32_t block = job.id / reclaim->block_jobs;
+  if (--reclaim->left[block] == 0) give_back(reclaim, block);
 }
 
-void hr__retire_passed(const struct hr__retire *retire, hr_job job) {
-  if ((job.id + 1) % retire->block_jobs == 0) give_back(retire, job.id / retire->block_jobs);
+void hr__column_reclaim_passed(const struct hr__column_reclaim *reclaim, hr_job job) {
+  if ((job.id + 1) % reclaim->block_jobs == 0) give_back(reclaim, job.id / reclaim->block_jobs);
 }
 
-uint32_t hr__retire_skip(const struct hr__retire *retire, uint32_t from) {
-  if (!retire->left) return from;
-  uint32_t block = from / retire->block_jobs, n_blocks = retire->n_blocks;
-  if (retire->left[block]) return from;
-  while (block < n_blocks && retire->left[block] == 0) block++;
-  return block * retire->block_jobs;
+uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from) {
+  if (!reclaim->left) return from;
+  uint32_t block = from / reclaim->block_jobs, n_blocks = reclaim->n_blocks;
+  if (reclaim->left[block]) return from;
+  while (block < n_blocks && reclaim->left[block] == 0) block++;
+  return block * reclaim->block_jobs;
 }
 
-static void add_left(const struct hr__engine *engine, uint32_t job, struct hr_left_over *left) {
+static void add_left(const struct hr__engine *engine, uint32_t job, struct hr_unfinished_totals *left) {
   const int64_t *deadline_us = engine->trace->deadline_us;
   if (deadline_us && deadline_us[job] != HR_UNKNOWN_US) left->missed_deadlines += deadline_us[job] < engine->last_us;
-  if (!engine->fate) return;
-  const struct hr_job_fate *fate = &engine->fate[job];
-  left->oom_kills += fate->oom_kills;
-  left->oom_jobs += fate->oom_kills > 0;
-  left->milli_us.kept += fate->milli_us.kept;
-  left->milli_us.lost += fate->milli_us.lost;
-  left->milli_us.saving += fate->milli_us.saving;
-  left->milli_us.restarting += fate->milli_us.restarting;
+  if (!engine->accounting) return;
+  const struct hr_job_accounting *accounting = &engine->accounting[job];
+  left->oom_kills += accounting->oom_kills;
+  left->oom_jobs += accounting->oom_kills > 0;
+  left->milli_us.kept += accounting->milli_us.kept;
+  left->milli_us.lost += accounting->milli_us.lost;
+  left->milli_us.saving += accounting->milli_us.saving;
+  left->milli_us.restarting += accounting->milli_us.restarting;
 }
 
-struct hr_left_over hr__retire_left(const struct hr__engine *engine) {
-  const struct hr__retire *retire = &engine->retire;
-  struct hr_left_over left = {0};
-  for (uint32_t job = hr__retire_skip(retire, 0); job < engine->cursor; job = hr__retire_skip(retire, job + 1))
+struct hr_unfinished_totals hr__column_reclaim_left(const struct hr__engine *engine) {
+  const struct hr__column_reclaim *reclaim = &engine->reclaim;
+  struct hr_unfinished_totals left = {0};
+  for (uint32_t job = hr__column_reclaim_skip(reclaim, 0); job < engine->cursor; job = hr__column_reclaim_skip(reclaim, job + 1))
     if (engine->state[job] == HR_JOB_WAITING || engine->state[job] == HR_JOB_RUNNING) add_left(engine, job, &left);
   return left;
 }
 
-void hr__retire_finish(struct hr__retire *retire) {
-  for (uint32_t i = 0; i < retire->n_columns; i++)
-    if (retire->columns[i].bytes) munmap(retire->columns[i].at, retire->columns[i].bytes);
-  free(retire->columns);
-  free(retire->left);
+void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim) {
+  for (uint32_t i = 0; i < reclaim->n_columns; i++)
+    if (reclaim->columns[i].bytes) munmap(reclaim->columns[i].at, reclaim->columns[i].bytes);
+  free(reclaim->columns);
+  free(reclaim->left);
 }

@@ -8,10 +8,10 @@
 
 struct hr__engine;
 
-struct hr__retire {
+struct hr__column_reclaim {
   uint32_t *left;                /* by block: jobs that are not over; NULL: the run is not streamed */
   uint32_t n_blocks, block_jobs; /* jobs: a multiple of the size of a page */
-  struct hr__retired_column {
+  struct hr__reclaimed_column {
     char *at;
     size_t width;  /* of an entry */
     size_t bytes;  /* of all that is mapped for it; 0: the column is the trace's */
@@ -21,21 +21,21 @@ struct hr__retire {
 };
 
 /* Of the trace's columns, which must be mapped. Those of the engine's arena are then given back likewise. */
-enum hr_status hr__retire_init(struct hr__engine *engine);
+enum hr_status hr__column_reclaim_init(struct hr__engine *engine);
 /* A column by job, all zero, that is given back with the others; NULL when out of memory. */
-void *hr__retire_column(struct hr__retire *retire, uint32_t n_jobs, size_t width);
+void *hr__column_reclaim_column(struct hr__column_reclaim *reclaim, uint32_t n_jobs, size_t width);
 /* Of one who looks at all jobs before the first is submitted: what was looked at up to this one goes back. */
-void hr__retire_passed(const struct hr__retire *retire, hr_job job);
+void hr__column_reclaim_passed(const struct hr__column_reclaim *reclaim, hr_job job);
 /* Whether nothing in the run needs what jobs that are over have left. */
-enum hr_status hr__retire_check(const struct hr__engine *engine);
+enum hr_status hr__column_reclaim_check(const struct hr__engine *engine);
 /* A job is submitted: what is written of each job before the run begins, where it is not streamed. */
-void hr__retire_meet(struct hr__engine *engine, hr_job job);
+void hr__column_reclaim_meet(struct hr__engine *engine, hr_job job);
 /* The job is over: nobody will ask for it again. */
-void hr__retire_job(struct hr__retire *retire, hr_job job);
+void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job);
 /* The first job from `from` on in a block whose jobs are not all over; `from` itself where the run is not streamed. */
-uint32_t hr__retire_skip(const struct hr__retire *retire, uint32_t from);
+uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from);
 /* After the end, of the jobs that are not over. */
-struct hr_left_over hr__retire_left(const struct hr__engine *engine);
-void hr__retire_finish(struct hr__retire *retire);
+struct hr_unfinished_totals hr__column_reclaim_left(const struct hr__engine *engine);
+void hr__column_reclaim_finish(struct hr__column_reclaim *reclaim);
 
 #endif

@@ -15,14 +15,14 @@
 #include "sim/market/supply.h"
 
 /* Where a running job sits. One slice, by far the most common, is kept in place. */
-struct hr__seat {
+struct hr__allocation_store {
   uint32_t first; /* no slice: the pool; one: the node; more: where they stand in the slice store */
   uint32_t n_slices;
 };
 
 /* All that is kept of where a job sits. */
-struct hr__kept_seat {
-  struct hr__seat seat;
+struct hr__allocation {
+  struct hr__allocation_store seat;
   uint64_t gpus;      /* where GPUs are told apart: of its one slice */
   uint32_t gpu_milli; /* likewise */
   struct hr_instance instance;
@@ -55,11 +55,11 @@ struct hr__move {
   int64_t at_us;             /* of a wake-up; of a notice: when the job is stopped */
   int64_t attempt_us;        /* of a start or a preemption: when the job's attempt before began */
   int64_t kept_us;           /* of a preemption: what was kept before */
-  struct hr__kept_seat seat; /* of a preemption: where the job sat */
+  struct hr__allocation seat; /* of a preemption: where the job sat */
   struct hr__node was;       /* of a release */
 };
 
-struct hr_plan {
+struct hr_moves {
   struct hr__engine *engine;
   struct hr__move *moves;
   uint32_t n_moves, capacity;
@@ -139,18 +139,18 @@ struct hr__engine {
   struct hr__event_heap heap; /* ends of running jobs, wake-ups, what happens to nodes */
   uint32_t cursor;            /* the next job to arrive */
   struct hr_view view;
-  struct hr_plan plan;
+  struct hr_moves plan;
   void *policy;
   uint32_t abilities; /* of the policy */
   struct hr_error *error;
 
   uint8_t *state, *reason;           /* by job: enum hr_job_state, enum hr_reason */
   int64_t *start_us;                 /* by job */
-  struct hr__seat *seat;             /* by job, while it runs */
+  struct hr__allocation_store *seat;             /* by job, while it runs */
   uint64_t *seat_gpus;               /* likewise: of its one slice, where GPUs are told apart; else NULL */
   struct hr_instance *seat_instance; /* likewise */
   uint32_t *gpu_milli;               /* by job, of its last attempt; likewise */
-  struct hr__retire retire;          /* of all columns by job, in a streamed run */
+  struct hr__column_reclaim reclaim;          /* of all columns by job, in a streamed run */
   struct hr__slice_store store;
   struct hr__speeds speeds;
   struct hr__network network;
@@ -159,12 +159,12 @@ struct hr__engine {
   /* In runs where a job may be stopped before its end; NULL in others. */
   int64_t *attempt_us, *kept_us; /* by job */
   struct hr__attempt *attempt;   /* by job */
-  struct hr_job_fate *fate;      /* by job */
+  struct hr_job_accounting *accounting;      /* by job */
   struct hr__storage *storage;   /* by pool */
 
   /* In runs where nodes come and go. */
   struct hr__market *markets;     /* by pool */
-  struct hr_pool_fate *pool_fate; /* by pool */
+  struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__residents residents;
 
   struct hr__claims claims;
@@ -174,34 +174,34 @@ struct hr__engine {
 
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   int64_t last_us;           /* the last instant at which something happened */
-  int64_t stirred_us;        /* the last instant at which a job arrived or ended, or work became safe */
+  int64_t last_progress_us;        /* the last instant at which a job arrived or ended, or work became safe */
   int64_t longest_us;        /* that a job works where it is slowest; in a streamed run: of those that came */
   uint32_t interference_ppm; /* the least speed that neighbours leave to a job */
-  bool stood_still;
+  bool stalled;
   uint64_t digest;
 };
 
 /* seats.c */
-enum hr_status hr__seat_keep(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+enum hr_status hr__allocation_keep(struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 /* Where a job sits as it is kept, and back to it: a job may get another seat before it has left one. */
-struct hr__kept_seat hr__seat_get(const struct hr__engine *engine, hr_job job);
-void hr__seat_set(struct hr__engine *engine, hr_job job, struct hr__kept_seat seat);
+struct hr__allocation hr__allocation_get(const struct hr__engine *engine, hr_job job);
+void hr__allocation_set(struct hr__engine *engine, hr_job job, struct hr__allocation seat);
 /* The placement of a running job; `one` is where a single slice is written. Valid until the next seat is kept. */
-struct hr_placement hr__seat_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
-void hr__seat_drop(struct hr__engine *engine, hr_job job);
+struct hr_placement hr__allocation_placement(const struct hr__engine *engine, hr_job job, struct hr_slice *one);
+void hr__allocation_drop(struct hr__engine *engine, hr_job job);
 
 /* run.c: a column by job, all zero, that the result has in the end, from malloc; where the run is streamed it is the
    engine's, as those of hr_arena_alloc_by_job are. NULL when out of memory. */
 void *hr__result_column(struct hr__engine *engine, size_t width);
 
 /* plan.c */
-void hr__plan_clear(struct hr_plan *plan);
+void hr__plan_clear(struct hr_moves *plan);
 
 /* happen.c: for the parts that make things happen. */
 enum hr_status hr__out_of_memory(const struct hr__engine *engine);
 /* Tells the folds; the policy; both, as is right for what the policy did not do itself. */
-void hr__tell(struct hr__engine *engine, const struct hr_event *event);
-enum hr_status hr__happen(struct hr__engine *engine, const struct hr_event *event);
+void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event);
+enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event);
 enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity);
 
 /* checkpoints.c: how a job checkpoints. */
@@ -215,7 +215,7 @@ enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t 
 /* A job that has just been placed begins to work, or to restart. */
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job);
 /* The running job's phase ends. */
-enum hr_status hr__attempt_turn(struct hr__engine *engine, hr_job job);
+enum hr_status hr__attempt_advance(struct hr__engine *engine, hr_job job);
 /* The running job's work is done; the books of its attempt are closed. */
 void hr__attempt_end(struct hr__engine *engine, hr_job job);
 /* Whether its work is safe at all times. */
@@ -225,7 +225,7 @@ enum hr_status hr__attempt_stop(struct hr__engine *engine, hr_job job, bool keep
 /* A running job is told that it will be stopped at `down_us`. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us);
 /* The policy gives a running job grace; the grace is over. */
-enum hr_status hr__attempt_grace(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps);
+enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job job, int64_t evict_us, bool keeps);
 enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job);
 /* A running job loses its place now and waits again. */
 enum hr_status hr__attempt_interrupt(struct hr__engine *engine, hr_job job, enum hr_reason reason);
@@ -279,7 +279,7 @@ enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job);
 uint32_t hr__speed_at_ppm(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* within.c: the rule that a start would break by how far it spreads, NULL: none. */
-const char *hr__within_refuses(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
+const char *hr__locality_refuses(const struct hr__engine *engine, hr_job job, const struct hr_placement *placement);
 
 /* After the markets. */
 enum hr_status hr__neighbours_init(struct hr__engine *engine);

@@ -22,7 +22,7 @@ static bool has_claims(const struct hr__engine *engine, hr_pool pool) {
 }
 
 static struct hr__claim *claim_at(const struct hr__engine *engine, hr_node node, uint32_t gpu) {
-  return &engine->claims.of_gpu[(size_t)node.id * engine->cluster.stock->most_gpus + gpu];
+  return &engine->claims.of_gpu[(size_t)node.id * engine->cluster.inventory->max_gpus + gpu];
 }
 
 const struct hr__claim *hr__claim_on(const struct hr__engine *engine, hr_pool pool, hr_node node, uint32_t gpu) {
@@ -36,12 +36,12 @@ enum hr_status hr__claims_init(struct hr__engine *engine) {
     const struct hr_pool_spec *spec = cluster->pools[i].spec;
     any = any || (spec->nodes > 0 && hr_pool_kills(spec));
   }
-  if (!any || !cluster->stock) return HR_OK;
-  size_t n_gpus = (size_t)cluster->n_nodes * cluster->stock->most_gpus;
+  if (!any || !cluster->inventory) return HR_OK;
+  size_t n_gpus = (size_t)cluster->n_nodes * cluster->inventory->max_gpus;
   engine->claims.of_gpu = hr_arena_alloc(&engine->arena, n_gpus * sizeof *engine->claims.of_gpu);
   if (!engine->claims.of_gpu) return hr__out_of_memory(engine);
   for (size_t i = 0; i < n_gpus; i++) {
-    const struct hr_pool_spec *spec = cluster->pools[cluster->stock->pool[i / cluster->stock->most_gpus]].spec;
+    const struct hr_pool_spec *spec = cluster->pools[cluster->inventory->pool[i / cluster->inventory->max_gpus]].spec;
     engine->claims.of_gpu[i].left_mib = spec->gpu_mem_mib;
   }
   return HR_OK;
@@ -95,7 +95,7 @@ bool hr__claims_take(struct hr__engine *engine, hr_job job, const struct hr_plac
 
 void hr__claims_give(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   if (!has_claims(engine, placement.pool) || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
   uint32_t mib = asked_mib(engine, job);
   for (uint32_t i = 0; i < placement.n_slices; i++) give(engine, placement.slices[i], mib);
@@ -112,8 +112,8 @@ enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job) {
   attempt->kills++;
   attempt->retry_us = engine->view.now_us + back_off_us;
   engine->claims.killed_us = engine->view.now_us;
-  engine->fate[job.id].oom_kills++;
-  engine->pool_fate[hr__seat_placement(engine, job, &one).pool.id].oom_kills++;
+  engine->accounting[job.id].oom_kills++;
+  engine->pool_accounting[hr__allocation_placement(engine, job, &one).pool.id].oom_kills++;
   return hr__schedule(engine, attempt->retry_us, HR__PENDING_PHASE, job.id);
 }
 

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static enum hr_status refuse(struct hr_plan *plan, hr_job job, const char *move, const char *rule) {
+static enum hr_status refuse(struct hr_moves *plan, hr_job job, const char *move, const char *rule) {
   const struct hr__engine *engine = plan->engine;
   if (plan->status != HR_OK) return plan->status;
   char buffer[HR_JOB_ID_BUFFER];
@@ -23,12 +23,12 @@ static enum hr_status refuse(struct hr_plan *plan, hr_job job, const char *move,
   return plan->status;
 }
 
-static enum hr_status no_memory(struct hr_plan *plan) {
+static enum hr_status no_memory(struct hr_moves *plan) {
   if (plan->status == HR_OK) plan->status = hr_fail(plan->engine->error, HR_NO_MEMORY, "out of memory");
   return plan->status;
 }
 
-static enum hr_status add_move(struct hr_plan *plan, struct hr__move move) {
+static enum hr_status add_move(struct hr_moves *plan, struct hr__move move) {
   if (plan->n_moves == plan->capacity) {
     struct hr__move *moves = hr__grown(plan->moves, &plan->capacity, sizeof *moves);
     if (!moves) return no_memory(plan);
@@ -49,14 +49,14 @@ static void set_state(struct hr__engine *engine, hr_job job, enum hr_job_state s
   engine->reason[job.id] = (uint8_t)reason;
 }
 
-enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_placement *placement,
+enum hr_status hr_moves_start(struct hr_moves *plan, hr_job job, const struct hr_placement *placement,
                              enum hr_reason reason) {
   struct hr__engine *engine = plan->engine;
   if (!is_waiting(engine, job)) return refuse(plan, job, "start", "the job is not waiting");
-  const char *rule = hr__within_refuses(engine, job, placement);
+  const char *rule = hr__locality_refuses(engine, job, placement);
   if (!rule) rule = hr__cluster_take(&engine->cluster, placement, job);
   if (rule) return refuse(plan, job, "start", rule);
-  if (hr__seat_keep(engine, job, placement) != HR_OK) {
+  if (hr__allocation_keep(engine, job, placement) != HR_OK) {
     hr__cluster_undo(&engine->cluster, placement, job);
     return no_memory(plan);
   }
@@ -72,32 +72,32 @@ enum hr_status hr_plan_start(struct hr_plan *plan, hr_job job, const struct hr_p
   return add_move(plan, move);
 }
 
-enum hr_status hr_plan_reject(struct hr_plan *plan, hr_job job, enum hr_reason reason) {
+enum hr_status hr_moves_reject(struct hr_moves *plan, hr_job job, enum hr_reason reason) {
   struct hr__engine *engine = plan->engine;
   if (!is_waiting(engine, job)) return refuse(plan, job, "rejection", "the job is not waiting");
   set_state(engine, job, HR_JOB_REJECTED, reason);
   return add_move(plan, (struct hr__move){.kind = HR__MOVE_REJECT, .reason = reason, .job = job});
 }
 
-enum hr_status hr_plan_wake_at(struct hr_plan *plan, int64_t at_us) {
+enum hr_status hr_moves_wake_at(struct hr_moves *plan, int64_t at_us) {
   if (at_us <= plan->engine->view.now_us)
     return refuse(plan, (hr_job){HR_NONE}, "wake-up", "the time to be woken at is not in the future");
   return add_move(plan, (struct hr__move){.kind = HR__MOVE_WAKE, .job = {HR_NONE}, .at_us = at_us});
 }
 
-uint32_t hr_plan_mark(const struct hr_plan *plan) {
+uint32_t hr_moves_mark(const struct hr_moves *plan) {
   return plan->n_moves;
 }
 
 /* A job that was started in this very pass has not begun yet. */
-static bool is_starting(const struct hr_plan *plan, hr_job job) {
+static bool is_starting(const struct hr_moves *plan, hr_job job) {
   if (plan->engine->attempt_us[job.id] != plan->engine->view.now_us) return false;
   for (uint32_t i = plan->n_moves; i-- > 0;)
     if (plan->moves[i].job.id == job.id && plan->moves[i].kind == HR__MOVE_START) return true;
   return false;
 }
 
-static enum hr_status stop(struct hr_plan *plan, hr_job job, enum hr_reason reason, bool keeps) {
+static enum hr_status stop(struct hr_moves *plan, hr_job job, enum hr_reason reason, bool keeps) {
   struct hr__engine *engine = plan->engine;
   if (!(engine->abilities & HR_POLICY_PREEMPTS))
     return refuse(plan, job, "preemption", "the policy did not say that it preempts");
@@ -105,7 +105,7 @@ static enum hr_status stop(struct hr_plan *plan, hr_job job, enum hr_reason reas
     return refuse(plan, job, "preemption", "the job does not run");
   if (is_starting(plan, job)) return refuse(plan, job, "preemption", "the job was started in this pass; roll back");
   struct hr_slice one;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   struct hr__move move = {.kind = HR__MOVE_PREEMPT,
                           .reason = reason,
@@ -113,7 +113,7 @@ static enum hr_status stop(struct hr_plan *plan, hr_job job, enum hr_reason reas
                           .job = job,
                           .attempt_us = engine->attempt_us[job.id],
                           .kept_us = engine->kept_us[job.id],
-                          .seat = hr__seat_get(engine, job)};
+                          .seat = hr__allocation_get(engine, job)};
   if (move.keeps) engine->kept_us[job.id] = hr_view_done_us(&engine->view, job);
   hr__cluster_give(&engine->cluster, &placement, job);
   engine->view.allocated_milli -= gpu_milli;
@@ -121,15 +121,15 @@ static enum hr_status stop(struct hr_plan *plan, hr_job job, enum hr_reason reas
   return add_move(plan, move);
 }
 
-enum hr_status hr_plan_preempt(struct hr_plan *plan, hr_job job, enum hr_reason reason) {
+enum hr_status hr_moves_preempt(struct hr_moves *plan, hr_job job, enum hr_reason reason) {
   return stop(plan, job, reason, true);
 }
 
-enum hr_status hr_plan_requeue(struct hr_plan *plan, hr_job job, enum hr_reason reason) {
+enum hr_status hr_moves_requeue(struct hr_moves *plan, hr_job job, enum hr_reason reason) {
   return stop(plan, job, reason, false);
 }
 
-enum hr_status hr_plan_notice(struct hr_plan *plan, hr_job job, int64_t at_us, bool keeps) {
+enum hr_status hr_moves_notice(struct hr_moves *plan, hr_job job, int64_t at_us, bool keeps) {
   struct hr__engine *engine = plan->engine;
   if (!(engine->abilities & HR_POLICY_PREEMPTS))
     return refuse(plan, job, "notice", "the policy did not say that it preempts");
@@ -140,7 +140,7 @@ enum hr_status hr_plan_notice(struct hr_plan *plan, hr_job job, int64_t at_us, b
   return add_move(plan, (struct hr__move){.kind = HR__MOVE_NOTICE, .job = job, .at_us = at_us, .keeps = keeps});
 }
 
-enum hr_status hr_plan_acquire(struct hr_plan *plan, hr_pool pool, uint32_t nodes) {
+enum hr_status hr_moves_acquire(struct hr_moves *plan, hr_pool pool, uint32_t nodes) {
   struct hr__engine *engine = plan->engine;
   hr_job none = {HR_NONE};
   if (!(engine->abilities & HR_POLICY_MANAGES_CAPACITY))
@@ -168,13 +168,13 @@ static const char *why_not_released(const struct hr__engine *engine, hr_node nod
   return cluster->node_free_milli[node.id] == pool->spec->gpus_per_node * 1000 ? NULL : "there is a job on the node";
 }
 
-static bool is_booked(const struct hr_plan *plan, hr_node node) {
+static bool is_booked(const struct hr_moves *plan, hr_node node) {
   for (uint32_t i = 0; i < plan->n_moves; i++)
     if (plan->moves[i].kind == HR__MOVE_ACQUIRE && plan->moves[i].node.id == node.id) return true;
   return false;
 }
 
-enum hr_status hr_plan_release(struct hr_plan *plan, hr_node node) {
+enum hr_status hr_moves_release(struct hr_moves *plan, hr_node node) {
   struct hr__engine *engine = plan->engine;
   const char *rule = engine->abilities & HR_POLICY_MANAGES_CAPACITY ? why_not_released(engine, node)
                                                                     : "the policy did not say that it manages capacity";
@@ -191,23 +191,23 @@ enum hr_status hr_plan_release(struct hr_plan *plan, hr_node node) {
 static void undo_start(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
   hr_job job = move->job;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   hr__cluster_undo(&engine->cluster, &placement, job);
-  hr__seat_drop(engine, job);
+  hr__allocation_drop(engine, job);
   engine->view.allocated_milli -= gpu_milli;
   if (engine->attempt) engine->attempt_us[job.id] = move->attempt_us;
-  if (!engine->attempt || engine->fate[job.id].attempts == 0) engine->start_us[job.id] = HR_NEVER_US;
+  if (!engine->attempt || engine->accounting[job.id].attempts == 0) engine->start_us[job.id] = HR_NEVER_US;
   set_state(engine, job, HR_JOB_WAITING, HR_REASON_NONE);
 }
 
 /* What the job had is free again: all moves made since were undone before. */
 static void undo_preemption(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
-  hr__seat_set(engine, move->job, move->seat);
+  hr__allocation_set(engine, move->job, move->seat);
   engine->attempt_us[move->job.id] = move->attempt_us;
   engine->kept_us[move->job.id] = move->kept_us;
-  struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, move->job);
   hr__cluster_retake(&engine->cluster, &placement, move->job);
   engine->view.allocated_milli += gpu_milli;
@@ -242,11 +242,11 @@ static void undo(struct hr__engine *engine, const struct hr__move *move) {
   }
 }
 
-void hr_plan_rollback(struct hr_plan *plan, uint32_t mark) {
+void hr_moves_rollback(struct hr_moves *plan, uint32_t mark) {
   while (plan->n_moves > mark) undo(plan->engine, &plan->moves[--plan->n_moves]);
 }
 
-void hr__plan_clear(struct hr_plan *plan) {
+void hr__plan_clear(struct hr_moves *plan) {
   plan->n_moves = 0;
 }
 
@@ -255,19 +255,19 @@ void hr__plan_clear(struct hr_plan *plan) {
  * itself: that there is no room for the job, counted in GPUs of pools, or of nodes.
  */
 
-const char *hr_hold_name(enum hr_hold_reason reason) {
+const char *hr_wait_reason_name(enum hr_wait_reason_kind reason) {
   static const char *const names[] = {
 #define HOLD_NAME(name, text, words) text,
-      HR_HOLD_TABLE(HOLD_NAME)
+      HR_WAIT_REASON_TABLE(HOLD_NAME)
 #undef HOLD_NAME
   };
   return (unsigned)reason < HR_N_HOLDS ? names[reason] : "";
 }
 
-const char *hr_hold_words(enum hr_hold_reason reason) {
+const char *hr_wait_reason_words(enum hr_wait_reason_kind reason) {
   static const char *const all[] = {
 #define HOLD_WORDS(name, text, words) words,
-      HR_HOLD_TABLE(HOLD_WORDS)
+      HR_WAIT_REASON_TABLE(HOLD_WORDS)
 #undef HOLD_WORDS
   };
   return (unsigned)reason < HR_N_HOLDS ? all[reason] : "";
@@ -304,15 +304,15 @@ static bool has_nodes(const struct hr_cluster *cluster, uint32_t gpus, uint32_t 
 /* Whether a task fits some node, where GPUs are told apart. */
 static bool has_node(const struct hr_cluster *cluster, const struct hr_request *request) {
   for (uint32_t node = 0; node < cluster->n_nodes; node++)
-    if (hr_cluster_accepts(cluster, request->accept_class, (hr_pool){cluster->stock->pool[node]}) &&
-        hr_stock_fits(cluster->stock, request, (hr_node){node}))
+    if (hr_cluster_accepts(cluster, request->accept_class, (hr_pool){cluster->inventory->pool[node]}) &&
+        hr_gpu_inventory_fits(cluster->inventory, request, (hr_node){node}))
       return true;
   return !hr_request_needs_node(request);
 }
 
 /* ---- Room ------------------------------------------------------------------------------------------- */
 
-static void count_room(const struct hr_cluster *cluster, hr_job job, struct hr_hold *hold) {
+static void count_room(const struct hr_cluster *cluster, hr_job job, struct hr_wait_reason *hold) {
   uint32_t accept_class = hr_cluster_accept_class(cluster, job);
   hold->asked_milli = hr_cluster_asked_milli(cluster, job);
   for (uint32_t i = 0; i < cluster->n_pools; i++) {
@@ -333,17 +333,17 @@ static bool is_booting(const struct hr_cluster *cluster, hr_job job, hr_pool num
   return hr_cluster_accepts(cluster, hr_cluster_accept_class(cluster, job), number);
 }
 
-void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_hold *hold) {
+void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr_cluster *cluster = view->cluster;
   bool single = cluster->nodes && is_single(cluster, view->jobs->gpus[job.id], hr_cluster_accept_class(cluster, job));
-  hold->reason = hold->free_milli < hold->asked_milli ? HR_HOLD_CAPACITY : HR_HOLD_FRAGMENTS;
+  hold->reason = hold->free_milli < hold->asked_milli ? HR_WAIT_REASON_CAPACITY : HR_WAIT_REASON_FRAGMENTS;
   for (uint32_t i = 0; i < cluster->n_pools && cluster->nodes; i++)
-    if (is_booting(cluster, job, (hr_pool){i}, hold->asked_milli, single)) hold->reason = HR_HOLD_BOOTING;
+    if (is_booting(cluster, job, (hr_pool){i}, hold->asked_milli, single)) hold->reason = HR_WAIT_REASON_BOOTING;
 }
 
-bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_hold *hold) {
+bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr_cluster *cluster = view->cluster;
-  bool enough = cluster->stock
+  bool enough = cluster->inventory
                     ? has_node(cluster, &cluster->requests->request[cluster->requests->of_job[job.id]])
                     : hold->free_milli >= hold->asked_milli &&
                           has_nodes(cluster, view->jobs->gpus[job.id], hr_cluster_accept_class(cluster, job));
@@ -353,14 +353,14 @@ bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_hold *hold)
 
 /* ---- Asking ----------------------------------------------------------------------------------------- */
 
-void hr_view_hold(const struct hr_view *view, hr_job job, struct hr_hold *hold) {
+void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold) {
   const struct hr__engine *engine = hr__engine_of(view);
-  *hold = (struct hr_hold){.behind = {HR_NONE}, .quota = HR_NONE, .until_us = HR_NEVER_US};
+  *hold = (struct hr_wait_reason){.behind = {HR_NONE}, .quota = HR_NONE, .until_us = HR_NEVER_US};
   if (job.id >= engine->trace->n_jobs || engine->state[job.id] != HR_JOB_WAITING) return;
-  hold->reason = HR_HOLD_POLICY;
+  hold->reason = HR_WAIT_REASON_POLICY;
   count_room(&engine->cluster, job, hold);
   if (engine->ops.explain) engine->ops.explain(engine->policy, view, job, hold);
-  if (hold->reason == HR_HOLD_POLICY) hr_view_lacks(view, job, hold);
+  if (hold->reason == HR_WAIT_REASON_POLICY) hr_view_lacks(view, job, hold);
 }
 
 uint32_t hr_view_abilities(const struct hr_view *view) {

@@ -73,11 +73,11 @@ static bool any_links(const struct hr_cluster_spec *cluster) {
 enum hr_status hr__network_init(struct hr__network *network, struct hr_arena *arena,
                                 const struct hr_network_speeds *table, const struct hr_cluster_spec *cluster,
                                 const struct hr_trace *trace) {
-  *network = (struct hr__network){.least_ppm = HR__FULL_SPEED_PPM};
+  *network = (struct hr__network){.min_ppm = HR__FULL_SPEED_PPM};
   if (!table || table->n_rows == 0 || !any_links(cluster)) return HR_OK;
   network->table = table;
   for (uint32_t i = 0; i < table->n_rows; i++)
-    if (table->rows[i].speed_ppm < network->least_ppm) network->least_ppm = table->rows[i].speed_ppm;
+    if (table->rows[i].speed_ppm < network->min_ppm) network->min_ppm = table->rows[i].speed_ppm;
   size_t n_models = (size_t)trace->models.count + 1;
   network->spans = hr_arena_alloc(arena, n_models * HR_N_NETWORKS * sizeof *network->spans);
   if (!network->spans) return HR_NO_MEMORY;

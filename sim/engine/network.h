@@ -10,7 +10,7 @@
 struct hr__network {
   const struct hr_network_speeds *table; /* NULL: no link slows a job down */
   struct hr_network_span *spans;         /* [models + 1][HR_N_NETWORKS]; the last ones of jobs without a model */
-  uint32_t least_ppm;                    /* of all speeds that there are */
+  uint32_t min_ppm;                    /* of all speeds that there are */
 };
 
 /* In the arena. HR_NO_MEMORY is the only failure. `table` may be NULL, and is of no concern where no pool tells its

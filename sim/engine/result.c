@@ -14,14 +14,14 @@ void hr_result_destroy(struct hr_result *result) {
   free(result->start_us);
   free(result->ended_us);
   free(result->reason);
-  free(result->fate);
+  free(result->accounting);
   free(result->gpu_milli);
   free(result->pools);
   free(result);
 }
 
 int64_t hr_result_end_us(const struct hr_result *result, hr_job job) {
-  if (result->fate) return result->fate[job.id].end_us;
+  if (result->accounting) return result->accounting[job.id].end_us;
   if (result->ended_us) return result->ended_us[job.id];
   if (result->state[job.id] != HR_JOB_COMPLETED) return HR_NEVER_US;
   return result->start_us[job.id] + result->trace->work_us[job.id];

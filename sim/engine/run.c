@@ -23,63 +23,63 @@ enum { JOBS_CHECK_PASSES = 1 << 12 };
 
 static void tell_instant(struct hr__engine *engine) {
   const struct hr_run_config *config = engine->config;
-  for (uint32_t i = 0; i < config->n_folds; i++)
-    if (config->folds[i].on_instant) config->folds[i].on_instant(config->folds[i].self, &engine->view);
+  for (uint32_t i = 0; i < config->n_observers; i++)
+    if (config->observers[i].on_instant) config->observers[i].on_instant(config->observers[i].self, &engine->view);
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------- */
 
 static enum hr_status end_job(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   hr__cluster_give(&engine->cluster, &placement, job);
   engine->view.allocated_milli -= gpu_milli;
   engine->view.n_running--;
   engine->state[job.id] = HR_JOB_COMPLETED;
   engine->n_completed++;
-  engine->stirred_us = engine->view.now_us;
+  engine->last_progress_us = engine->view.now_us;
   if (engine->attempt) hr__attempt_end(engine, job);
   if (engine->ended_us) engine->ended_us[job.id] = engine->view.now_us;
   if (engine->residents.first) hr__residents_remove(engine, job, &placement);
   enum hr_status status = hr__neighbours_change(engine, &placement);
   if (status != HR_OK) return status;
   struct hr_event event = {engine->view.now_us, HR_EVENT_END, HR_REASON_NONE, job, &placement, {HR_NONE}, {HR_NONE}};
-  status = hr__happen(engine, &event);
-  hr__seat_drop(engine, job);
-  hr__retire_job(&engine->retire, job);
+  status = hr__emit(engine, &event);
+  hr__allocation_drop(engine, job);
+  hr__column_reclaim_job(&engine->reclaim, job);
   return status;
 }
 
-static enum hr_status hr__tell_policy(struct hr__engine *engine, const struct hr_event *event);
+static enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event);
 
 /* A job that no pool could ever hold is rejected at once; the policy never hears of it. */
 static enum hr_status submit_job(struct hr__engine *engine, hr_job job) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_SUBMIT, HR_REASON_NONE, job, NULL, {HR_NONE}, {HR_NONE}};
   engine->n_submitted++;
-  engine->stirred_us = engine->view.now_us;
-  if (engine->config->stream) hr__retire_meet(engine, job);
-  hr__tell(engine, &event);
+  engine->last_progress_us = engine->view.now_us;
+  if (engine->config->stream) hr__column_reclaim_meet(engine, job);
+  hr__notify_observers(engine, &event);
   enum hr_reason reason = hr__cluster_never_fits(&engine->cluster, job);
   if (reason == HR_REASON_NONE) {
     engine->state[job.id] = HR_JOB_WAITING;
     engine->view.n_waiting++;
-    return hr__tell_policy(engine, &event);
+    return hr__notify_policy(engine, &event);
   }
   engine->state[job.id] = HR_JOB_REJECTED;
   engine->reason[job.id] = (uint8_t)reason;
   engine->n_rejected++;
   event.kind = HR_EVENT_REJECT;
   event.reason = reason;
-  hr__tell(engine, &event);
-  hr__retire_job(&engine->retire, job);
+  hr__notify_observers(engine, &event);
+  hr__column_reclaim_job(&engine->reclaim, job);
   return HR_OK;
 }
 
 static enum hr_status fire_timer(struct hr__engine *engine) {
   struct hr_event event = {engine->view.now_us, HR_EVENT_TIMER, HR_REASON_NONE, {HR_NONE}, NULL, {HR_NONE}, {HR_NONE}};
-  hr__tell(engine, &event);
-  return hr__tell_policy(engine, &event);
+  hr__notify_observers(engine, &event);
+  return hr__notify_policy(engine, &event);
 }
 
 static enum hr_status check_after_event(const struct hr__engine *engine) {
@@ -89,7 +89,7 @@ static enum hr_status check_after_event(const struct hr__engine *engine) {
 static enum hr_status turn_storage(struct hr__engine *engine, hr_pool pool) {
   hr_job done;
   enum hr_status status = hr__storage_turn(engine, pool, &done);
-  return status == HR_OK && done.id != HR_NONE ? hr__attempt_turn(engine, done) : status;
+  return status == HR_OK && done.id != HR_NONE ? hr__attempt_advance(engine, done) : status;
 }
 
 static enum hr_status turn(struct hr__engine *engine, struct hr__pending pending) {
@@ -98,7 +98,7 @@ static enum hr_status turn(struct hr__engine *engine, struct hr__pending pending
   case HR__PENDING_END:
     return end_job(engine, (hr_job){entity});
   case HR__PENDING_PHASE:
-    return hr__attempt_turn(engine, (hr_job){entity});
+    return hr__attempt_advance(engine, (hr_job){entity});
   case HR__PENDING_STORAGE:
     return turn_storage(engine, (hr_pool){entity});
   case HR__PENDING_EVICT:
@@ -111,7 +111,7 @@ static enum hr_status turn(struct hr__engine *engine, struct hr__pending pending
 }
 
 /* All that is pending now, up to a kind. */
-static enum hr_status turn_all(struct hr__engine *engine, enum hr__pending_kind last) {
+static enum hr_status run_pending(struct hr__engine *engine, enum hr__pending_kind last) {
   const struct hr__event_heap *heap = &engine->heap;
   enum hr_status status = HR_OK;
   while (status == HR_OK && heap->count && heap->entries[0].at_us == engine->view.now_us &&
@@ -127,13 +127,13 @@ static enum hr_status turn_markets(struct hr__engine *engine) {
   enum hr_status status = HR_OK;
   while (status == HR_OK && any) {
     status = hr__markets_acquire_all(engine, &any);
-    if (status == HR_OK) status = turn_all(engine, HR__PENDING_NODE_UP);
+    if (status == HR_OK) status = run_pending(engine, HR__PENDING_NODE_UP);
   }
   return status;
 }
 
 static enum hr_status apply_events(struct hr__engine *engine) {
-  enum hr_status status = turn_all(engine, HR__PENDING_NODE_UP);
+  enum hr_status status = run_pending(engine, HR__PENDING_NODE_UP);
   if (status == HR_OK && engine->markets && !(engine->abilities & HR_POLICY_MANAGES_CAPACITY))
     status = turn_markets(engine);
   while (status == HR_OK && engine->cursor < engine->trace->n_jobs &&
@@ -141,14 +141,14 @@ static enum hr_status apply_events(struct hr__engine *engine) {
     status = submit_job(engine, (hr_job){engine->cursor++});
     if (status == HR_OK) status = check_after_event(engine);
   }
-  return status == HR_OK ? turn_all(engine, HR__PENDING_TIMER) : status;
+  return status == HR_OK ? run_pending(engine, HR__PENDING_TIMER) : status;
 }
 
 /* ---- Moves ------------------------------------------------------------------------------------------ */
 
 static enum hr_status commit_start(struct hr__engine *engine, const struct hr__move *move) {
   struct hr_slice one;
-  struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
   uint32_t speed_ppm = hr__speed_at_ppm(engine, move->job, &placement);
   int64_t now_us = engine->view.now_us, run_us = hr__time_for_us(engine->trace->work_us[move->job.id], speed_ppm);
   if (now_us > LAST_US - run_us)
@@ -156,7 +156,7 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
                    engine->trace->source);
   engine->n_backfilled += move->reason == HR_REASON_BACKFILL;
   struct hr_event event = {now_us, HR_EVENT_START, move->reason, move->job, &placement, {HR_NONE}, {HR_NONE}};
-  hr__tell(engine, &event);
+  hr__notify_observers(engine, &event);
   if (engine->residents.first && hr__residents_add(engine, move->job, &placement) != HR_OK) return HR_NO_MEMORY;
   if (engine->attempt) {
     enum hr_status status = hr__attempt_begin(engine, move->job);
@@ -167,21 +167,21 @@ static enum hr_status commit_start(struct hr__engine *engine, const struct hr__m
 
 /* The cluster has it back already; what is left is the job's own books. */
 static enum hr_status commit_preempt(struct hr__engine *engine, const struct hr__move *move) {
-  struct hr__kept_seat now = hr__seat_get(engine, move->job);
+  struct hr__allocation now = hr__allocation_get(engine, move->job);
   int64_t attempt_us = engine->attempt_us[move->job.id];
   struct hr_slice one;
-  hr__seat_set(engine, move->job, move->seat);
+  hr__allocation_set(engine, move->job, move->seat);
   engine->attempt_us[move->job.id] = move->attempt_us;
-  struct hr_placement placement = hr__seat_placement(engine, move->job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, move->job, &one);
   enum hr_status status = hr__attempt_stop(engine, move->job, move->keeps);
   if (engine->residents.first) hr__residents_remove(engine, move->job, &placement);
   if (status == HR_OK) status = hr__neighbours_change(engine, &placement);
   struct hr_event event = {engine->view.now_us, HR_EVENT_PREEMPT, move->reason, move->job,
                            &placement,          {HR_NONE},        {HR_NONE}};
-  if (engine->kept_us[move->job.id] > move->kept_us) engine->stirred_us = engine->view.now_us;
-  hr__tell(engine, &event);
-  hr__seat_drop(engine, move->job);
-  hr__seat_set(engine, move->job, now);
+  if (engine->kept_us[move->job.id] > move->kept_us) engine->last_progress_us = engine->view.now_us;
+  hr__notify_observers(engine, &event);
+  hr__allocation_drop(engine, move->job);
+  hr__allocation_set(engine, move->job, now);
   engine->attempt_us[move->job.id] = attempt_us;
   return status;
 }
@@ -193,8 +193,8 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
   case HR__MOVE_REJECT: {
     struct hr_event event = {engine->view.now_us, HR_EVENT_REJECT, move->reason, move->job, NULL, {HR_NONE}, {HR_NONE}};
     engine->n_rejected++;
-    hr__tell(engine, &event);
-    hr__retire_job(&engine->retire, move->job);
+    hr__notify_observers(engine, &event);
+    hr__column_reclaim_job(&engine->reclaim, move->job);
     return HR_OK;
   }
   case HR__MOVE_WAKE:
@@ -202,13 +202,13 @@ static enum hr_status commit_move(struct hr__engine *engine, const struct hr__mo
   case HR__MOVE_PREEMPT:
     return commit_preempt(engine, move);
   case HR__MOVE_NOTICE:
-    return hr__attempt_grace(engine, move->job, move->at_us, move->keeps);
+    return hr__attempt_schedule_eviction(engine, move->job, move->at_us, move->keeps);
   case HR__MOVE_ACQUIRE:
     return hr__market_launch(engine, move->node);
   case HR__MOVE_RELEASE: {
     hr_pool pool = hr__cluster_pool_of(&engine->cluster, move->node);
     struct hr_event event = hr__node_event(engine, HR_EVENT_RELEASE, move->reason, pool, move->node);
-    hr__tell(engine, &event);
+    hr__notify_observers(engine, &event);
     return HR_OK;
   }
   }
@@ -270,15 +270,15 @@ static bool is_over(const struct hr__engine *engine, int64_t at_us) {
 static bool stands_still(const struct hr__engine *engine, int64_t at_us) {
   if (!engine->attempt || !all_have_come(engine) || engine->config->horizon_us != HR_NEVER_US) return false;
   if (engine->view.n_waiting + engine->view.n_running == 0) return false;
-  return at_us - engine->stirred_us - engine->longest_us > STANDSTILL_US;
+  return at_us - engine->last_progress_us - engine->longest_us > STANDSTILL_US;
 }
 
 static enum hr_status run_loop(struct hr__engine *engine) {
   for (;;) {
     int64_t at_us = next_instant(engine);
-    engine->stood_still = stands_still(engine, at_us);
-    if (engine->stood_still) stop_standing(engine);
-    if (engine->stood_still || is_over(engine, at_us)) return HR_OK;
+    engine->stalled = stands_still(engine, at_us);
+    if (engine->stalled) stop_standing(engine);
+    if (engine->stalled || is_over(engine, at_us)) return HR_OK;
     if (at_us > engine->config->horizon_us) {
       stop_at_horizon(engine);
       return HR_OK;
@@ -302,8 +302,8 @@ void *hr__result_column(struct hr__engine *engine, size_t width) {
 
 static enum hr_status allocate_jobs(struct hr__engine *engine) {
   uint32_t n_jobs = engine->trace->n_jobs;
-  engine->pool_fate = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_fate);
-  if (!engine->pool_fate) return hr__out_of_memory(engine);
+  engine->pool_accounting = calloc(engine->config->cluster->n_pools + 1, sizeof *engine->pool_accounting);
+  if (!engine->pool_accounting) return hr__out_of_memory(engine);
   engine->state = hr__result_column(engine, sizeof *engine->state);
   engine->reason = hr__result_column(engine, sizeof *engine->reason);
   engine->start_us = hr__result_column(engine, sizeof *engine->start_us);
@@ -313,8 +313,8 @@ static enum hr_status allocate_jobs(struct hr__engine *engine) {
     engine->start_us[i] = HR_NEVER_US;
     if (engine->trace->work_us[i] > engine->longest_us) engine->longest_us = engine->trace->work_us[i];
   }
-  engine->longest_us = hr__time_for_us(engine->longest_us, engine->speeds.least_ppm);
-  engine->longest_us = hr__time_for_us(engine->longest_us, engine->network.least_ppm);
+  engine->longest_us = hr__time_for_us(engine->longest_us, engine->speeds.min_ppm);
+  engine->longest_us = hr__time_for_us(engine->longest_us, engine->network.min_ppm);
   return HR_OK;
 }
 
@@ -356,7 +356,7 @@ static enum hr_status begin_attempts(struct hr__engine *engine) {
   if (engine->attempt) {
     engine->view.attempt_us = engine->attempt_us;
     engine->view.kept_us = engine->kept_us;
-    engine->view.fate = engine->fate;
+    engine->view.accounting = engine->accounting;
   } else if (engine->speeds.table || engine->network.table) {
     uint32_t n_jobs = engine->config->stream ? 0 : engine->trace->n_jobs;
     engine->ended_us = hr__result_column(engine, sizeof *engine->ended_us);
@@ -391,14 +391,14 @@ static enum hr_status tell_seats_apart(struct hr__engine *engine) {
 }
 
 static enum hr_status begin(struct hr__engine *engine) {
-  enum hr_status status = engine->config->stream ? hr__retire_init(engine) : HR_OK;
+  enum hr_status status = engine->config->stream ? hr__column_reclaim_init(engine) : HR_OK;
   if (status == HR_OK) status = bind_speeds(engine);
   if (status == HR_OK) status = allocate_jobs(engine);
   if (status != HR_OK) return status;
   status = hr__cluster_init(&engine->cluster, &engine->arena, engine->config->cluster, engine->trace,
                             engine->config->classes, &engine->speeds);
   if (status != HR_OK) return hr__out_of_memory(engine);
-  if (engine->cluster.stock) status = tell_seats_apart(engine);
+  if (engine->cluster.inventory) status = tell_seats_apart(engine);
   if (status != HR_OK) return status;
   engine->view = (struct hr_view){.size = sizeof engine->view,
                                   .jobs = engine->trace,
@@ -415,7 +415,7 @@ static enum hr_status begin(struct hr__engine *engine) {
   if (status == HR_OK) status = hr__splits_init(engine);
   if (status == HR_OK) status = hr__claims_init(engine);
   if (status == HR_OK) status = begin_attempts(engine);
-  return status == HR_OK && engine->config->stream ? hr__retire_check(engine) : status;
+  return status == HR_OK && engine->config->stream ? hr__column_reclaim_check(engine) : status;
 }
 
 static void settle(struct hr__engine *engine) {
@@ -427,7 +427,7 @@ static void settle(struct hr__engine *engine) {
 static void forget_columns(struct hr__engine *engine) {
   engine->state = engine->reason = NULL;
   engine->start_us = engine->ended_us = NULL;
-  engine->fate = NULL;
+  engine->accounting = NULL;
   engine->gpu_milli = NULL;
 }
 
@@ -436,7 +436,7 @@ static void keep_columns(struct hr_result *result) {
   result->n_jobs = 0;
   result->state = result->reason = NULL;
   result->start_us = result->ended_us = NULL;
-  result->fate = NULL;
+  result->accounting = NULL;
   result->gpu_milli = NULL;
 }
 
@@ -449,8 +449,8 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
                                 .state = engine->state,
                                 .start_us = engine->start_us,
                                 .reason = engine->reason,
-                                .fate = engine->fate,
-                                .pools = engine->pool_fate,
+                                .accounting = engine->accounting,
+                                .pools = engine->pool_accounting,
                                 .n_pools = engine->cluster.n_pools,
                                 .n_submitted = engine->n_submitted,
                                 .n_completed = engine->n_completed,
@@ -462,12 +462,12 @@ static enum hr_status hand_over(struct hr__engine *engine, struct hr_result **re
                                 .n_backfilled = engine->n_backfilled,
                                 .end_us = engine->last_us,
                                 .abilities = engine->abilities,
-                                .stood_still = engine->stood_still,
+                                .stalled = engine->stalled,
                                 .digest = engine->digest,
                                 .ended_us = engine->ended_us,
                                 .gpu_milli = engine->gpu_milli};
-  engine->pool_fate = NULL;
-  if (engine->config->stream) (*result)->left = hr__retire_left(engine);
+  engine->pool_accounting = NULL;
+  if (engine->config->stream) (*result)->left = hr__column_reclaim_left(engine);
   if (engine->config->stream) keep_columns(*result);
   forget_columns(engine);
   return HR_OK;
@@ -479,7 +479,7 @@ static void finish(struct hr__engine *engine) {
     forget_columns(engine);
     engine->seat = NULL;
   }
-  hr__retire_finish(&engine->retire);
+  hr__column_reclaim_finish(&engine->reclaim);
   hr__event_heap_finish(&engine->heap);
   hr__markets_finish(engine);
   hr__storage_finish(engine);
@@ -491,9 +491,9 @@ static void finish(struct hr__engine *engine) {
   free(engine->start_us);
   free(engine->ended_us);
   free(engine->seat);
-  free(engine->fate);
+  free(engine->accounting);
   free(engine->gpu_milli);
-  free(engine->pool_fate);
+  free(engine->pool_accounting);
 }
 
 enum hr_status hr_sim_run(const struct hr_run_config *config, struct hr_result **result, struct hr_error *error) {
@@ -542,20 +542,20 @@ static uint64_t digest_node(const struct hr_event *event) {
   return (uint64_t)event->pool.id << 32 | event->node.id;
 }
 
-void hr__tell(struct hr__engine *engine, const struct hr_event *event) {
+void hr__notify_observers(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_run_config *config = engine->config;
   engine->digest = hr__digest_add(engine->digest, (uint64_t)event->at_us);
   engine->digest = hr__digest_add(engine->digest, (uint64_t)event_code(event->kind) << 32 | event->job.id);
   if (event->kind == HR_EVENT_START) digest_placement(engine, event->placement);
   if (event->pool.id != HR_NONE) engine->digest = hr__digest_add(engine->digest, digest_node(event));
-  for (uint32_t i = 0; i < config->n_folds; i++)
-    if (config->folds[i].on_event) config->folds[i].on_event(config->folds[i].self, &engine->view, event);
+  for (uint32_t i = 0; i < config->n_observers; i++)
+    if (config->observers[i].on_event) config->observers[i].on_event(config->observers[i].self, &engine->view, event);
   if (++engine->n_events % PROGRESS_EVENTS == 0 && config->progress.report)
     config->progress.report(config->progress.self, engine->n_completed + engine->n_rejected, engine->trace->n_jobs,
                             engine->view.now_us);
 }
 
-static enum hr_status hr__tell_policy(struct hr__engine *engine, const struct hr_event *event) {
+static enum hr_status hr__notify_policy(struct hr__engine *engine, const struct hr_event *event) {
   const struct hr_policy_ops *ops = &engine->ops;
   if (!ops->observe) return HR_OK;
   enum hr_status status = ops->observe(engine->policy, &engine->view, event);
@@ -567,9 +567,9 @@ static enum hr_status hr__tell_policy(struct hr__engine *engine, const struct hr
                                    hr_event_name(event->kind), event->job.id);
 }
 
-enum hr_status hr__happen(struct hr__engine *engine, const struct hr_event *event) {
-  hr__tell(engine, event);
-  return hr__tell_policy(engine, event);
+enum hr_status hr__emit(struct hr__engine *engine, const struct hr_event *event) {
+  hr__notify_observers(engine, event);
+  return hr__notify_policy(engine, event);
 }
 
 enum hr_status hr__schedule(struct hr__engine *engine, int64_t at_us, enum hr__pending_kind kind, uint32_t entity) {

@@ -25,7 +25,7 @@ struct hr__market {
   struct hr_level_step ahead; /* the step after the window */
   struct window window;
   uint32_t level; /* now */
-  struct hr__blow_source blows;
+  struct hr__interruption_source blows;
   int64_t blow_us;
   uint32_t *hit, n_hit; /* the nodes of the next blow */
   int64_t touched_us;
@@ -57,8 +57,8 @@ static void hr__market_touch(struct hr__engine *engine, hr_pool pool) {
   struct hr__market *market = &engine->markets[pool.id];
   hr_amount passed_us = engine->view.now_us - market->touched_us;
   uint32_t active = self->spec->nodes - self->n_in[HR_NODE_OFF];
-  engine->pool_fate[pool.id].up_us += active * passed_us;
-  engine->pool_fate[pool.id].offered_us += (active + self->n_offered) * passed_us;
+  engine->pool_accounting[pool.id].up_us += active * passed_us;
+  engine->pool_accounting[pool.id].offered_us += (active + self->n_offered) * passed_us;
   market->touched_us = engine->view.now_us;
 }
 
@@ -76,7 +76,7 @@ void hr__market_set_state(struct hr__engine *engine, hr_node node, enum hr_node_
 static enum hr_status tell(struct hr__engine *engine, enum hr_event_kind kind, enum hr_reason reason, hr_pool pool,
                            hr_node node) {
   struct hr_event event = hr__node_event(engine, kind, reason, pool, node);
-  return hr__happen(engine, &event);
+  return hr__emit(engine, &event);
 }
 
 /* ---- Nodes go --------------------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static enum hr_status take_down(struct hr__engine *engine, hr_pool pool, hr_node
   if (status != HR_OK) return status;
   hr__market_set_state(engine, node, HR_NODE_OFF);
   engine->cluster.nodes[node.id].down_us = HR_NEVER_US;
-  engine->pool_fate[pool.id].reclaims += reason == HR_REASON_RECLAIMED;
+  engine->pool_accounting[pool.id].reclaims += reason == HR_REASON_RECLAIMED;
   return tell(engine, HR_EVENT_NODE_DOWN, reason, pool, node);
 }
 
@@ -127,7 +127,7 @@ static enum hr_status give_notice(struct hr__engine *engine, hr_pool pool, hr_no
   enum hr_status status = hr__schedule(engine, down_us, HR__PENDING_NODE_DOWN, node.id);
   if (status != HR_OK || !first) return status;
   hr__market_set_state(engine, node, HR_NODE_CLOSING);
-  engine->pool_fate[pool.id].notices++;
+  engine->pool_accounting[pool.id].notices++;
   status = tell(engine, HR_EVENT_NOTICE, HR_REASON_RECLAIMED, pool, node);
   return status == HR_OK ? warn_residents(engine, node, down_us) : status;
 }
@@ -197,7 +197,7 @@ static enum hr_status take_step(struct hr__engine *engine, hr_pool pool) {
 
 static enum hr_status schedule_blow(struct hr__engine *engine, hr_pool pool) {
   struct hr__market *market = &engine->markets[pool.id];
-  market->blow_us = hr__blow_source_next(&market->blows, market->hit, &market->n_hit);
+  market->blow_us = hr__interruption_source_next(&market->blows, market->hit, &market->n_hit);
   if (market->blow_us == HR_NEVER_US) return HR_OK;
   int64_t notice = ahead_of(engine, market->blow_us, notice_us(engine, pool));
   return hr__schedule(engine, notice, HR__PENDING_BLOW, pool.id);
@@ -260,9 +260,9 @@ enum hr_status hr__market_launch(struct hr__engine *engine, hr_node node) {
   hr_pool pool = hr__cluster_pool_of(&engine->cluster, node);
   struct hr__node *self = &engine->cluster.nodes[node.id];
   int64_t now_us = engine->view.now_us;
-  engine->pool_fate[pool.id].launches++;
+  engine->pool_accounting[pool.id].launches++;
   struct hr_event event = hr__node_event(engine, HR_EVENT_ACQUIRE, HR_REASON_NONE, pool, node);
-  hr__tell(engine, &event);
+  hr__notify_observers(engine, &event);
   enum hr_status status = hr__schedule(engine, now_us + draw_boot_us(engine, pool, node), HR__PENDING_NODE_UP, node.id);
   int64_t life_us = hr__life_draw(spot_of(engine, pool), engine->config->seed, node.id, self->launches, 0);
   self->dies_us = life_us == HR_NEVER_US ? HR_NEVER_US : now_us + life_us;
@@ -339,7 +339,7 @@ static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
   market->hit = hr_arena_alloc(&engine->arena, n_nodes * sizeof *market->hit);
   if (!market->hit) return hr__out_of_memory(engine);
   hr__level_source_init(&market->levels, spot, n_nodes, engine->config->seed, 0);
-  hr__blow_source_init(&market->blows, spot, n_nodes, engine->config->seed, 0);
+  hr__interruption_source_init(&market->blows, spot, n_nodes, engine->config->seed, 0);
   market->level = hr__level_source_next(&market->levels).level;
   market->ahead = hr__level_source_next(&market->levels);
   hr__cluster_set_obtainable(&engine->cluster, pool, market->level);

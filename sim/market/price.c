@@ -62,8 +62,8 @@ hr_amount hr__price_sum_stepped(const struct hr__price_sums *sums, int64_t to_us
 
 static int64_t bounded(const struct hr__price_walk *walk, double deviation) {
   double uusd_h = (double)walk->mean_uusd_h * exp(deviation);
-  if (uusd_h >= (double)walk->most_uusd_h) return walk->most_uusd_h;
-  return uusd_h <= (double)walk->least_uusd_h ? walk->least_uusd_h : (int64_t)llround(uusd_h);
+  if (uusd_h >= (double)walk->max_uusd_h) return walk->max_uusd_h;
+  return uusd_h <= (double)walk->min_uusd_h ? walk->min_uusd_h : (int64_t)llround(uusd_h);
 }
 
 enum hr_status hr__price_walk_draw(const struct hr__price_walk *walk, uint64_t seed, uint32_t zone,

@@ -36,22 +36,22 @@ static bool has_blows(const struct hr_spot_spec *spec) {
   return (spec->model == HR_SPOT_EXPONENTIAL || spec->model == HR_SPOT_ADVISOR) && spec->rate_per_h > 0;
 }
 
-void hr__blow_source_init(struct hr__blow_source *source, const struct hr_spot_spec *spec, uint32_t n_nodes,
+void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec, uint32_t n_nodes,
                           uint64_t seed, uint32_t replication) {
-  *source = (struct hr__blow_source){.spec = spec, .n_nodes = n_nodes};
+  *source = (struct hr__interruption_source){.spec = spec, .n_nodes = n_nodes};
   if (has_blows(spec) && n_nodes > 0) source->per_h = n_nodes * spec->rate_per_h / mean_size(spec, n_nodes);
   hr__stream_init(&source->stream, seed, HR__PURPOSE_SPOT_RECLAIM, spec->zone, replication);
 }
 
 /* `count` of n_nodes without replacement, in increasing order: each node in turn is taken with the probability that
    what is still to be taken bears to what is still there. */
-static void choose_nodes(struct hr__blow_source *source, uint32_t *nodes, uint32_t count) {
+static void choose_nodes(struct hr__interruption_source *source, uint32_t *nodes, uint32_t count) {
   uint32_t chosen = 0;
   for (uint32_t node = 0; chosen < count; node++)
     if (hr__stream_uniform(&source->stream) * (source->n_nodes - node) < count - chosen) nodes[chosen++] = node;
 }
 
-int64_t hr__blow_source_next(struct hr__blow_source *source, uint32_t *nodes, uint32_t *count) {
+int64_t hr__interruption_source_next(struct hr__interruption_source *source, uint32_t *nodes, uint32_t *count) {
   *count = 0;
   if (!(source->per_h > 0)) return HR_NEVER_US;
   struct hr_duration between = {HR_DURATION_EXPONENTIAL, 3600 / source->per_h, 0};

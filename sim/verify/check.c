@@ -29,7 +29,7 @@ static const char *hr__claims_use_check(const struct hr__claims_use *use, const 
 
 /* The stock against the jobs that run: what they use of each node and GPU, added up. */
 
-struct hr__stock_use {
+struct hr__inventory_meter {
   uint64_t *cpu_milli, *mem_mib;     /* by node */
   uint32_t *tasks, *alone;           /* likewise; those that are to have it to themselves */
   uint64_t *gpu_milli, *gpu_mem_mib; /* by node and GPU, as in the stock */
@@ -37,12 +37,12 @@ struct hr__stock_use {
 };
 
 /* Nothing is used yet; of a cluster without a stock, nothing ever is. HR_NO_MEMORY is the only failure. */
-static enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_cluster *cluster);
-static void hr__stock_use_finish(struct hr__stock_use *use);
-static void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *cluster, hr_job job,
+static enum hr_status hr__inventory_meter_init(struct hr__inventory_meter *use, const struct hr_cluster *cluster);
+static void hr__inventory_meter_finish(struct hr__inventory_meter *use);
+static void hr__inventory_meter_add(struct hr__inventory_meter *use, const struct hr_cluster *cluster, hr_job job,
                               const struct hr_placement *placement);
 /* What does not add up, and on which node; NULL when all does. */
-static const char *hr__stock_use_check(const struct hr__stock_use *use, const struct hr_cluster *cluster,
+static const char *hr__inventory_meter_check(const struct hr__inventory_meter *use, const struct hr_cluster *cluster,
                                        uint32_t *node);
 
 /*
@@ -64,7 +64,7 @@ static enum hr_status broken(const struct hr__engine *engine, const char *format
 struct usage {
   uint64_t *pool_milli; /* allocated, by pool */
   uint32_t *node_milli; /* allocated, by node */
-  struct hr__stock_use stock;
+  struct hr__inventory_meter inventory;
   struct hr__claims_use claims;
   uint32_t n_running;
   uint64_t all_milli;
@@ -72,11 +72,11 @@ struct usage {
 
 static void add_job(const struct hr__engine *engine, hr_job job, struct usage *usage) {
   struct hr_slice one;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   uint64_t gpu_milli = hr_placement_milli(&placement, engine->trace, job);
   usage->n_running++;
   usage->all_milli += gpu_milli;
-  hr__stock_use_add(&usage->stock, &engine->cluster, job, &placement);
+  hr__inventory_meter_add(&usage->inventory, &engine->cluster, job, &placement);
   hr__claims_use_add(&usage->claims, engine, job, &placement);
   if (gpu_milli == 0) return;
   usage->pool_milli[placement.pool.id] += gpu_milli;
@@ -104,7 +104,7 @@ static enum hr_status check_pending(const struct hr__engine *engine, uint32_t at
   if (engine->state[job.id] != HR_JOB_RUNNING) return broken(engine, "job %" PRIu32 " ends but does not run", job.id);
   if (engine->attempt) return check_pending_phase(engine, at);
   struct hr_slice one;
-  struct hr_placement placement = hr__seat_placement(engine, job, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   int64_t run_us = hr__time_for_us(engine->trace->work_us[job.id], hr__speed_at_ppm(engine, job, &placement));
   if (engine->start_us[job.id] + run_us != pending.at_us)
     return broken(engine, "job %" PRIu32 " ends at another time than its work says", job.id);
@@ -147,8 +147,8 @@ static enum hr_status check_node(const struct hr__engine *engine, const struct h
   uint32_t free_milli = engine->cluster.node_free_milli[id], gpus = hr_free_index_get(pool->index, number);
   if (used_milli > size_milli) return broken(engine, "node %" PRIu32 " is over its capacity", id);
   if (free_milli != size_milli - used_milli) return broken(engine, "node %" PRIu32 ": free GPUs differ", id);
-  const struct hr_stock *stock = engine->cluster.stock;
-  uint32_t whole_gpus = stock ? hr_stock_idle_gpus(stock, (hr_node){id}) : free_milli / 1000;
+  const struct hr_gpu_inventory *inventory = engine->cluster.inventory;
+  uint32_t whole_gpus = inventory ? hr_gpu_inventory_idle_gpus(inventory, (hr_node){id}) : free_milli / 1000;
   if (gpus != (state == HR_NODE_UP ? whole_gpus : 0) || hr_free_index_node(pool->index, gpus, number) != number)
     return broken(engine, "node %" PRIu32 ": the free index differs", id);
   if (pool->comes_and_goes && hr__bitset_has(pool->off, number) != (state == HR_NODE_OFF))
@@ -200,9 +200,9 @@ static enum hr_status check_capacity(const struct hr__engine *engine, const stru
   return HR_OK;
 }
 
-static enum hr_status check_stock(const struct hr__engine *engine, const struct usage *usage) {
+static enum hr_status check_inventory(const struct hr__engine *engine, const struct usage *usage) {
   uint32_t node;
-  const char *fault = hr__stock_use_check(&usage->stock, &engine->cluster, &node);
+  const char *fault = hr__inventory_meter_check(&usage->inventory, &engine->cluster, &node);
   if (!fault) fault = hr__claims_use_check(&usage->claims, engine, &node);
   return fault ? broken(engine, "node %" PRIu32 ": %s", node, fault) : HR_OK;
 }
@@ -217,19 +217,19 @@ static enum hr_status check_counts(const struct hr__engine *engine, const struct
 
 /* What a job held is what it worked, saved and restarted; at the end of the run, or between attempts. */
 static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) {
-  const struct hr_job_fate *fate = &engine->fate[job];
+  const struct hr_job_accounting *accounting = &engine->accounting[job];
   if (engine->kept_us[job] > engine->trace->work_us[job]) return broken(engine, "job %" PRIu32 " kept too much", job);
   if (engine->state[job] == HR_JOB_RUNNING) return HR_OK;
-  if (fate->held_us != fate->kept_us + fate->lost_us + fate->saving_us + fate->restarting_us)
+  if (accounting->held_us != accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us)
     return broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
-  const struct hr_gpu_times *times = &fate->milli_us;
+  const struct hr_gpu_times *times = &accounting->milli_us;
   hr_amount asked_milli = (hr_amount)engine->trace->gpus[job] * 1000;
-  if (!engine->cluster.stock &&
-      times->kept + times->lost + times->saving + times->restarting != asked_milli * fate->held_us)
+  if (!engine->cluster.inventory &&
+      times->kept + times->lost + times->saving + times->restarting != asked_milli * accounting->held_us)
     return broken(engine, "job %" PRIu32 ": its GPUs were not held as long as it was", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return broken(engine, "job %" PRIu32 " completed without its work", job);
-  if (!engine->speeds.table && !engine->network.table && !engine->interferes && fate->kept_us != engine->kept_us[job])
+  if (!engine->speeds.table && !engine->network.table && !engine->interferes && accounting->kept_us != engine->kept_us[job])
     return broken(engine, "job %" PRIu32 ": the time of its work is not the work, at full speed", job);
   return HR_OK;
 }
@@ -238,7 +238,7 @@ static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) 
 static enum hr_status check_speed(const struct hr__engine *engine, uint32_t job) {
   struct hr_slice one;
   if (engine->state[job] != HR_JOB_RUNNING || engine->trace->gpus[job] == 0) return HR_OK;
-  struct hr_placement placement = hr__seat_placement(engine, (hr_job){job}, &one);
+  struct hr_placement placement = hr__allocation_placement(engine, (hr_job){job}, &one);
   uint32_t speed_ppm = hr__speed_now_ppm(engine, (hr_job){job}, &placement);
   if (speed_ppm == 0) return broken(engine, "job %" PRIu32 " runs where it cannot", job);
   if (engine->attempt && engine->attempt[job].speed_ppm != speed_ppm)
@@ -249,7 +249,7 @@ static enum hr_status check_speed(const struct hr__engine *engine, uint32_t job)
 static enum hr_status check_job(const struct hr__engine *engine, uint32_t job) {
   uint8_t state = engine->state[job];
   bool started = state == HR_JOB_RUNNING || state == HR_JOB_COMPLETED;
-  if (engine->attempt) started = engine->fate[job].attempts > 0;
+  if (engine->attempt) started = engine->accounting[job].attempts > 0;
   if (started != (engine->start_us[job] != HR_NEVER_US))
     return broken(engine, "job %" PRIu32 ": state and start differ", job);
   if (started && engine->start_us[job] < engine->trace->submit_us[job])
@@ -274,18 +274,18 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) 
   struct usage usage = {.pool_milli = calloc(engine->cluster.n_pools, sizeof *usage.pool_milli),
                         .node_milli = calloc((size_t)engine->cluster.n_nodes + 1, sizeof *usage.node_milli)};
   enum hr_status status = HR_NO_MEMORY;
-  bool made = hr__stock_use_init(&usage.stock, &engine->cluster) == HR_OK;
+  bool made = hr__inventory_meter_init(&usage.inventory, &engine->cluster) == HR_OK;
   made = hr__claims_use_init(&usage.claims, engine) == HR_OK && made;
   if (made && usage.pool_milli && usage.node_milli) {
     status = add_running(engine, &usage);
     if (status == HR_OK) status = check_capacity(engine, &usage);
-    if (status == HR_OK) status = check_stock(engine, &usage);
+    if (status == HR_OK) status = check_inventory(engine, &usage);
     if (status == HR_OK) status = check_counts(engine, &usage);
     if (status == HR_OK && every_job) status = check_jobs(engine);
   } else {
     hr_fail(engine->error, HR_NO_MEMORY, "out of memory");
   }
-  hr__stock_use_finish(&usage.stock);
+  hr__inventory_meter_finish(&usage.inventory);
   hr__claims_use_finish(&usage.claims);
   free(usage.pool_milli);
   free(usage.node_milli);
@@ -295,7 +295,7 @@ enum hr_status hr__check_state(const struct hr__engine *engine, bool every_job) 
 static enum hr_status hr__claims_use_init(struct hr__claims_use *use, const struct hr__engine *engine) {
   *use = (struct hr__claims_use){0};
   if (!engine->claims.of_gpu) return HR_OK;
-  size_t n_gpus = (size_t)engine->cluster.n_nodes * engine->cluster.stock->most_gpus;
+  size_t n_gpus = (size_t)engine->cluster.n_nodes * engine->cluster.inventory->max_gpus;
   use->of_gpu = calloc(n_gpus + 1, sizeof *use->of_gpu);
   return use->of_gpu ? HR_OK : HR_NO_MEMORY;
 }
@@ -309,12 +309,12 @@ static void hr__claims_use_add(struct hr__claims_use *use, const struct hr__engi
   if (!use->of_gpu || engine->attempt[job.id].phase == HR__PHASE_BACKING_OFF) return;
   const struct hr_requests *requests = engine->cluster.requests;
   const struct hr_request *request = &requests->request[requests->of_job[job.id]];
-  uint32_t most_gpus = engine->cluster.stock->most_gpus;
+  uint32_t max_gpus = engine->cluster.inventory->max_gpus;
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     struct hr_slice slice = placement->slices[i];
-    for (uint32_t gpu = 0; gpu < most_gpus; gpu++) {
+    for (uint32_t gpu = 0; gpu < max_gpus; gpu++) {
       if (!(slice.gpus >> gpu & 1)) continue;
-      struct hr__claim_sum *sum = &use->of_gpu[(size_t)slice.node.id * most_gpus + gpu];
+      struct hr__claim_sum *sum = &use->of_gpu[(size_t)slice.node.id * max_gpus + gpu];
       sum->mib += request->gpu_mem_mib;
       sum->tasks++;
       sum->milli += slice.gpu_milli / request->gpus;
@@ -337,7 +337,7 @@ static const char *hr__claims_use_check(const struct hr__claims_use *use, const 
     if (!hr_pool_kills(pool->spec)) continue;
     for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++)
       for (uint32_t gpu = 0; gpu < pool->spec->gpus_per_node; gpu++) {
-        size_t at = (size_t)*node * cluster->stock->most_gpus + gpu;
+        size_t at = (size_t)*node * cluster->inventory->max_gpus + gpu;
         const char *fault = check_gpu(&engine->claims.of_gpu[at], &use->of_gpu[at], pool->spec->gpu_mem_mib);
         if (fault) return fault;
       }
@@ -345,11 +345,11 @@ static const char *hr__claims_use_check(const struct hr__claims_use *use, const 
   return NULL;
 }
 
-static enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct hr_cluster *cluster) {
-  *use = (struct hr__stock_use){0};
-  const struct hr_stock *stock = cluster->stock;
-  if (!stock) return HR_OK;
-  size_t n_nodes = (size_t)stock->n_nodes + 1, n_gpus = n_nodes * stock->most_gpus + 1;
+static enum hr_status hr__inventory_meter_init(struct hr__inventory_meter *use, const struct hr_cluster *cluster) {
+  *use = (struct hr__inventory_meter){0};
+  const struct hr_gpu_inventory *inventory = cluster->inventory;
+  if (!inventory) return HR_OK;
+  size_t n_nodes = (size_t)inventory->n_nodes + 1, n_gpus = n_nodes * inventory->max_gpus + 1;
   use->cpu_milli = calloc(n_nodes, sizeof *use->cpu_milli);
   use->mem_mib = calloc(n_nodes, sizeof *use->mem_mib);
   use->tasks = calloc(n_nodes, sizeof *use->tasks);
@@ -361,7 +361,7 @@ static enum hr_status hr__stock_use_init(struct hr__stock_use *use, const struct
   return use->cpu_milli && use->mem_mib && use->gpu_milli && use->gpu_mem_mib && use->instances ? HR_OK : HR_NO_MEMORY;
 }
 
-static void hr__stock_use_finish(struct hr__stock_use *use) {
+static void hr__inventory_meter_finish(struct hr__inventory_meter *use) {
   free(use->cpu_milli);
   free(use->tasks);
   free(use->alone);
@@ -371,94 +371,94 @@ static void hr__stock_use_finish(struct hr__stock_use *use) {
   free(use->instances);
 }
 
-static void hr__stock_use_add(struct hr__stock_use *use, const struct hr_cluster *cluster, hr_job job,
+static void hr__inventory_meter_add(struct hr__inventory_meter *use, const struct hr_cluster *cluster, hr_job job,
                               const struct hr_placement *placement) {
-  const struct hr_stock *stock = cluster->stock;
-  if (!stock) return;
+  const struct hr_gpu_inventory *inventory = cluster->inventory;
+  if (!inventory) return;
   const struct hr_request *request = &cluster->requests->request[cluster->requests->of_job[job.id]];
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     struct hr_slice slice = placement->slices[i];
     use->tasks[slice.node.id]++;
     use->alone[slice.node.id] += request->dedicated;
-    use->cpu_milli[slice.node.id] += hr_stock_cpu_milli(stock, request, slice.node);
+    use->cpu_milli[slice.node.id] += hr_gpu_inventory_cpu_milli(inventory, request, slice.node);
     use->mem_mib[slice.node.id] += request->mem_mib;
-    for (uint32_t gpu = 0; gpu < stock->most_gpus; gpu++) {
+    for (uint32_t gpu = 0; gpu < inventory->max_gpus; gpu++) {
       if (!(slice.gpus >> gpu & 1)) continue;
-      if (hr_stock_mig(stock, slice.node)) {
-        uint8_t *at = &use->instances[(size_t)slice.node.id * stock->most_gpus + gpu].at[slice.instance.start];
+      if (hr_gpu_inventory_mig(inventory, slice.node)) {
+        uint8_t *at = &use->instances[(size_t)slice.node.id * inventory->max_gpus + gpu].at[slice.instance.start];
         *at = *at ? UINT8_MAX : (uint8_t)(slice.instance.profile + 1);
       }
-      use->gpu_milli[(size_t)slice.node.id * stock->most_gpus + gpu] += slice.gpu_milli / request->gpus;
-      use->gpu_mem_mib[(size_t)slice.node.id * stock->most_gpus + gpu] += request->gpu_mem_mib;
+      use->gpu_milli[(size_t)slice.node.id * inventory->max_gpus + gpu] += slice.gpu_milli / request->gpus;
+      use->gpu_mem_mib[(size_t)slice.node.id * inventory->max_gpus + gpu] += request->gpu_mem_mib;
     }
   }
 }
 
-static const char *stock_check_gpu(const struct hr_stock *stock, const struct hr__stock_use *use, size_t gpu,
+static const char *stock_check_gpu(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use, size_t gpu,
                                    const struct hr_pool_spec *spec) {
-  if (use->gpu_milli[gpu] + stock->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "what is free of a GPU differs";
+  if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "what is free of a GPU differs";
   uint32_t mem_mib = hr_pool_reserved_mem_mib(spec);
-  if (mem_mib != HR_NONE && use->gpu_mem_mib[gpu] + stock->gpu_mem_mib[gpu] != mem_mib)
+  if (mem_mib != HR_NONE && use->gpu_mem_mib[gpu] + inventory->gpu_mem_mib[gpu] != mem_mib)
     return "the free memory of a GPU differs";
   return NULL;
 }
 
 /* A GPU's instances that tasks have, against those that it has, and against each other. */
-static const char *check_instances(const struct hr_stock *stock, const struct hr__stock_use *use, size_t gpu,
+static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use, size_t gpu,
                                    const struct hr_mig_spec *mig) {
-  const struct hr_mig_gpu *used = &use->instances[gpu], *has = &stock->mig_gpu[gpu];
+  const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
   struct hr_mig_gpu alone = {0};
   for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
-    if ((used->at[start] != 0) != (stock->mig_taken[gpu] >> start & 1)) return "the instances that are taken differ";
+    if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1)) return "the instances that are taken differ";
     if (used->at[start] && used->at[start] != has->at[start]) return "an instance is not there, or two tasks have it";
     if (used->at[start] && !hr_mig_create(&mig->type, &alone, used->at[start] - 1U, start))
       return "instances are in each other's way";
   }
   if (mig->mode == HR_MIG_ON_DEMAND) return alone.occupied == has->occupied ? NULL : "an instance is nobody's";
-  const struct hr_mig_gpu *layout = &mig->layouts[stock->mig_layout[gpu]].gpu;
+  const struct hr_mig_gpu *layout = &mig->layouts[inventory->mig_layout[gpu]].gpu;
   return memcmp(layout, has, sizeof *layout) == 0 ? NULL : "a GPU is not split as its layout says";
 }
 
 /* The figures that sum a node's GPUs up. */
-static const char *check_sums(const struct hr_stock *stock, uint32_t node) {
-  const uint16_t *milli = hr_stock_gpus(stock, (hr_node){node});
+static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t node) {
+  const uint16_t *milli = hr_gpu_inventory_gpus(inventory, (hr_node){node});
   uint32_t sum = 0, widest = 0;
-  for (uint32_t gpu = 0; gpu < stock->n_gpus[node]; gpu++) {
+  for (uint32_t gpu = 0; gpu < inventory->n_gpus[node]; gpu++) {
     sum += milli[gpu];
     if (milli[gpu] > widest) widest = milli[gpu];
   }
-  bool same = sum == stock->left_milli[node] && widest == stock->widest_milli[node];
+  bool same = sum == inventory->left_milli[node] && widest == inventory->widest_milli[node];
   return same ? NULL : "what its GPUs have left together differs";
 }
 
-static const char *stock_check_node(const struct hr_stock *stock, const struct hr__stock_use *use, uint32_t node,
+static const char *stock_check_node(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use, uint32_t node,
                                     const struct hr_pool_spec *spec) {
-  if (spec->cpu_milli_per_node && use->cpu_milli[node] + stock->cpu_milli[node] != spec->cpu_milli_per_node)
+  if (spec->cpu_milli_per_node && use->cpu_milli[node] + inventory->cpu_milli[node] != spec->cpu_milli_per_node)
     return "the free CPU differs";
-  if (spec->mem_mib_per_node && use->mem_mib[node] + stock->mem_mib[node] != spec->mem_mib_per_node)
+  if (spec->mem_mib_per_node && use->mem_mib[node] + inventory->mem_mib[node] != spec->mem_mib_per_node)
     return "the free memory differs";
-  if (use->tasks[node] != stock->tasks[node]) return "the number of its tasks differs";
+  if (use->tasks[node] != inventory->tasks[node]) return "the number of its tasks differs";
   if (use->alone[node] && use->tasks[node] > 1) return "a task does not have the node to itself";
-  if ((use->alone[node] > 0) != stock->alone[node]) return "whether a task has it to itself differs";
-  const char *sums = check_sums(stock, node);
+  if ((use->alone[node] > 0) != inventory->alone[node]) return "whether a task has it to itself differs";
+  const char *sums = check_sums(inventory, node);
   if (sums) return sums;
   for (uint32_t i = 0; i < spec->gpus_per_node; i++) {
-    size_t gpu = (size_t)node * stock->most_gpus + i;
-    const char *fault = stock_check_gpu(stock, use, gpu, spec);
-    if (!fault && spec->mig) fault = check_instances(stock, use, gpu, spec->mig);
+    size_t gpu = (size_t)node * inventory->max_gpus + i;
+    const char *fault = stock_check_gpu(inventory, use, gpu, spec);
+    if (!fault && spec->mig) fault = check_instances(inventory, use, gpu, spec->mig);
     if (fault) return fault;
   }
   return NULL;
 }
 
-static const char *hr__stock_use_check(const struct hr__stock_use *use, const struct hr_cluster *cluster,
+static const char *hr__inventory_meter_check(const struct hr__inventory_meter *use, const struct hr_cluster *cluster,
                                        uint32_t *node) {
-  for (uint32_t i = 0; cluster->stock && i < cluster->n_pools; i++) {
+  for (uint32_t i = 0; cluster->inventory && i < cluster->n_pools; i++) {
     const struct hr__pool *pool = &cluster->pools[i];
     for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++) {
-      const char *fault = stock_check_node(cluster->stock, use, *node, pool->spec);
+      const char *fault = stock_check_node(cluster->inventory, use, *node, pool->spec);
       bool is_up = hr_cluster_node_state(cluster, (hr_node){*node}) == HR_NODE_UP;
-      if (!fault && cluster->stock->closed[*node] == is_up) fault = "it is closed or not at odds with its state";
+      if (!fault && cluster->inventory->closed[*node] == is_up) fault = "it is closed or not at odds with its state";
       if (fault) return fault;
     }
   }

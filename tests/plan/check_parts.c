@@ -93,7 +93,7 @@ static void damaged_starts(void) {
 /* So many events, of which one in three is a move; at move `other`, something is other. */
 static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t other, bool by_node) {
   CU_ASSERT_TRUE_FATAL(hr__decisions_init(decisions));
-  const struct hr_fold fold = hr__decisions_fold(decisions);
+  const struct hr_observer observer = hr__decisions_observer(decisions);
   for (uint32_t move = 0; move < moves; move++) {
     struct hr_slice slice = {.node = {move % 7 + (by_node && move == other)}, .gpu_milli = 1000};
     struct hr_placement placement = {.n_slices = 1, .slices = &slice};
@@ -101,8 +101,8 @@ static void decide(struct hr__decisions *decisions, uint32_t moves, uint32_t oth
     struct hr_event end = {.at_us = at_us, .kind = HR_EVENT_END, .job = {move}, .pool = {HR_NONE}};
     struct hr_event start = {
         .at_us = at_us, .kind = HR_EVENT_START, .job = {move}, .placement = &placement, .pool = {HR_NONE}};
-    if (move % 2) fold.on_event(fold.self, NULL, &end);
-    fold.on_event(fold.self, NULL, &start);
+    if (move % 2) observer.on_event(observer.self, NULL, &end);
+    observer.on_event(observer.self, NULL, &start);
   }
 }
 
@@ -166,7 +166,7 @@ static enum hr__verdict judge(const struct hr_tolerances *own, const struct hr_t
   struct hr_baseline_figure is = was;
   is.value = now;
   double chance;
-  return hr__judge_moved(&allowance, &was, &is, &chance);
+  return hr__evaluator_moved(&allowance, &was, &is, &chance);
 }
 
 static void exact_unless_said(void) {
@@ -237,7 +237,7 @@ static double chance(bool paired, enum hr_worse worse, double *before, double *n
     is.value += isnan(now[r]) ? 0 : now[r] / 4;
   }
   double chance;
-  CU_ASSERT_EQUAL(hr__judge_moved(&allowance, &was, &is, &chance), verdict);
+  CU_ASSERT_EQUAL(hr__evaluator_moved(&allowance, &was, &is, &chance), verdict);
   return chance;
 }
 

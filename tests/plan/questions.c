@@ -74,7 +74,7 @@ static void figures_by_name(void) {
   figure_is(trace, "  wait_p95_s ", HR__M_WAIT_P95, "wait_s.p95");
   figure_is(trace, "cost_usd", HR__M_COST, "cost.total_usd");
   figure_is(trace, "usd_per_job", HR__M_PER_JOB, "cost.usd_per_completed_job");
-  figure_is(trace, "utilization", HR__M_BUSY_SUBMITS, "utilization.submit_window");
+  figure_is(trace, "utilization", HR__M_UTILIZATION_SUBMIT_WINDOW, "utilization.submit_window");
   figure_is(trace, "monthly_usd", HR__M_MONTHLY, hr__measure_infos[HR__M_MONTHLY].path);
   figure_is(trace, "wait_s.p95 of inference", HR__M_WAIT_P95, "wait_s.p95 of inference");
   figure_is(trace, "wait_s.p95  of  class inference", HR__M_WAIT_P95, "wait_s.p95 of inference");
@@ -301,7 +301,7 @@ static void demand_by_hand(void) {
   expect(demand.mean_gpus, 1.5);
   expect(demand.peak_gpus, 3);
   expect(demand.gpu_hours, 730.0 / 3600);
-  expect(demand.least_gpu_hours, 730.0 / 3600);
+  expect(demand.min_gpu_hours, 730.0 / 3600);
   expect(hr__demand_exceeded(&demand, 0), 3);
   expect(hr__demand_exceeded(&demand, 0.25), 2);
   expect(hr__demand_exceeded(&demand, 0.24), 3);
@@ -314,7 +314,7 @@ static void demand_by_hand(void) {
                         HR_OK); /* twice as much; one job may be left undone */
   expect(demand.mean_gpus, 3);
   expect(demand.gpu_hours, 1460.0 / 3600);
-  expect(demand.least_gpu_hours, 60.0 / 3600);
+  expect(demand.min_gpu_hours, 60.0 / 3600);
   hr__demand_finish(&demand);
   hr_trace_destroy(trace);
 }
@@ -327,7 +327,7 @@ static void as_many_may_fail_as_the_goal_says(void) {
   struct hr_trace *trace = trace_of(jobs, 100);
   for (int percent = 1; percent <= 100; percent++) {
     CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 1, 1 - percent / 100.0, &demand), HR_OK);
-    expect(demand.least_gpu_hours, percent / 100.0);
+    expect(demand.min_gpu_hours, percent / 100.0);
     hr__demand_finish(&demand);
   }
   hr_trace_destroy(trace);

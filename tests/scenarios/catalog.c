@@ -63,9 +63,9 @@ static void gpus_are_in_range(void) {
     CU_ASSERT_TRUE(type->mem_gb >= 16 && type->mem_gb <= 192);
     CU_ASSERT_TRUE(type->bandwidth_gb_s >= 300 && type->bandwidth_gb_s <= 8000);
     CU_ASSERT_TRUE(type->fp16_tflops >= 20 && type->fp16_tflops <= 2500);
-    CU_ASSERT_TRUE(type->bf16_tflops == HR_UNTOLD || type->bf16_tflops == type->fp16_tflops);
+    CU_ASSERT_TRUE(type->bf16_tflops == HR_UNKNOWN_NUMBER || type->bf16_tflops == type->fp16_tflops);
     CU_ASSERT_TRUE(type->fp32_tflops >= 8 && type->fp32_tflops < type->fp16_tflops);
-    CU_ASSERT_TRUE(type->achievable == HR_UNTOLD || (type->achievable > 0.5 && type->achievable < 0.9));
+    CU_ASSERT_TRUE(type->achievable == HR_UNKNOWN_NUMBER || (type->achievable > 0.5 && type->achievable < 0.9));
     CU_ASSERT_TRUE(type->idle_w > 0 && type->idle_w < 0.2 * type->tdp_w && type->tdp_w <= 1000);
     CU_ASSERT_TRUE(type->nvlink_gb_s >= 0 && type->nvlink_gb_s <= 1800);
     CU_ASSERT_TRUE(type->pcie_gb_s == 16 || type->pcie_gb_s == 31 || type->pcie_gb_s == 63);
@@ -80,7 +80,7 @@ static void some_gpus(void) {
   CU_ASSERT_EQUAL(gpu("H100")->mig_slices, 7);
   CU_ASSERT_EQUAL(gpu("T4")->nvlink_gb_s, 0);
   CU_ASSERT_EQUAL(gpu("T4")->mig_slices, 0);
-  CU_ASSERT_EQUAL(gpu("T4")->bf16_tflops, HR_UNTOLD);
+  CU_ASSERT_EQUAL(gpu("T4")->bf16_tflops, HR_UNKNOWN_NUMBER);
   CU_ASSERT_EQUAL(gpu("P100")->fp16_tflops, 21.2);
 }
 
@@ -128,7 +128,7 @@ static void instances_are_whole(void) {
     CU_ASSERT_EQUAL(hr_catalog_instance(catalog, type->provider, type->name, &found, NULL), HR_OK);
     CU_ASSERT_PTR_EQUAL(found, type);
     CU_ASSERT_TRUE(type->gpus >= 1 && type->gpus <= 16 && type->gpus == floor(type->gpus));
-    CU_ASSERT_TRUE(type->vcpus == HR_UNTOLD || type->vcpus >= type->gpus);
+    CU_ASSERT_TRUE(type->vcpus == HR_UNKNOWN_NUMBER || type->vcpus >= type->gpus);
     CU_ASSERT_STRING_EQUAL(gpu(type->gpu)->name, type->gpu);
   }
   const struct hr_instance_type *p5 = NULL;

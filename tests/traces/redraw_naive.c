@@ -142,8 +142,8 @@ static uint32_t below(uint32_t bound) {
 
 /* From a few hours to five weeks, in whole hours (so that many jobs come together and at midnight) or not. */
 static void random_trace(void) {
-  static const uint32_t most_hours[] = {5, 60, 400, 900};
-  uint32_t n_jobs = 1 + below(60), hours = most_hours[below(4)];
+  static const uint32_t max_hours[] = {5, 60, 400, 900};
+  uint32_t n_jobs = 1 + below(60), hours = max_hours[below(4)];
   int64_t gap_us = (int64_t)(1 + below(hours)) * HOUR_US / n_jobs, submit_us = 0;
   recorded_begin(&recorded);
   for (uint32_t job = 0; job < n_jobs; job++) {

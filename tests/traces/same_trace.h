@@ -11,7 +11,7 @@ void random_start(uint64_t seed);
 uint32_t random_below(uint32_t bound);
 
 struct random_spec {
-  uint32_t most_jobs;
+  uint32_t max_jobs;
   bool plain;      /* only what SWF can tell: whole seconds, numbers for names, sorted, at least one GPU */
   bool all_fields; /* no field is left out for all jobs */
 };

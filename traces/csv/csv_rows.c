@@ -74,7 +74,7 @@ static void take_value(struct csv_rows *rows, const struct feed *feed, struct hr
 /* Flattens what the header found, so that a value is a few steps away from its member. */
 static enum hr_status bind_feeds(struct csv_rows *rows) {
   const struct hr__csv_schema *schema = rows->schema;
-  size_t most_uses = 1;
+  size_t max_uses = 1;
   rows->feed_of = calloc(rows->header.n, sizeof(*rows->feed_of));
   if (!rows->feed_of) return hr__reader_no_memory(rows->reader);
   for (uint32_t column = 0; column < rows->header.n; column++) {
@@ -90,9 +90,9 @@ static enum hr_status bind_feeds(struct csv_rows *rows) {
       rows->feed_of[column] = &rows->feeds[use - 1];
       uses++;
     }
-    if (uses > most_uses) most_uses = uses;
+    if (uses > max_uses) max_uses = uses;
   }
-  rows->values.texts.at = malloc(most_uses * HR__LONGEST_LINE);
+  rows->values.texts.at = malloc(max_uses * HR__LONGEST_LINE);
   return rows->values.texts.at ? HR_OK : hr__reader_no_memory(rows->reader);
 }
 

@@ -156,9 +156,9 @@ static struct hr_text header_value(struct hr_text line, const char *name) {
 
 static void take_comment(struct swf *swf, struct hr_text line) {
   struct hr_text start = header_value(line, "UnixStartTime:"), zone = header_value(line, "TimeZoneString:");
-  const int64_t most_s = HR_MAX_INPUT_US / HR_SECOND_US;
+  const int64_t max_s = HR_MAX_INPUT_US / HR_SECOND_US;
   if (start.length) {
-    swf->has_start = hr__integer_parse(start, &swf->start_s) && swf->start_s <= most_s && swf->start_s >= -most_s;
+    swf->has_start = hr__integer_parse(start, &swf->start_s) && swf->start_s <= max_s && swf->start_s >= -max_s;
     swf->bad_start = !swf->has_start;
   }
   if (zone.length) swf->is_utc = zone.length == 3 && memcmp(zone.at, "UTC", 3) == 0;

@@ -265,10 +265,10 @@ struct gap {
 /* The one in which the most jobs are missing; `count`: how many are suspicious. */
 static struct gap worst_gap(const struct hr__checker *checker, const struct hours *hours, uint32_t *count) {
   const int64_t *submit_us = checker->trace->submit_us;
-  int64_t least_us = (hours->period == WEEK_HOURS ? LEAST_GAP_H : LEAST_GAP_ANY_DAY_H) * HR__HOUR_US;
+  int64_t min_us = (hours->period == WEEK_HOURS ? LEAST_GAP_H : LEAST_GAP_ANY_DAY_H) * HR__HOUR_US;
   struct gap worst = {HR_NONE, 0};
   for (uint32_t i = 1; i < checker->n; i++) {
-    if (submit_us[i] - submit_us[i - 1] < least_us) continue;
+    if (submit_us[i] - submit_us[i - 1] < min_us) continue;
     double begin = (double)submit_us[i - 1] / (double)HR__HOUR_US, end = (double)submit_us[i] / (double)HR__HOUR_US;
     double expected = expect(hours, begin, end) * level_around(hours, begin, end);
     if (expected < LEAST_EXPECTED) continue;

@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hr__against {
+struct hr__recorded_comparison {
   struct hr_arena arena;
   struct hr__speeds speeds;
   struct hr_cluster cluster;
   uint8_t *refusal; /* [n], enum hr_reason why a job can never run; HR_REASON_NONE: it can */
 };
 
-static void hr__check_fit(struct hr__checker *checker, const struct hr__against *against);
-static void hr__check_load(struct hr__checker *checker, const struct hr__against *against);
+static void hr__check_fit(struct hr__checker *checker, const struct hr__recorded_comparison *against);
+static void hr__check_load(struct hr__checker *checker, const struct hr__recorded_comparison *against);
 
 /*
  * What is asked of pools against what they have. Jobs that accept no pool outside of a set can only be done there: so
@@ -33,7 +33,7 @@ enum { MOST_SETS = 64, MOST_STEPS = 100000, LONG_BACKLOG_H = 24 };
 
 struct sets {
   const struct hr__checker *checker;
-  const struct hr__against *against;
+  const struct hr__recorded_comparison *against;
   uint32_t n_pools, count;
   uint8_t *row;     /* [MOST_SETS][n_pools] */
   uint32_t *set_of; /* [accept classes], HR_NONE: not seen yet, or beyond the most */
@@ -243,7 +243,7 @@ static bool measure(struct hr__checker *checker, struct sets *sets) {
   return true;
 }
 
-static void hr__check_load(struct hr__checker *checker, const struct hr__against *against) {
+static void hr__check_load(struct hr__checker *checker, const struct hr__recorded_comparison *against) {
   struct sets sets = {.checker = checker, .against = against, .n_pools = checker->scenario->cluster.n_pools};
   if (checker->span_us == 0) return;
   if (!open_sets(&sets) || !measure(checker, &sets)) checker->out_of_memory = true;
@@ -356,7 +356,7 @@ static uint32_t count_until(const struct course *course, int64_t time_us) {
 }
 
 /* The most at work from one time on until just before another. */
-static int64_t most_between(const struct course *course, int64_t from_us, int64_t to_us) {
+static int64_t max_between(const struct course *course, int64_t from_us, int64_t to_us) {
   uint32_t before = count_until(course, from_us), until = count_until(course, to_us - 1);
   int64_t most = 0;
   size_t low = (size_t)course->size + (before ? before - 1 : 0), high = (size_t)course->size + until;
@@ -395,7 +395,7 @@ static void check_idle(struct hr__checker *checker, const struct course *course,
     if (start_us < 0 || milli == 0) continue;
     known++;
     if (start_us - trace->submit_us[i] < LONG_WAIT_S * HR_SECOND_US || milli > capacity_milli / 2) continue;
-    if (most_between(course, trace->submit_us[i], start_us) + milli > capacity_milli / 2) continue;
+    if (max_between(course, trace->submit_us[i], start_us) + milli > capacity_milli / 2) continue;
     if (count++ == 0) first = i;
   }
   if (count < LEAST_JOBS || count < known / SHARE) return;
@@ -430,7 +430,7 @@ enum { REASONS = 256, MOST_TYPES = 8 };
 
 /* ---- Which never run ---------------------------------------------------------------------------------- */
 
-static bool open_cluster(const struct hr__checker *checker, struct hr__against *against) {
+static bool open_cluster(const struct hr__checker *checker, struct hr__recorded_comparison *against) {
   const struct hr_scenario *scenario = checker->scenario;
   const struct hr_trace *trace = checker->trace;
   return hr__speeds_init(&against->speeds, &against->arena, scenario->speeds, &scenario->cluster, trace) == HR_OK &&
@@ -438,7 +438,7 @@ static bool open_cluster(const struct hr__checker *checker, struct hr__against *
                           &against->speeds) == HR_OK;
 }
 
-static bool find_refusals(const struct hr__checker *checker, struct hr__against *against) {
+static bool find_refusals(const struct hr__checker *checker, struct hr__recorded_comparison *against) {
   against->refusal = malloc(checker->n * sizeof *against->refusal);
   for (uint32_t i = 0; against->refusal && i < checker->n; i++)
     against->refusal[i] = (uint8_t)hr__cluster_never_fits(&against->cluster, (hr_job){i});
@@ -456,7 +456,7 @@ static void add(struct group *group, uint32_t job) {
 }
 
 /* Whether it is the types that the job names. */
-static bool is_of_type(const struct hr_trace *trace, const struct hr__against *against, uint32_t job) {
+static bool is_of_type(const struct hr_trace *trace, const struct hr__recorded_comparison *against, uint32_t job) {
   return against->refusal[job] == HR_REASON_NO_GPU_TYPE && trace->gpu_types && trace->gpu_types[job] != HR_NONE;
 }
 
@@ -498,7 +498,7 @@ static void tell_types(struct hr__checker *checker, const struct group *lists) {
   if (rest.count) tell_type(checker, "other types", &rest);
 }
 
-static void hr__check_fit(struct hr__checker *checker, const struct hr__against *against) {
+static void hr__check_fit(struct hr__checker *checker, const struct hr__recorded_comparison *against) {
   const struct hr_trace *trace = checker->trace;
   struct group reasons[REASONS] = {{0}};
   struct group *lists = calloc((size_t)trace->gpu_type_lists.count + 1, sizeof *lists);
@@ -518,7 +518,7 @@ static void hr__check_fit(struct hr__checker *checker, const struct hr__against 
 
 void hr__check_cluster(struct hr__checker *checker) {
   if (!checker->scenario) return;
-  struct hr__against against = {0};
+  struct hr__recorded_comparison against = {0};
   if (open_cluster(checker, &against) && find_refusals(checker, &against)) {
     hr__check_fit(checker, &against);
     hr__check_load(checker, &against);

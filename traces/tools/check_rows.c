@@ -240,14 +240,14 @@ static void check_heavy(struct hr__checker *checker, double all_h) {
   enum { SHARES_LEAST_JOBS = 100 };
   const struct hr_trace *trace = checker->trace;
   uint32_t heaviest = 0;
-  double most_h = 0;
+  double max_h = 0;
   for (uint32_t i = 0; i < checker->n; i++) {
     double hours = hr__is_service(trace, i) ? 0 : gpu_hours_of(trace, i);
-    if (hours <= most_h) continue;
-    most_h = hours;
+    if (hours <= max_h) continue;
+    max_h = hours;
     heaviest = i;
   }
-  double share = all_h > 0 ? most_h / all_h : 0;
+  double share = all_h > 0 ? max_h / all_h : 0;
   if (checker->n < SHARES_LEAST_JOBS || share < 0.1) return;
   char of[HR__SHARE_BYTES], gpus[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
   hr__find(checker, HR_FINDING_HEAVY_JOB, share >= 0.5 ? HR_SEVERITY_WARNING : HR_SEVERITY_NOTE,

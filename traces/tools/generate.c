@@ -122,8 +122,8 @@ static int64_t draw_run_ms(const struct hr__generation *work, uint32_t job) {
   hr__stream_init(&stream, g->seed, HR__PURPOSE_RUN_TIME, job, 0);
   gsl_rng rng = hr__stream_rng(&stream);
   double run_s = gsl_ran_lognormal(&rng, log(g->median_s), g->sigma);
-  double most_s = g->max_s > 0 ? g->max_s : 1e10;
-  int64_t run_ms = llround(fmin(run_s, most_s) * 1000);
+  double max_s = g->max_s > 0 ? g->max_s : 1e10;
+  int64_t run_ms = llround(fmin(run_s, max_s) * 1000);
   return run_ms > 0 ? run_ms : 1;
 }
 

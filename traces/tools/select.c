@@ -109,7 +109,7 @@ static void keep_rest(struct hr_job_record *record, int64_t from_us) {
 
 static enum hr_status add_jobs(const struct cut *cut, struct hr__rebuild *rebuild, struct hr_error *error) {
   const struct hr_trace *trace = cut->trace;
-  const uint32_t most = cut->spec->most_jobs ? cut->spec->most_jobs : UINT32_MAX;
+  const uint32_t most = cut->spec->max_jobs ? cut->spec->max_jobs : UINT32_MAX;
   enum hr_status status = HR_OK;
   for (uint32_t job = 0; status == HR_OK && job < trace->n_jobs && rebuild->n_jobs < most; job++) {
     if (!is_in(cut, job)) continue;
@@ -207,12 +207,12 @@ static int64_t within_trace(const struct hr_trace *trace, int64_t us) {
 }
 
 static int64_t jittered(const struct scale *scale, uint32_t job, uint32_t layer) {
-  int64_t submit_us = scale->trace->submit_us[job], most_us = scale->spec->jitter_us;
-  if (layer == 0 || most_us == 0) return submit_us;
+  int64_t submit_us = scale->trace->submit_us[job], max_us = scale->spec->jitter_us;
+  if (layer == 0 || max_us == 0) return submit_us;
   struct hr__stream stream;
   hr__stream_init(&stream, scale->spec->seed, HR__PURPOSE_JITTER, job, layer);
   double share = 2 * hr__stream_uniform(&stream) - 1;
-  return within_trace(scale->trace, submit_us + (int64_t)floor(share * (double)most_us));
+  return within_trace(scale->trace, submit_us + (int64_t)floor(share * (double)max_us));
 }
 
 static bool add(struct scale *scale, uint32_t job, uint32_t layer) {

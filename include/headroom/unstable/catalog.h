@@ -22,12 +22,12 @@ extern "C" {
 #endif
 
 /* A figure that a table does not tell. */
-#define HR_UNTOLD (-1.0)
+#define HR_UNKNOWN_NUMBER (-1.0)
 
 struct hr_gpu_type {
   const char *name;
   double mem_gb, bandwidth_gb_s;
-  double fp16_tflops, bf16_tflops, fp32_tflops; /* dense; bf16: HR_UNTOLD where the hardware has none */
+  double fp16_tflops, bf16_tflops, fp32_tflops; /* dense; bf16: HR_UNKNOWN_NUMBER where the hardware has none */
   double achievable;                            /* share of the dense BF16 figure that large matrix products reach */
   double tdp_w, idle_w;
   double nvlink_gb_s; /* both directions together; 0: none */
@@ -80,7 +80,7 @@ struct hr_spot_preset {
   const char *name, *provider;
   const char *gpu, *region; /* "*": any */
   struct hr_spot_spec spec; /* zone, levels and offset are the user's to set */
-  double discount;          /* off the on-demand price, about; HR_UNTOLD */
+  double discount;          /* off the on-demand price, about; HR_UNKNOWN_NUMBER */
   const char *status, *source;
 };
 

@@ -53,7 +53,7 @@ struct hr_history;
 HR_API struct hr_history *hr_history_create(const struct hr_trace *trace);
 HR_API void hr_history_destroy(struct hr_history *history);
 /* To be given to a run, once. */
-HR_API struct hr_fold hr_history_fold(struct hr_history *history);
+HR_API struct hr_observer hr_history_observer(struct hr_history *history);
 /* Ends what still runs at the run's end. HR_NO_MEMORY if something was lost. To be done once, before anything is asked.
  */
 HR_API enum hr_status hr_history_close(struct hr_history *history, const struct hr_result *result);
@@ -90,7 +90,7 @@ struct hr_rejection {
 struct hr_counts;
 HR_API struct hr_counts *hr_counts_create(void);
 HR_API void hr_counts_destroy(struct hr_counts *counts);
-HR_API struct hr_fold hr_counts_fold(struct hr_counts *counts);
+HR_API struct hr_observer hr_counts_observer(struct hr_counts *counts);
 /* After the run, both owned by `counts`: times rise, no two are the same. False: it was out of memory on the way. */
 HR_API bool hr_counts_complete(const struct hr_counts *counts);
 HR_API size_t hr_counts_changes(const struct hr_counts *counts, const struct hr_count_change **changes);
@@ -156,7 +156,7 @@ HR_API struct hr_page_watch *hr_page_watch_create(const struct hr_trace *trace, 
                                                   const struct hr_usage *usage);
 HR_API void hr_page_watch_destroy(struct hr_page_watch *watch);
 /* To be given to a run, once. */
-HR_API struct hr_fold hr_page_watch_fold(struct hr_page_watch *watch);
+HR_API struct hr_observer hr_page_watch_observer(struct hr_page_watch *watch);
 
 /* The run that a page shows in depth; all borrowed, the history and the ledger closed. */
 struct hr_page_run {

@@ -43,8 +43,8 @@ struct hr_plan_spec {
   struct hr_grid_level
       *baseline;              /* [n_variables] today's mix, overrides of each variable that it names; NULL: not given */
   double indifference;        /* share of the objective by which a choice may miss the best */
-  uint32_t most_replications; /* of a finalist */
-  uint64_t most_candidates, most_runs;
+  uint32_t max_replications; /* of a finalist */
+  uint64_t max_candidates, max_runs;
   struct hr_placed_text self; /* its name, for errors on the whole */
 };
 HR_API void hr_plan_spec_destroy(struct hr_plan_spec *spec);

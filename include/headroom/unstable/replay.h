@@ -8,7 +8,7 @@
  *
  *   struct hr_replay replay;
  *   status = hr_replay_init(&replay, &config, &error);
- *   if (status == HR_OK) status = hr_replay_add(&replay, hr_history_fold(history), &error);
+ *   if (status == HR_OK) status = hr_replay_add(&replay, hr_history_observer(history), &error);
  *   if (status == HR_OK) status = hr_replay_run(&replay, &error);
  *   ... replay.summary, replay.result ...
  *   hr_replay_finish(&replay);
@@ -42,8 +42,8 @@ struct hr_replay {
   struct hr_meter *meter;
   struct hr_links *links;   /* only where networks have speeds, else NULL */
   struct hr_alerts *alerts; /* only if asked for, else NULL */
-  struct hr_fold folds[HR_REPLAY_MOST_FOLDS];
-  uint32_t n_folds;
+  struct hr_observer observers[HR_REPLAY_MOST_FOLDS];
+  uint32_t n_observers;
   struct hr_result *result;
   struct hr_summary *summary;
   struct hr_notes notes; /* on what came of it */
@@ -57,7 +57,7 @@ struct hr_replay {
 HR_API enum hr_status hr_replay_init(struct hr_replay *replay, const struct hr_replay_config *config,
                                      struct hr_error *error);
 /* One more fold, told after those that are there: it may look at `replay->usage` as of the same instant. */
-HR_API enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_fold fold, struct hr_error *error);
+HR_API enum hr_status hr_replay_add(struct hr_replay *replay, struct hr_observer observer, struct hr_error *error);
 /* Once. */
 HR_API enum hr_status hr_replay_run(struct hr_replay *replay, struct hr_error *error);
 HR_API void hr_replay_finish(struct hr_replay *replay);

@@ -18,7 +18,7 @@ struct hr_streamed;
 /* NULL when out of memory. The trace must outlive it. */
 HR_API struct hr_streamed *hr_streamed_create(const struct hr_trace *trace);
 HR_API void hr_streamed_destroy(struct hr_streamed *streamed);
-HR_API struct hr_fold hr_streamed_fold(struct hr_streamed *streamed);
+HR_API struct hr_observer hr_streamed_observer(struct hr_streamed *streamed);
 
 struct hr_streamed_figures {
   uint64_t jobs_submitted, jobs_completed, jobs_rejected, jobs_unfinished, jobs_backfilled;

@@ -35,7 +35,7 @@ struct hr_cut_spec {
   int64_t from_us, to_us;
   struct hr_name_list tenants, users;
   struct hr_name_list gpu_types; /* of which a job takes one; jobs that take any are among them */
-  uint32_t most_jobs;            /* the first of them; 0: all */
+  uint32_t max_jobs;            /* the first of them; 0: all */
   /* Jobs submitted before the window that were running at its begin, where the trace was recorded, too: they are
      submitted, and started, at the begin, with the work that was left; limit and estimate are less by what had run,
      ids stay, where they failed (fail_at) becomes unknown. Wants recorded starts. */

@@ -3,7 +3,7 @@
 #define HEADROOM_UNSTABLE_WHY_H
 
 /*
- * Where waiting time goes. A fold asks at each instant what holds waiting jobs back (hr_view_hold), and adds the time
+ * Where waiting time goes. A fold asks at each instant what holds waiting jobs back (hr_view_wait_reason), and adds the time
  * up to the next instant. Jobs that are held back for the same reason are asked about once; those that are watched,
  * each by itself, with who was before them. The parts of a wait sum to it, to the microsecond.
  */
@@ -21,8 +21,8 @@ extern "C" {
 
 /* Time of a wait for one reason. */
 struct hr_wait_part {
-  uint32_t reason; /* enum hr_hold_reason */
-  uint32_t quota;  /* as of struct hr_hold */
+  uint32_t reason; /* enum hr_wait_reason_kind */
+  uint32_t quota;  /* as of struct hr_wait_reason */
   int64_t us;
 };
 
@@ -40,8 +40,8 @@ struct hr_wait {
 struct hr_wait_segment {
   hr_job job;
   int64_t begin_us, end_us;
-  struct hr_hold hold; /* free GPUs and until_us as at its begin */
-  uint64_t least_free_milli, most_free_milli;
+  struct hr_wait_reason hold; /* free GPUs and until_us as at its begin */
+  uint64_t min_free_milli, max_free_milli;
 };
 
 struct hr_waits_config {
@@ -56,7 +56,7 @@ struct hr_waits;
 HR_API struct hr_waits *hr_waits_create(const struct hr_waits_config *config);
 HR_API void hr_waits_destroy(struct hr_waits *waits);
 /* To be given to a run, once. */
-HR_API struct hr_fold hr_waits_fold(struct hr_waits *waits);
+HR_API struct hr_observer hr_waits_observer(struct hr_waits *waits);
 /* Ends what still waits at the run's end. HR_NO_MEMORY if something was lost. To be done once, before anything is
    asked. */
 HR_API enum hr_status hr_waits_close(struct hr_waits *waits, const struct hr_result *result);

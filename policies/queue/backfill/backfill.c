@@ -8,7 +8,7 @@
 
 #include "policies/queue/dispatch.h"
 
-static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__shape *waiting = hr__active_shape(&queue->waiting, 0);
   if (!queue->freed && queue->blocked.id == waiting->head.job.id) return HR_OK;
   enum hr_status status = hr__queue_start_in_order(queue, view, plan, &waiting);
@@ -37,7 +37,7 @@ static struct hr__shape *first_fitting(const struct hr__queue *queue, struct hr_
   return first;
 }
 
-static enum hr_status skip_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status skip_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   enum hr_status status = HR_OK;
   struct hr_placement placement;
   struct hr__shape *shape;
@@ -78,7 +78,7 @@ static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, cons
   if (!hr__fits(queue, shape->gpus, shape->kind, &placement)) return false;
   *entry = first;
   if (first.value <= window_us) return true;
-  if (hr__within_allows(queue, shape, &placement, head, reserved_us, now_us)) return true;
+  if (hr__locality_allows(queue, shape, &placement, head, reserved_us, now_us)) return true;
   return hr__waiting_next(&queue->waiting, shape, last, window_us, entry);
 }
 
@@ -95,11 +95,11 @@ static struct candidate next_candidate(struct hr__queue *queue, const struct hr_
   return best;
 }
 
-static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__shape *head;
   enum hr_status status = hr__queue_start_in_order(queue, view, plan, &head);
   if (status != HR_OK || !head || queue->waiting.n_active == 1) return status;
-  int64_t reserved_us = hr__within_earliest(queue, view, head);
+  int64_t reserved_us = hr__locality_earliest(queue, view, head);
   queue->head = head->head.job;
   queue->reserved_us = reserved_us;
   struct hr_job_entry last = head->head;
@@ -110,8 +110,8 @@ static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *v
     hr__fits(queue, candidate.shape->gpus, candidate.shape->kind, &placement);
     last = candidate.entry;
     bool is_short = last.value <= reserved_us - view->now_us;
-    if (queue->outlook && !is_short &&
-        !hr__within_allows(queue, candidate.shape, &placement, head, reserved_us, view->now_us))
+    if (queue->gpu_calendar && !is_short &&
+        !hr__locality_allows(queue, candidate.shape, &placement, head, reserved_us, view->now_us))
       continue; /* a rule that draws has found another place than before */
     status = hr__queue_start(queue, view, plan, candidate.shape, last, &placement, HR_REASON_BACKFILL);
   }
@@ -119,4 +119,4 @@ static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *v
 }
 
 const struct hr__backfill hr__backfill_easy = {
-    .by_shape = true, .needs_releases = true, .value = hr_trace_limit_us, .pass = easy_pass};
+    .by_shape = true, .needs_calendar = true, .value = hr_trace_limit_us, .pass = easy_pass};

@@ -14,11 +14,11 @@ struct hr__backfill {
   /* A job that does not fit holds nobody back. */
   bool passes_over;
   /* It looks at when running jobs are expected to end. */
-  bool needs_releases;
+  bool needs_calendar;
   /* What a queue's bounded search is about (struct hr_job_entry's value); NULL where none is made. */
   int64_t (*value)(const struct hr_trace *trace, hr_job job);
   enum hr_status (*create)(struct hr__queue *queue, const struct hr_policy_env *env); /* may be NULL */
-  enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+  enum hr_status (*pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
   bool walks; /* it looks at jobs beyond the first of each shape, in order */
 };
 

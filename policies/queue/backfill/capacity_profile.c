@@ -156,7 +156,7 @@ uint32_t hr__profile_least(const struct hr__profile *profile, int64_t from_us, i
 
 enum hr_status hr__future_init(struct hr__future *future) {
   struct hr_arena *arena = future->arena;
-  future->n_bins = hr_releases_bins(future->releases);
+  future->n_bins = hr_release_calendar_bins(future->calendar);
   future->n_pools = hr_cluster_pools(future->cluster);
   future->profiles = hr_arena_alloc(arena, future->n_bins * sizeof *future->profiles);
   future->of_bins = hr_arena_alloc(arena, future->n_bins * sizeof *future->of_bins);
@@ -187,9 +187,9 @@ static bool add_end(void *self, struct hr_job_entry entry) {
 
 static bool begin_bin(struct hr__future *future, uint32_t bin, int64_t now_us) {
   struct filling filling = {&future->profiles[bin], future->arena, now_us};
-  uint32_t free = hr_releases_bin_free(future->releases, bin);
+  uint32_t free = hr_release_calendar_bin_free(future->calendar, bin);
   return hr__profile_begin(filling.profile, future->arena, now_us, free) &&
-         hr_job_tree_each(hr_releases_bin_ends(future->releases, bin), add_end, &filling);
+         hr_job_tree_each(hr_release_calendar_bin_ends(future->calendar, bin), add_end, &filling);
 }
 
 enum hr_status hr__future_begin(struct hr__future *future, int64_t now_us) {
@@ -229,7 +229,7 @@ static uint32_t pool_bins(const struct hr__future *future, hr_pool pool) {
 /* The time by which k bins of the pool, each on its own, could begin a window with `gpus` GPUs. */
 static int64_t bins_start(struct hr__future *future, hr_pool pool, uint32_t gpus, uint32_t k, int64_t from_us,
                           int64_t length_us) {
-  uint32_t first = hr_releases_first_bin(future->releases, pool), n_bins = pool_bins(future, pool);
+  uint32_t first = hr_release_calendar_first_bin(future->calendar, pool), n_bins = pool_bins(future, pool);
   if (k > n_bins) return HR_NEVER_US;
   for (uint32_t i = 0; i < n_bins; i++)
     future->of_bins[i] = hr__profile_earliest(&future->profiles[first + i], from_us, length_us, gpus);
@@ -268,7 +268,7 @@ int64_t hr__future_earliest(struct hr__future *future, const struct hr__demand *
 }
 
 /* The least that a node must have free to be of use to the request. */
-static uint32_t least_use(const struct hr__future *future, const struct hr__demand *demand, hr_pool pool) {
+static uint32_t min_use(const struct hr__future *future, const struct hr__demand *demand, hr_pool pool) {
   if (hr_placer_is_single(future->placer, demand->gpus, demand->accept_class)) return demand->gpus;
   uint32_t size = hr_cluster_pool_spec(future->cluster, pool)->gpus_per_node;
   return demand->gpus % size ? demand->gpus % size : size;
@@ -278,8 +278,8 @@ bool hr__future_place(struct hr__future *future, const struct hr__demand *demand
                       struct hr_placement *placement) {
   for (uint32_t i = 0; i < future->n_pools; i++) {
     hr_pool pool = {i};
-    const struct hr__profile *profiles = future->profiles + hr_releases_first_bin(future->releases, pool);
-    uint32_t use = least_use(future, demand, pool); /* bins of no use count as full */
+    const struct hr__profile *profiles = future->profiles + hr_release_calendar_first_bin(future->calendar, pool);
+    uint32_t use = min_use(future, demand, pool); /* bins of no use count as full */
     if (future->rule == HR_PLACE_POOL) {
       future->free_gpus[i] = hr__profile_least(profiles, start_us, demand->length_us, use);
       continue;
@@ -295,13 +295,13 @@ bool hr__future_place(struct hr__future *future, const struct hr__demand *demand
 
 /* The bin of a placement's slice; of one by count, that of its pool. */
 static uint32_t bin_of(const struct hr__future *future, const struct hr_placement *placement, uint32_t slice) {
-  uint32_t first = hr_releases_first_bin(future->releases, placement->pool);
+  uint32_t first = hr_release_calendar_first_bin(future->calendar, placement->pool);
   if (placement->n_slices == 0) return first;
   return first + placement->slices[slice].node.id - hr_cluster_first_node(future->cluster, placement->pool).id;
 }
 
 /* A bin that is the first with room, or the fullest, remains it while it has room. */
-uint32_t hr__future_alike(const struct hr__future *future, const struct hr__demand *demand,
+uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__demand *demand,
                           const struct hr_placement *placement, uint32_t most) {
   if (future->rule == HR_PLACE_WORST_FIT || placement->n_slices > 1) return 1;
   uint64_t free = future->free_gpus[placement->pool.id];
@@ -336,7 +336,7 @@ bool hr__future_holds(struct hr__future *future, int64_t now_us, const int64_t *
   for (uint32_t bin = 0; bin < future->n_bins; bin++) {
     struct hr__profile *profile = &future->profiles[bin];
     hr__profile_come_to(profile, now_us);
-    if (profile->free[0] + started[bin] != hr_releases_bin_free(future->releases, bin)) return false;
+    if (profile->free[0] + started[bin] != hr_release_calendar_bin_free(future->calendar, bin)) return false;
   }
   return true;
 }
@@ -352,7 +352,7 @@ static int64_t window_us(const struct hr__profile *profile, uint32_t gpus) {
 
 /* The window that k bins of the pool have, each on its own; 0 when fewer have any. */
 static int64_t bins_window(struct hr__future *future, hr_pool pool, uint32_t gpus, uint32_t k) {
-  uint32_t first = hr_releases_first_bin(future->releases, pool), n_bins = pool_bins(future, pool);
+  uint32_t first = hr_release_calendar_first_bin(future->calendar, pool), n_bins = pool_bins(future, pool);
   if (k > n_bins) return 0;
   for (uint32_t i = 0; i < n_bins; i++) future->of_bins[i] = -window_us(&future->profiles[first + i], gpus);
   return -select_kth(future->of_bins, n_bins, k);

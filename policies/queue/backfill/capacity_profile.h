@@ -34,7 +34,7 @@ struct hr__future {
   struct hr_arena *arena;
   const struct hr_cluster *cluster;
   struct hr_placer *placer;
-  struct hr_releases *releases;
+  struct hr_release_calendar *calendar;
   enum hr_placement_rule rule;
   struct hr__profile *profiles; /* by bin */
   uint32_t n_bins, n_pools;
@@ -62,7 +62,7 @@ bool hr__future_place(struct hr__future *future, const struct hr__demand *demand
                       struct hr_placement *placement);
 /* Of `most` equal demands, how many have their time and place in common with the one just placed; 1 where that is not
    known without asking. */
-uint32_t hr__future_alike(const struct hr__future *future, const struct hr__demand *demand,
+uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__demand *demand,
                           const struct hr_placement *placement, uint32_t most);
 /* Takes what `n` equal demands at this place ask for. False: out of memory. */
 bool hr__future_take(struct hr__future *future, const struct hr__demand *demand, uint32_t n, int64_t start_us,

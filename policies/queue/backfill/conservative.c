@@ -437,14 +437,14 @@ static int64_t learnt(const struct bounds *bounds, int64_t length_us) {
   return class > 0 ? bounds->of[class - 1].start_us : 0;
 }
 
-static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status start(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                             struct hr__shape *shape, struct hr_job_entry job, const struct hr_placement *placement) {
   const struct hr__shape *first = hr__waiting_first(&queue->waiting);
   bool in_order = first && first->head.job.id == job.job.id;
   return hr__queue_start(queue, view, plan, shape, job, placement, in_order ? HR_REASON_IN_ORDER : HR_REASON_BACKFILL);
 }
 
-static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                 const struct hr__reservation *due, const struct hr_placement *placement) {
   const struct planner *planner = queue->backfill_state;
   enum hr_status status = HR_OK;
@@ -458,7 +458,7 @@ static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *v
 /* Makes the earliest reservation for the first of the jobs that `made` has, and for all that have their place in common
    with it; it is then of these alone. Starts them when their time is now. */
 static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__demand *demand, const struct hr_view *view,
-                                   struct hr_plan *plan, struct hr__reservation *made) {
+                                   struct hr_moves *plan, struct hr__reservation *made) {
   struct planner *planner = queue->backfill_state;
   struct bounds *bounds = bounds_of(planner, made->shape);
   struct hr_placement placement;
@@ -468,7 +468,7 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__dem
   if (made->start_us == HR_NEVER_US && queue->expected_us) return HR_OK; /* all wait for nodes that may come */
   if (made->start_us == HR_NEVER_US || !hr__future_place(&planner->future, demand, made->start_us, &placement))
     return HR_INTERNAL;
-  made->n_jobs = hr__future_alike(&planner->future, demand, &placement, made->n_jobs);
+  made->n_jobs = hr__future_repeat(&planner->future, demand, &placement, made->n_jobs);
   if (!hr__future_take(&planner->future, demand, made->n_jobs, made->start_us, &placement)) return HR_NO_MEMORY;
   learn(planner, bounds, demand->length_us, made->start_us);
   if (made->start_us == view->now_us) return start_all(queue, view, plan, made, &placement);
@@ -478,7 +478,7 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__dem
 
 /* Reserves for the jobs of a batch in order. */
 static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
-                              struct hr_plan *plan, bool *started) {
+                              struct hr_moves *plan, bool *started) {
   struct hr__demand demand = {batch->shape->gpus, batch->shape->kind, batch->value > 0 ? batch->value : 1};
   struct hr__reservation made = {view->now_us, batch->shape, .first_job = batch->first_job, .n_jobs = batch->n_jobs};
   *started = demand.gpus == 0 && made.n_jobs > 0;
@@ -494,7 +494,7 @@ static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *b
 }
 
 /* Reservations go down the queue as it stands: what starts in between changes no key until all are made. */
-static enum hr_status plan_on(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status plan_on(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct planner *planner = queue->backfill_state;
   const struct hr__batch *batch;
   enum hr_status status = know_shapes(queue, planner) ? HR_OK : HR_NO_MEMORY;
@@ -514,7 +514,7 @@ static enum hr_status plan_on(struct hr__queue *queue, const struct hr_view *vie
 }
 
 /* Until a job does not fit nothing is reserved: what is free now is free from now on, and no plan is needed. */
-static enum hr_status plan_anew(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status plan_anew(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct planner *planner = queue->backfill_state;
   struct hr__shape *blocked;
   enum hr_status status = hr__queue_start_in_order(queue, view, plan, &blocked);
@@ -533,7 +533,7 @@ static enum hr_status plan_anew(struct hr__queue *queue, const struct hr_view *v
 
 /* ---- A plan that is kept ---------------------------------------------------------------------------- */
 
-static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct planner *planner = queue->backfill_state;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < planner->to_come.n_due && status == HR_OK; i++) {
@@ -544,7 +544,7 @@ static enum hr_status start_due(struct hr__queue *queue, const struct hr_view *v
   return status;
 }
 
-static enum hr_status go_on(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status go_on(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct planner *planner = queue->backfill_state;
   enum hr_status status = start_due(queue, view, plan);
   if (status != HR_OK) return status;
@@ -579,7 +579,7 @@ static bool is_overgrown(const struct planner *planner, const struct hr_view *vi
 }
 
 /* What starts outside a pass's own plan is in none. */
-static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct planner *planner = queue->backfill_state;
   bool goes_on = holds(planner, view->now_us) && !is_overgrown(planner, view);
   planner->kept = false;
@@ -645,7 +645,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
   planner->future.arena = env->arena;
   planner->future.cluster = queue->cluster;
   planner->future.placer = queue->placer;
-  planner->future.releases = queue->releases;
+  planner->future.calendar = queue->calendar;
   planner->future.rule = queue->rule;
   if (hr__future_init(&planner->future) != HR_OK) return HR_NO_MEMORY;
   queue->backfill_state = planner;
@@ -659,7 +659,7 @@ static enum hr_status create(struct hr__queue *queue, const struct hr_policy_env
 }
 
 const struct hr__backfill hr__backfill_conservative = {.by_shape = true,
-                                                       .needs_releases = true,
+                                                       .needs_calendar = true,
                                                        .value = hr_trace_limit_us,
                                                        .create = create,
                                                        .pass = pass,

@@ -16,7 +16,7 @@
 
 #include "policies/queue/market/market_plan.h"
 
-static bool hr__market_add_guest(struct hr__queue *queue, hr_job job, const struct hr_placement *placement);
+static bool hr__market_add_demand(struct hr__queue *queue, hr_job job, const struct hr_placement *placement);
 
 static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
@@ -28,22 +28,22 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   if (!would_return || !hr__market_is_elastic(queue, placement->pool.id) ||
       hr__market_is_spot(queue, placement->pool.id))
     return HR_OK;
-  return hr__market_add_guest(queue, job, placement) ? HR_OK : HR_NO_MEMORY;
+  return hr__market_add_demand(queue, job, placement) ? HR_OK : HR_NO_MEMORY;
 }
 
-static void hr__market_drop_guest(struct hr__queue *queue, hr_job job);
+static void hr__market_drop_demand(struct hr__queue *queue, hr_job job);
 
 static bool hr__market_leave_place(struct hr__queue *queue, const struct hr_placement *placement, int64_t now_us);
 
 static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *view, const struct hr_event *event) {
-  hr__market_drop_guest(queue, event->job);
+  hr__market_drop_demand(queue, event->job);
   return hr__market_leave_place(queue, event->placement, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
 static enum hr_status job_moves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                 const struct hr_placement *from, const struct hr_placement *to) {
   (void)to;
-  hr__market_drop_guest(queue, job);
+  hr__market_drop_demand(queue, job);
   return hr__market_leave_place(queue, from, view->now_us) ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -60,23 +60,23 @@ static int64_t next_calm_us(const struct hr__market_plan *market, int64_t now_us
   return next_us;
 }
 
-static enum hr_status wake_for_next(struct hr__market_plan *market, const struct hr_view *view, struct hr_plan *plan) {
-  int64_t next_us = hr__dues_first_us(&market->idle), patience_us = hr__dues_first_us(&market->patience);
+static enum hr_status wake_for_next(struct hr__market_plan *market, const struct hr_view *view, struct hr_moves *plan) {
+  int64_t next_us = hr__deadline_fifo_first_us(&market->idle), patience_us = hr__deadline_fifo_first_us(&market->patience);
   int64_t calm_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_calm_us(market, view->now_us) : HR_NEVER_US;
   if (patience_us < next_us) next_us = patience_us;
   if (calm_us < next_us) next_us = calm_us;
   bool pending = market->wake_us > view->now_us && market->wake_us <= next_us;
   if (next_us == HR_NEVER_US || pending) return HR_OK;
   market->wake_us = next_us;
-  return hr_plan_wake_at(plan, next_us);
+  return hr_moves_wake_at(plan, next_us);
 }
 
-static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
 
 static enum hr_status hr__market_release_idle(struct hr__queue *queue, const struct hr_view *view,
-                                              struct hr_plan *plan);
+                                              struct hr_moves *plan);
 
-enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__market_plan *market = queue->market;
   hr__market_lose_patience(market, view->now_us);
   if (queue->quota && !hr__market_count_held(queue)) return HR_NO_MEMORY;
@@ -85,7 +85,7 @@ enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *vi
   if (status == HR_OK && view->n_waiting) {
     hr__market_read_levels(queue);
     status = hr__market_supply(queue, view, plan);
-  } else if (status == HR_OK && market->n_guests) {
+  } else if (status == HR_OK && market->n_demands_pending) {
     status = hr__market_bring_back(queue, view, plan);
   }
   return status == HR_OK ? wake_for_next(market, view, plan) : status;
@@ -130,8 +130,8 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   market->calm_us = hr_arena_alloc(queue->arena, n_pools * sizeof *market->calm_us);
   market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
   market->levels = hr_arena_alloc(queue->arena, n_pools * sizeof(*market->levels));
-  market->guest_at = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->guest_at);
-  bool all = market->guest_at && market->gpus_per_node && market->demand_of && market->patience_us && market->calm_us &&
+  market->pending_at = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->pending_at);
+  bool all = market->pending_at && market->gpus_per_node && market->demand_of && market->patience_us && market->calm_us &&
              market->idle_us && market->levels;
   if (!all) return false;
   /* What is on offer at the beginning is taken to have been so for long. */
@@ -160,7 +160,7 @@ uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool o
 static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
   struct hr__market_plan *market = queue->market;
   market->idle_us[node.id] = now_us;
-  return hr__dues_add(&market->idle, queue->arena, (struct hr__due){now_us + market->limits.idle_release_us, node.id});
+  return hr__deadline_fifo_add(&market->idle, queue->arena, (struct hr__deadline_entry){now_us + market->limits.idle_release_us, node.id});
 }
 
 static enum hr_status hr__market_node_changes(struct hr__queue *queue, const struct hr_view *view,
@@ -197,7 +197,7 @@ static bool hr__market_leave_place(struct hr__queue *queue, const struct hr_plac
 
 /* ---- Giving back ------------------------------------------------------------------------------------ */
 
-static bool is_still_idle(const struct hr__queue *queue, struct hr__due due, hr_pool pool) {
+static bool is_still_idle(const struct hr__queue *queue, struct hr__deadline_entry due, hr_pool pool) {
   if (queue->market->idle_us[due.id] + queue->market->limits.idle_release_us != due.at_us) return false;
   if (hr_cluster_node_state(queue->cluster, (hr_node){due.id}) != HR_NODE_UP) return false;
   const struct hr_free_index *index = hr_cluster_free_index(queue->cluster, pool);
@@ -216,7 +216,7 @@ static void lay_all(struct hr__queue *queue) {
   struct hr__market_plan *market = queue->market;
   hr__market_read_levels(queue);
   for (uint32_t i = 0; i < market->n_demands; i++)
-    hr__market_lay(queue, &market->demands[i], market->demands[i].count - market->demands[i].held);
+    hr__market_pack(queue, &market->demands[i], market->demands[i].count - market->demands[i].held);
 }
 
 /* A wholly free node of the pool is not one that waiting jobs, a gang perhaps that has not all of its nodes yet, will
@@ -230,12 +230,12 @@ static bool is_spare(const struct hr__queue *queue, hr_pool pool) {
 
 /* Gives back the nodes that have been idle for long enough and that nobody waits for. */
 static enum hr_status hr__market_release_idle(struct hr__queue *queue, const struct hr_view *view,
-                                              struct hr_plan *plan) {
+                                              struct hr_moves *plan) {
   struct hr__market_plan *market = queue->market;
   enum hr_status status = HR_OK;
-  struct hr__due due;
-  if (hr__dues_first_us(&market->idle) <= view->now_us) lay_all(queue);
-  while (status == HR_OK && hr__dues_take(&market->idle, view->now_us, &due)) {
+  struct hr__deadline_entry due;
+  if (hr__deadline_fifo_first_us(&market->idle) <= view->now_us) lay_all(queue);
+  while (status == HR_OK && hr__deadline_fifo_take(&market->idle, view->now_us, &due)) {
     hr_pool pool = pool_of(queue, due.id);
     if (!is_still_idle(queue, due, pool)) continue;
     if (!is_spare(queue, pool)) { /* looked at again in a while */
@@ -243,8 +243,8 @@ static enum hr_status hr__market_release_idle(struct hr__queue *queue, const str
       continue;
     }
     market->levels[pool.id][market->gpus_per_node[pool.id]]--;
-    status = hr_plan_release(plan, (hr_node){due.id});
-    if (status == HR_OK && queue->releases) hr_releases_set_usable(queue->releases, pool, (hr_node){due.id}, false);
+    status = hr_moves_release(plan, (hr_node){due.id});
+    if (status == HR_OK && queue->calendar) hr_release_calendar_set_usable(queue->calendar, pool, (hr_node){due.id}, false);
   }
   return status;
 }
@@ -253,37 +253,37 @@ static enum hr_status hr__market_release_idle(struct hr__queue *queue, const str
    while nobody waits. */
 
 /* Gangs over nodes stay where they are. */
-static bool hr__market_add_guest(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
+static bool hr__market_add_demand(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market_plan *market = queue->market;
-  if (market->n_guests == market->guests_capacity) {
-    struct hr__guest *guests = hr_arena_grown(queue->arena, market->guests, &market->guests_capacity, sizeof *guests);
-    if (!guests) return false;
-    market->guests = guests;
+  if (market->n_demands_pending == market->demands_pending_capacity) {
+    struct hr__pending_demand *demands_pending = hr_arena_grown(queue->arena, market->demands_pending, &market->demands_pending_capacity, sizeof *demands_pending);
+    if (!demands_pending) return false;
+    market->demands_pending = demands_pending;
   }
-  market->guests[market->n_guests++] = (struct hr__guest){job, placement->pool.id, placement->slices[0].node.id};
-  market->guest_at[job.id] = market->n_guests;
+  market->demands_pending[market->n_demands_pending++] = (struct hr__pending_demand){job, placement->pool.id, placement->slices[0].node.id};
+  market->pending_at[job.id] = market->n_demands_pending;
   return true;
 }
 
 /* Does nothing for a job that is none. */
-static void hr__market_drop_guest(struct hr__queue *queue, hr_job job) {
+static void hr__market_drop_demand(struct hr__queue *queue, hr_job job) {
   struct hr__market_plan *market = queue->market;
-  uint32_t at = market->guest_at[job.id];
+  uint32_t at = market->pending_at[job.id];
   if (!at) return;
-  market->guest_at[job.id] = 0;
-  struct hr__guest last = market->guests[--market->n_guests];
+  market->pending_at[job.id] = 0;
+  struct hr__pending_demand last = market->demands_pending[--market->n_demands_pending];
   if (last.job.id == job.id) return;
-  market->guests[at - 1] = last;
-  market->guest_at[last.job.id] = at;
+  market->demands_pending[at - 1] = last;
+  market->pending_at[last.job.id] = at;
 }
 
 /* ---- Going back ------------------------------------------------------------------------------------- */
 
 /* The fullest node of a spot pool that the guest may go to and that costs less, with room for it. */
-static bool find_spot_node(const struct hr__queue *queue, const struct hr__guest *guest, int64_t now_us,
+static bool find_spot_node(const struct hr__queue *queue, const struct hr__pending_demand *demand_entry, int64_t now_us,
                            struct hr_slice *slice, hr_pool *pool) {
-  uint32_t gpus = hr__gpus(queue, guest->job), accept_class = hr_cluster_accept_class(queue->cluster, guest->job);
-  int64_t price = hr_cluster_price_uusd_h(queue->cluster, (hr_pool){guest->pool}, now_us);
+  uint32_t gpus = hr__gpus(queue, demand_entry->job), accept_class = hr_cluster_accept_class(queue->cluster, demand_entry->job);
+  int64_t price = hr_cluster_price_uusd_h(queue->cluster, (hr_pool){demand_entry->pool}, now_us);
   for (uint32_t i = 0; i < queue->market->n_pools; i++) {
     if (!hr__market_is_spot(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
     if (!hr__market_is_calm(queue->market, i, now_us) ||
@@ -306,45 +306,45 @@ static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view 
   return hr_trace_limit_us(queue->trace, job) - hr_view_done_us(view, job) > queue->market->limits.spot_hold_us;
 }
 
-static enum hr_status move_guest(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
-                                 struct hr__guest guest, const struct hr_placement *to) {
-  struct hr_slice slice = {{guest.node}, hr__gpus(queue, guest.job) * 1000, 0};
-  struct hr_placement from = {{guest.pool}, 1, &slice};
-  return hr__queue_move(queue, view, plan, guest.job, &from, to);
+static enum hr_status move_pending(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                                 struct hr__pending_demand demand_entry, const struct hr_placement *to) {
+  struct hr_slice slice = {{demand_entry.node}, hr__gpus(queue, demand_entry.job) * 1000, 0};
+  struct hr_placement from = {{demand_entry.pool}, 1, &slice};
+  return hr__queue_move(queue, view, plan, demand_entry.job, &from, to);
 }
 
 /* Guests go to spot nodes that have room; `*leaving`: how many. Who goes is taken from the list, and the last one takes
    its place. */
-static enum hr_status move_guests(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status move_all_pending(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                   uint32_t *leaving) {
   struct hr__market_plan *market = queue->market;
   enum hr_status status = HR_OK;
-  for (uint32_t i = market->n_guests; i-- > 0 && status == HR_OK && hr__market_keeps_share(queue, 0, *leaving + 1);) {
+  for (uint32_t i = market->n_demands_pending; i-- > 0 && status == HR_OK && hr__market_keeps_share(queue, 0, *leaving + 1);) {
     struct hr_slice slice;
-    if (!is_worth_moving(queue, view, market->guests[i].job)) continue;
+    if (!is_worth_moving(queue, view, market->demands_pending[i].job)) continue;
     struct hr_placement to = {.n_slices = 1, .slices = &slice};
-    if (!find_spot_node(queue, &market->guests[i], view->now_us, &slice, &to.pool)) continue;
-    status = move_guest(queue, view, plan, market->guests[i], &to);
+    if (!find_spot_node(queue, &market->demands_pending[i], view->now_us, &slice, &to.pool)) continue;
+    status = move_pending(queue, view, plan, market->demands_pending[i], &to);
     ++*leaving;
   }
   return status;
 }
 
 /* While nobody waits: guests go to spot nodes, and nodes are asked for those that find none. */
-static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__market_plan *market = queue->market;
   uint32_t leaving = 0;
-  enum hr_status status = move_guests(queue, view, plan, &leaving);
-  if (status != HR_OK || market->n_guests == 0) return status;
+  enum hr_status status = move_all_pending(queue, view, plan, &leaving);
+  if (status != HR_OK || market->n_demands_pending == 0) return status;
   hr__market_read_levels(queue);
-  for (uint32_t i = 0; i < market->n_guests && status == HR_OK; i++) {
-    if (!is_worth_moving(queue, view, market->guests[i].job)) continue;
-    uint32_t found, gpus = hr__gpus(queue, market->guests[i].job);
+  for (uint32_t i = 0; i < market->n_demands_pending && status == HR_OK; i++) {
+    if (!is_worth_moving(queue, view, market->demands_pending[i].job)) continue;
+    uint32_t found, gpus = hr__gpus(queue, market->demands_pending[i].job);
     struct hr__demand demand = {.gpus = gpus,
-                                .accept_class = hr_cluster_accept_class(queue->cluster, market->guests[i].job),
+                                .accept_class = hr_cluster_accept_class(queue->cluster, market->demands_pending[i].job),
                                 .is_single = true};
     leaving++;
-    if (hr__market_lay_on_spot(queue, &demand)) continue;
+    if (hr__market_pack_on_spot(queue, &demand)) continue;
     if (!hr__market_keeps_share(queue, 1, leaving)) break;
     status = hr__market_ask(queue, &demand, 1, true, view, plan, &found);
     if (!found) break; /* there is none to be had */

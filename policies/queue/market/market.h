@@ -37,6 +37,6 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
 bool hr__market_could_ask(const struct hr__queue *queue, hr_job job);
 int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job);
 /* After the backfill's pass. */
-enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+enum hr_status hr__market_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
 
 #endif

@@ -19,7 +19,7 @@ void hr__market_read_levels(struct hr__queue *queue) {
 }
 
 /* Lays up to `count` jobs on nodes of `size` GPUs, counted in `levels`; how many found room. */
-static uint32_t hr__market_lay_in_pool(uint32_t *levels, uint32_t size, const struct hr__demand *demand,
+static uint32_t hr__market_pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__demand *demand,
                                        uint32_t count) {
   uint32_t gpus = demand->gpus, laid = 0;
   if (gpus == 0) return count;
@@ -40,18 +40,18 @@ static uint32_t hr__market_lay_in_pool(uint32_t *levels, uint32_t size, const st
   return laid;
 }
 
-uint32_t hr__market_lay(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count) {
+uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count) {
   uint32_t laid = 0;
   for (uint32_t i = 0; i < queue->market->n_pools && laid < count; i++)
     if (hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}))
-      laid += hr__market_lay_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, count - laid);
+      laid += hr__market_pack_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, count - laid);
   return laid;
 }
 
-bool hr__market_lay_on_spot(struct hr__queue *queue, const struct hr__demand *demand) {
+bool hr__market_pack_on_spot(struct hr__queue *queue, const struct hr__demand *demand) {
   for (uint32_t i = 0; i < queue->market->n_pools; i++)
     if (hr__market_is_spot(queue, i) && hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}) &&
-        hr__market_lay_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, 1))
+        hr__market_pack_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, 1))
       return true;
   return false;
 }
@@ -93,8 +93,8 @@ enum hr_status hr__market_job_waits(struct hr__queue *queue, const struct hr_vie
   market->demands[at].count++;
   market->patience_us[job.id] = view->now_us + market->limits.spot_wait_us;
   if (market->limits.rule != HR__MARKET_SPOT_FIRST || !market->demands[at].may_use_spot) return HR_OK;
-  struct hr__due due = {market->patience_us[job.id], job.id};
-  return hr__dues_add(&market->patience, queue->arena, due) ? HR_OK : HR_NO_MEMORY;
+  struct hr__deadline_entry due = {market->patience_us[job.id], job.id};
+  return hr__deadline_fifo_add(&market->patience, queue->arena, due) ? HR_OK : HR_NO_MEMORY;
 }
 
 enum hr_status hr__market_job_waits_no_more(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -111,8 +111,8 @@ enum hr_status hr__market_job_waits_no_more(struct hr__queue *queue, const struc
 /* A job may be over before its while is: its column then says never, or zero once it has been forgotten. Neither is a
    time that is due: what is due at 0 is taken in the first pass, before which no job that waited can be over. */
 void hr__market_lose_patience(struct hr__market_plan *market, int64_t now_us) {
-  struct hr__due due;
-  while (hr__dues_take(&market->patience, now_us, &due)) {
+  struct hr__deadline_entry due;
+  while (hr__deadline_fifo_take(&market->patience, now_us, &due)) {
     if (market->patience_us[due.id] != due.at_us) continue; /* it has started since */
     market->patience_us[due.id] = HR__IMPATIENT;
     market->demands[market->demand_of[due.id]].impatient++;
@@ -139,8 +139,8 @@ bool hr__market_count_held(struct hr__queue *queue) {
   struct hr__market_plan *market = queue->market;
   market->n_counted = 0;
   for (uint32_t i = 0; i < market->n_demands; i++) market->demands[i].held = market->demands[i].count;
-  for (uint32_t i = 0; i < queue->waiting.n_active_lanes; i++)
-    hr_job_tree_each(&queue->waiting.active_lanes[i]->jobs, count_in, queue);
+  for (uint32_t i = 0; i < queue->waiting.n_active_subqueues; i++)
+    hr_job_tree_each(&queue->waiting.active_subqueues[i]->jobs, count_in, queue);
   for (uint32_t i = 0; i < market->n_counted; i++) hr__quota_leave_out(queue, market->counted[i]);
   return market->counted || market->n_counted == 0;
 }
@@ -208,7 +208,7 @@ static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__dema
 }
 
 enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count, bool spot_only,
-                              const struct hr_view *view, struct hr_plan *plan, uint32_t *found) {
+                              const struct hr_view *view, struct hr_moves *plan, uint32_t *found) {
   struct hr__market_plan *market = queue->market;
   enum hr_status status = HR_OK;
   for (*found = 0; status == HR_OK && *found < count;) {
@@ -223,9 +223,9 @@ enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__demand *
     nodes = hr__least(nodes, room(queue, i, view->now_us));
     /* One node at a time, as each changes the shares. */
     if (market->limits.rule == HR__MARKET_PRICE_CAPACITY && demand->is_single) nodes = 1;
-    status = hr_plan_acquire(plan, (hr_pool){i}, nodes);
+    status = hr_moves_acquire(plan, (hr_pool){i}, nodes);
     market->levels[i][size] += nodes;
-    *found += hr__market_lay_in_pool(market->levels[i], size, demand, left);
+    *found += hr__market_pack_in_pool(market->levels[i], size, demand, left);
   }
   return status;
 }
@@ -233,8 +233,8 @@ enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__demand *
 /* ---- For whom --------------------------------------------------------------------------------------- */
 
 static enum hr_status supply(struct hr__queue *queue, const struct hr__demand *demand, const struct hr_view *view,
-                             struct hr_plan *plan) {
-  uint32_t count = demand->count - demand->held, laid = hr__market_lay(queue, demand, count);
+                             struct hr_moves *plan) {
+  uint32_t count = demand->count - demand->held, laid = hr__market_pack(queue, demand, count);
   uint32_t left = count - laid, found = 0;
   if (left == 0) return HR_OK;
   if (queue->market->limits.rule != HR__MARKET_SPOT_FIRST || !demand->may_use_spot)
@@ -247,7 +247,7 @@ static enum hr_status supply(struct hr__queue *queue, const struct hr__demand *d
 }
 
 /* Where the first job holds the others back, nodes are for that one before all others. */
-static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                    struct hr__demand **of) {
   const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
   *of = NULL;
@@ -261,7 +261,7 @@ static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view
   return supply(queue, &one, view, plan);
 }
 
-enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__market_plan *market = queue->market;
   struct hr__demand *of_first;
   enum hr_status status = supply_first(queue, view, plan, &of_first);
@@ -291,14 +291,14 @@ int64_t hr__market_patience_us(const struct hr__queue *queue, hr_job job) {
   return waits ? until_us : HR_NEVER_US;
 }
 
-enum hr_status hr__market_keep_minimum(struct hr__queue *queue, struct hr_plan *plan) {
+enum hr_status hr__market_keep_minimum(struct hr__queue *queue, struct hr_moves *plan) {
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < queue->market->n_pools && status == HR_OK; i++) {
     uint32_t there = hr__market_n_active_in(queue, false, true), minimum = queue->market->limits.min_on_demand;
     if (there >= minimum) break;
     if (!hr__market_is_elastic(queue, i) || hr__market_is_spot(queue, i)) continue;
     status =
-        hr_plan_acquire(plan, (hr_pool){i}, hr__least(minimum - there, hr_cluster_offer(queue->cluster, (hr_pool){i})));
+        hr_moves_acquire(plan, (hr_pool){i}, hr__least(minimum - there, hr_cluster_offer(queue->cluster, (hr_pool){i})));
   }
   return status;
 }

@@ -18,7 +18,7 @@ struct hr__demand {
 };
 
 /* A job on one on-demand node that would rather be on spot capacity. */
-struct hr__guest {
+struct hr__pending_demand {
   hr_job job;
   uint32_t pool, node;
 };
@@ -36,11 +36,11 @@ struct hr__market_plan {
   int64_t *calm_us;               /* by pool: since when spot capacity is on offer and nothing was reclaimed */
   int64_t *idle_us;               /* by node: since when it has no job */
   uint32_t **levels;              /* by pool and free GPUs: nodes that waiting jobs may be laid on */
-  struct hr__dues idle, patience; /* nodes; jobs */
+  struct hr__deadline_fifo idle, patience; /* nodes; jobs */
   int64_t wake_us;                /* the next wake-up that was asked for */
-  struct hr__guest *guests;       /* spot-first with return: in no order */
-  uint32_t n_guests, guests_capacity;
-  uint32_t *guest_at; /* by job: its place + 1, 0 for none */
+  struct hr__pending_demand *demands_pending;       /* spot-first with return: in no order */
+  uint32_t n_demands_pending, demands_pending_capacity;
+  uint32_t *pending_at; /* by job: its place + 1, 0 for none */
   hr_job *counted;    /* while it is counted who quotas hold back */
   uint32_t n_counted, counted_capacity;
 };
@@ -77,9 +77,9 @@ bool hr__market_count_held(struct hr__queue *queue);
 /* Fills `levels` with the nodes that are up or booting. */
 void hr__market_read_levels(struct hr__queue *queue);
 /* Likewise on all pools that the jobs accept. */
-uint32_t hr__market_lay(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count);
+uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count);
 /* Lays one job on spot nodes that are free or booting. */
-bool hr__market_lay_on_spot(struct hr__queue *queue, const struct hr__demand *demand);
+bool hr__market_pack_on_spot(struct hr__queue *queue, const struct hr__demand *demand);
 
 /* ---- Nodes (market_nodes.c) ------------------------------------------------------------------------- */
 
@@ -95,11 +95,11 @@ bool hr__market_is_calm(const struct hr__market_plan *market, uint32_t pool, int
 bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others);
 /* Asks for nodes for `count` jobs, in spot pools alone or in all; how many jobs found room. */
 enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count, bool spot_only,
-                              const struct hr_view *view, struct hr_plan *plan, uint32_t *found);
+                              const struct hr_view *view, struct hr_moves *plan, uint32_t *found);
 /* For all who wait, beyond what `levels` has for them. */
-enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
 /* The least of on-demand nodes that are to be kept. */
-enum hr_status hr__market_keep_minimum(struct hr__queue *queue, struct hr_plan *plan);
+enum hr_status hr__market_keep_minimum(struct hr__queue *queue, struct hr_moves *plan);
 
 /* ---- Back to spot capacity (market_return.c) -------------------------------------------------------- */
 

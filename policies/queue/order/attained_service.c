@@ -230,7 +230,7 @@ static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *
   return status;
 }
 
-static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   const struct las *las = queue->order_state;
   struct hr_job_entry due;
   int64_t next_us = queue->preemptor ? hr__service_next_us(&las->service) : HR_NEVER_US;
@@ -390,22 +390,22 @@ static enum hr_status gittins_begin_pass(struct hr__queue *queue, const struct h
   return gittins->n_finished >= gittins->next_update ? rank_anew(queue, view) : HR_OK;
 }
 
-static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status gittins_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   const struct gittins *gittins = queue->order_state;
   if (!hr__waiting_any(&queue->waiting) || !queue->preemptor) return HR_OK;
   return hr__queue_wake(queue, view, plan, hr__service_next_us(&gittins->service));
 }
 
 /* A lane is a level. */
-static uint64_t lane(const struct hr__queue *queue, hr_job job) {
+static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {
   const struct gittins *gittins = queue->order_state;
   return gittins->service.jobs[job.id].queue;
 }
 
-static int64_t full_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct hr__queue *queue = self;
   const struct gittins *gittins = queue->order_state;
-  return hr__service_key(gittins->rank[lane->name], entry.key);
+  return hr__service_key(gittins->rank[subqueue->name], entry.key);
 }
 
 static int64_t gittins_key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -424,7 +424,7 @@ static const struct hr__listener gittins_listener = {
     .job_waits = gittins_job_waits, .job_starts = gittins_job_starts, .job_stops = gittins_job_stops};
 
 const struct hr__order hr__order_gittins = {.key = gittins_key,
-                                            .lane = lane,
+                                            .subqueue = subqueue,
                                             .full_key = full_key,
                                             .running_key = running_key,
                                             .running_bound = gittins_running_bound,

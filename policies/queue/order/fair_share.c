@@ -110,16 +110,16 @@ static int64_t by_id(struct hr__queue *queue, const struct hr_view *view, hr_job
 
 /* ---- Fair share ------------------------------------------------------------------------------------- */
 
-static uint64_t account_lane(const struct hr__queue *queue, hr_job job) {
+static uint64_t account_subqueue(const struct hr__queue *queue, hr_job job) {
   const struct fairness *fairness = queue->order_state;
   return fairness->account_of[job.id];
 }
 
-static int64_t key_of_account(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+static int64_t key_of_account(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)entry;
   const struct hr__queue *queue = self;
   const struct fairness *fairness = queue->order_state;
-  return hr__shares_key(&fairness->shares, (uint32_t)lane->name);
+  return hr__shares_key(&fairness->shares, (uint32_t)subqueue->name);
 }
 
 /* ---- Multifactor ------------------------------------------------------------------------------------ */
@@ -179,16 +179,16 @@ static enum hr_status job_waits_multifactor(struct hr__queue *queue, const struc
   return fairness->kind_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
 }
 
-static uint64_t kind_lane(const struct hr__queue *queue, hr_job job) {
+static uint64_t kind_subqueue(const struct hr__queue *queue, hr_job job) {
   const struct fairness *fairness = queue->order_state;
   return fairness->kind_of[job.id];
 }
 
 /* In millionths; negative, as the least key goes first. */
-static int64_t sum_of_factors(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct hr__queue *queue = self;
   const struct fairness *fairness = queue->order_state;
-  const struct kind *kind = &fairness->kinds[lane->name];
+  const struct kind *kind = &fairness->kinds[subqueue->name];
   double waited_us = (double)(fairness->as_of_us - queue->trace->submit_us[entry.job.id]);
   double age = waited_us <= 0 ? 0 : waited_us >= fairness->max_age_us ? 1 : waited_us / fairness->max_age_us;
   double gpus = (double)kind->milli / HR_WHOLE_GPU_MILLI;
@@ -202,8 +202,8 @@ static int64_t sum_of_factors(void *self, const struct hr__lane *lane, struct hr
 }
 
 /* Sums stand still until they are worked out again, all at once: each is a line as of time 0. */
-static struct hr__line line_of_sum(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
-  return (struct hr__line){sum_of_factors(self, lane, entry), 1};
+static struct hr__line line_of_sum(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
+  return (struct hr__line){sum_of_factors(self, subqueue, entry), 1};
 }
 
 static const struct hr__listener listener = {.job_waits = job_waits, .job_starts = job_starts, .job_stops = job_stops};
@@ -211,14 +211,14 @@ static const struct hr__listener multifactor_listener = {
     .job_waits = job_waits_multifactor, .job_starts = job_starts, .job_stops = job_stops};
 
 const struct hr__order hr__order_fair_share = {.key = by_id,
-                                               .lane = account_lane,
+                                               .subqueue = account_subqueue,
                                                .full_key = key_of_account,
                                                .keys_only_grow = true,
                                                .create = create,
                                                .listener = &listener,
                                                .begin_pass = begin_pass};
 const struct hr__order hr__order_multifactor = {.key = by_id,
-                                                .lane = kind_lane,
+                                                .subqueue = kind_subqueue,
                                                 .full_key = sum_of_factors,
                                                 .create = create_multifactor,
                                                 .listener = &multifactor_listener,
@@ -377,15 +377,15 @@ static enum hr_status refresh(struct hr__queue *queue, const struct hr_view *vie
   return tenant == SEVERAL ? hr__waiting_rerank_all(&queue->waiting) : hr__waiting_rerank(&queue->waiting, tenant);
 }
 
-static uint64_t lane(const struct hr__queue *queue, hr_job job) {
+static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {
   return tenant_of(queue, job);
 }
 
-static int64_t full_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
+static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   (void)entry;
   const struct hr__queue *queue = self;
   const struct drf *drf = queue->order_state;
-  return drf->tenants[lane->name].key;
+  return drf->tenants[subqueue->name].key;
 }
 
 static int64_t key(struct hr__queue *queue, const struct hr_view *view, hr_job job) {
@@ -399,7 +399,7 @@ static const struct hr__listener drf_listener = {
     .job_starts = drf_job_starts, .job_stops = drf_job_stops, .job_moves = job_moves};
 
 const struct hr__order hr__order_drf = {.key = key,
-                                        .lane = lane,
+                                        .subqueue = subqueue,
                                         .full_key = full_key,
                                         .create = drf_create,
                                         .listener = &drf_listener,

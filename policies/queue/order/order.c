@@ -149,7 +149,7 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
   return HR_OK;
 }
 
-static uint64_t lane(const struct hr__queue *queue, hr_job job) {
+static uint64_t subqueue(const struct hr__queue *queue, hr_job job) {
   const struct wfp3 *wfp3 = queue->order_state;
   return wfp3->kind_of[job.id];
 }
@@ -159,8 +159,8 @@ static double run_us(const struct hr__queue *queue, hr_job job) {
 }
 
 /* A job without GPUs has the value 0 at all times: it is as slow as can be. */
-static struct hr__line line_of(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
-  (void)lane;
+static struct hr__line line_of(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
+  (void)subqueue;
   const struct hr__queue *queue = self;
   double gpus = hr__counted_gpus(queue, entry.job);
   double slowness = gpus > 0 ? run_us(queue, entry.job) / cbrt(gpus) : 0x1p300;
@@ -168,8 +168,8 @@ static struct hr__line line_of(void *self, const struct hr__lane *lane, struct h
 }
 
 /* Of doubles that are not negative, the bits compare as the numbers do. */
-static int64_t full_key(void *self, const struct hr__lane *lane, struct hr_job_entry entry) {
-  (void)lane;
+static int64_t full_key(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
+  (void)subqueue;
   const struct hr__queue *queue = self;
   double waited = (double)(queue->waiting.now_us - queue->trace->submit_us[entry.job.id]);
   double value = pow(waited / run_us(queue, entry.job), 3) * hr__counted_gpus(queue, entry.job);
@@ -192,7 +192,7 @@ static enum hr_status begin_pass(struct hr__queue *queue, const struct hr_view *
 static const struct hr__listener listener = {.job_waits = job_waits};
 
 const struct hr__order hr__order_wfp3 = {.key = wfp3_key,
-                                         .lane = lane,
+                                         .subqueue = subqueue,
                                          .full_key = full_key,
                                          .create = create,
                                          .listener = &listener,

@@ -15,7 +15,7 @@ struct hr__order {
 
   /* Where keys change while jobs wait; both NULL in other orders. Jobs whose keys change together are in one lane, in
      which the order never changes. */
-  uint64_t (*lane)(const struct hr__queue *queue, hr_job job);
+  uint64_t (*subqueue)(const struct hr__queue *queue, hr_job job);
   hr__full_key *full_key; /* `self`: the queue */
   bool keys_only_grow;    /* then lanes need be ranked anew only when they seem to come first */
 
@@ -35,7 +35,7 @@ struct hr__order {
   /* After a job started or stopped: ranks lanes anew whose keys that has changed. */
   enum hr_status (*refresh)(struct hr__queue *queue, const struct hr_view *view);
   /* After a pass: asks to be woken when time changes something that matters. */
-  enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+  enum hr_status (*end_pass)(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
   /* Where all keys move: see hr__line_of; `self`: the queue. Used where lanes need not be walked. */
   hr__line_of *line_of;
 };

@@ -81,8 +81,8 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   if (hr__gpus(queue, job) == 0 || !may_be_stopped(queue, job)) return HR_OK;
   int64_t key = preemptor->terms.rule->running_key(queue, view, job), min_run_us = preemptor->terms.min_run_us;
   if (min_run_us == 0) return list(queue, job, placement->pool, key);
-  struct hr__due due = {view->now_us + min_run_us, job.id};
-  return hr__dues_add(&preemptor->spared, queue->arena, due) ? HR_OK : HR_NO_MEMORY;
+  struct hr__deadline_entry due = {view->now_us + min_run_us, job.id};
+  return hr__deadline_fifo_add(&preemptor->spared, queue->arena, due) ? HR_OK : HR_NO_MEMORY;
 }
 
 /* One that was told to leave has done so. */
@@ -120,12 +120,12 @@ bool hr__preemption_create(struct hr__queue *queue, const struct hr_policy_env *
   if (gives_grace) preemptor->leaves = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->leaves);
   preemptor->running = hr_arena_alloc(env->arena, n_pools * sizeof *preemptor->running);
   preemptor->key_of = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *preemptor->key_of);
-  uint32_t most_nodes = 0;
+  uint32_t max_nodes = 0;
   for (uint32_t i = 0; i < n_pools; i++) {
     uint32_t nodes = hr_cluster_pool_spec(env->cluster, (hr_pool){i})->nodes;
-    if (nodes > most_nodes) most_nodes = nodes;
+    if (nodes > max_nodes) max_nodes = nodes;
   }
-  preemptor->gain = hr_arena_alloc(env->arena, ((size_t)most_nodes + 1) * sizeof *preemptor->gain);
+  preemptor->gain = hr_arena_alloc(env->arena, ((size_t)max_nodes + 1) * sizeof *preemptor->gain);
   if (!preemptor->running || !preemptor->key_of || !preemptor->gain || (gives_grace && !preemptor->leaves))
     return false;
   for (size_t i = 0; i < n_pools; i++) preemptor->running[i].store = queue->waiting.store;
@@ -172,9 +172,9 @@ enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr
 
 enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct hr_view *view) {
   struct hr__preemptor *preemptor = queue->preemptor;
-  struct hr__due due;
+  struct hr__deadline_entry due;
   enum hr_status status = HR_OK;
-  while (status == HR_OK && hr__dues_take(&preemptor->spared, view->now_us, &due)) {
+  while (status == HR_OK && hr__deadline_fifo_take(&preemptor->spared, view->now_us, &due)) {
     hr_job job = {due.id};
     struct hr_slice one;
     /* It may be over, and its state, forgotten, zero: no running one either. */
@@ -202,26 +202,26 @@ bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job) {
   return terms->stopped == HR__STOPPED_KEEPS;
 }
 
-enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                    hr_job job) {
   struct hr_slice one;
   struct hr_placement placement = hr_view_placement(view, job, &one);
   struct hr_event event = {view->now_us, HR_EVENT_PREEMPT, HR_REASON_PREEMPTED, job, &placement, {HR_NONE}, {HR_NONE}};
   bool killed = queue->preemptor->terms.stopped == HR__STOPPED_KILLED;
-  enum hr_status status = hr__preemption_keeps(queue, job) ? hr_plan_preempt(plan, job, HR_REASON_PREEMPTED)
-                                                           : hr_plan_requeue(plan, job, HR_REASON_PREEMPTED);
+  enum hr_status status = hr__preemption_keeps(queue, job) ? hr_moves_preempt(plan, job, HR_REASON_PREEMPTED)
+                                                           : hr_moves_requeue(plan, job, HR_REASON_PREEMPTED);
   if (status == HR_OK) status = hr__queue_job_stops(queue, view, &event);
   if (status != HR_OK) return status;
-  return killed ? hr_plan_reject(plan, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
+  return killed ? hr_moves_reject(plan, job, HR_REASON_KILLED) : hr__queue_job_waits(queue, view, job);
 }
 
-enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                    hr_job job, hr_job promised) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_slice one;
   hr_pool pool = hr_view_placement(view, job, &one).pool;
   int64_t at_us = view->now_us + preemptor->terms.grace_us;
-  enum hr_status status = hr_plan_notice(plan, job, at_us, hr__preemption_keeps(queue, job));
+  enum hr_status status = hr_moves_notice(plan, job, at_us, hr__preemption_keeps(queue, job));
   if (status != HR_OK) return status;
   preemptor->leaves[job.id] = true;
   preemptor->n_leaving++;
@@ -233,8 +233,8 @@ bool hr__preemption_holds(const struct hr__queue *queue) {
   return queue->preemptor->promised.id != HR_NONE;
 }
 
-enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
-  int64_t next_us = hr__dues_first_us(&queue->preemptor->spared);
+enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+  int64_t next_us = hr__deadline_fifo_first_us(&queue->preemptor->spared);
   if (queue->preemptor->looks_again) next_us = view->now_us + 1;
   queue->preemptor->looks_again = false;
   return hr__waiting_any(&queue->waiting) ? hr__queue_wake(queue, view, plan, next_us) : HR_OK;

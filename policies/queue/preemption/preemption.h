@@ -19,7 +19,7 @@ struct hr__preemption {
 extern const struct hr__preemption hr__preemption_order, hr__preemption_priority, hr__preemption_reclaim;
 
 /* What becomes of a job that is stopped. */
-enum hr__stopped {
+enum hr__preemption_mode {
   HR__STOPPED_AUTO,    /* checkpoint under preemption by order for jobs of which no checkpoint is known, else requeue */
   HR__STOPPED_KEEPS,   /* it waits again with all its work */
   HR__STOPPED_REQUEUE, /* it waits again as after a reclaim */
@@ -36,7 +36,7 @@ enum hr__victims {
 
 struct hr__preemption_terms {
   const struct hr__preemption *rule;
-  enum hr__stopped stopped;
+  enum hr__preemption_mode stopped;
   enum hr__victims victims;
   int64_t min_run_us; /* a job is not stopped sooner after its start */
   int64_t grace_us;   /* between being told and being stopped */
@@ -58,7 +58,7 @@ struct hr__preemptor {
   const struct hr_class_spec *classes;
   struct hr_job_tree *running; /* by pool: jobs that may be stopped, by their key; value: GPUs */
   int64_t *key_of;             /* by job: its key there, while it runs; NOT_LISTED for one that is not */
-  struct hr__dues spared;      /* jobs that have not run for long enough yet */
+  struct hr__deadline_fifo spared;      /* jobs that have not run for long enough yet */
   uint32_t n_passes;
   bool
       looks_again; /* one that has just started, or another pool, may be for a job that waits: a microsecond from now */
@@ -83,7 +83,7 @@ enum hr_status hr__preemption_end_sparing(struct hr__queue *queue, const struct 
 /* Whether what comes free is promised to a job that waits for others to leave: then nobody else starts. */
 bool hr__preemption_holds(const struct hr__queue *queue);
 /* After the pass: asks to be woken when a job that was spared need not be any more. */
-enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+enum hr_status hr__preemption_end_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
 /* A running job has another key now. */
 enum hr_status hr__preemption_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t key);
 /* All running jobs have other keys now: by the rule. */
@@ -92,10 +92,10 @@ enum hr_status hr__preemption_rekey_all(struct hr__queue *queue, const struct hr
 /* Whether a job that is stopped would keep its work. */
 bool hr__preemption_keeps(const struct hr__queue *queue, hr_job job);
 /* For the ways to choose: stops one job for another. */
-enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+enum hr_status hr__preemption_stop(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                    hr_job job);
 /* Likewise with grace: tells it to leave for the other. */
-enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+enum hr_status hr__preemption_warn(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                    hr_job job, hr_job promised);
 
 #endif

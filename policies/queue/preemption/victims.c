@@ -10,13 +10,13 @@
 #include <string.h>
 
 /* Chooses victims until it does; whether it was started. */
-static enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                           struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
                                           bool *started);
 
 /* By count, with keys that say who comes first: exactly as if all jobs were placed in order. */
 
-static enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan);
+static enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
 
 /*
  * Victims for a job that does not fit: those that may be stopped for it are stopped tentatively, one by one, until it
@@ -188,16 +188,16 @@ static bool fits(struct hr__queue *queue, hr_job job, struct hr_placement *place
   return hr__quota_allows(queue, job) && hr__fits(queue, hr__gpus(queue, job), hr__kind(queue, job), placement);
 }
 
-static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_plan *plan, struct hr__victim *victim) {
-  enum hr_status status = hr_plan_preempt(plan, victim->job, HR_REASON_PREEMPTED);
+static enum hr_status stop_tentatively(struct hr__queue *queue, struct hr_moves *plan, struct hr__victim *victim) {
+  enum hr_status status = hr_moves_preempt(plan, victim->job, HR_REASON_PREEMPTED);
   victim->needed = true;
   if (status == HR_OK) hr__quota_leave_out(queue, victim->job);
   return status;
 }
 
-static enum hr_status put_back(struct hr__queue *queue, struct hr_plan *plan, struct hr__victim *victim) {
+static enum hr_status put_back(struct hr__queue *queue, struct hr_moves *plan, struct hr__victim *victim) {
   struct hr_placement placement = {victim->pool, victim->n_slices, queue->preemptor->slices + victim->first_slice};
-  enum hr_status status = hr_plan_start(plan, victim->job, &placement, HR_REASON_NONE);
+  enum hr_status status = hr_moves_start(plan, victim->job, &placement, HR_REASON_NONE);
   victim->needed = false;
   if (status == HR_OK) hr__quota_put_back(queue, victim->job);
   return status;
@@ -205,7 +205,7 @@ static enum hr_status put_back(struct hr__queue *queue, struct hr_plan *plan, st
 
 /* Stops victims tentatively until the job fits; whether it does. Under quotas each may make the next one no fair game.
  */
-static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_plan *plan, hr_job job, bool *found) {
+static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_moves *plan, hr_job job, bool *found) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
   *found = false;
@@ -220,17 +220,17 @@ static enum hr_status stop_until_fits(struct hr__queue *queue, struct hr_plan *p
 }
 
 /* In reverse, puts back each that was stopped if the job fits all the same. */
-static enum hr_status add_back(struct hr__queue *queue, struct hr_plan *plan, hr_job job) {
+static enum hr_status add_back(struct hr__queue *queue, struct hr_moves *plan, hr_job job) {
   struct hr__preemptor *preemptor = queue->preemptor;
   struct hr_placement placement;
   for (uint32_t i = preemptor->n_victims; i-- > 0;) {
     struct hr__victim *victim = &preemptor->victims[i];
     if (!victim->needed) continue;
-    uint32_t mark = hr_plan_mark(plan);
+    uint32_t mark = hr_moves_mark(plan);
     enum hr_status status = put_back(queue, plan, victim);
     if (status != HR_OK) return status;
     if (fits(queue, job, &placement)) continue;
-    hr_plan_rollback(plan, mark);
+    hr_moves_rollback(plan, mark);
     hr__quota_leave_out(queue, victim->job);
     victim->needed = true;
   }
@@ -247,23 +247,23 @@ static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t
 }
 
 /* Looks for victims in one pool; the needed ones are then marked. All that was tried is undone. */
-static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan, hr_job job,
+static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, hr_job job,
                                   uint32_t pool, int64_t bound, bool *found) {
   struct look look = {.queue = queue, .view = view, .job = job, .bound = bound};
   if (!has_room(&look, pool)) return HR_OK;
   if (!gather(&look, pool)) return HR_NO_MEMORY;
   const struct hr__preemptor *preemptor = queue->preemptor;
-  uint32_t mark = hr_plan_mark(plan);
+  uint32_t mark = hr_moves_mark(plan);
   enum hr_status status = stop_until_fits(queue, plan, job, found);
   if (status == HR_OK && *found) status = add_back(queue, plan, job);
   if (status != HR_OK) return status;
-  hr_plan_rollback(plan, mark);
+  hr_moves_rollback(plan, mark);
   for (uint32_t i = 0; i < preemptor->n_victims; i++)
     if (preemptor->victims[i].needed) hr__quota_put_back(queue, preemptor->victims[i].job);
   return HR_OK;
 }
 
-static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   const struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < preemptor->n_victims && status == HR_OK; i++)
@@ -272,7 +272,7 @@ static enum hr_status stop_needed(struct hr__queue *queue, const struct hr_view 
 }
 
 /* The job starts when all have left; until then nobody else is stopped. */
-static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                   hr_job job) {
   const struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
@@ -281,7 +281,7 @@ static enum hr_status warn_needed(struct hr__queue *queue, const struct hr_view 
   return status;
 }
 
-static enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status hr__preempt_victims(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                                           struct hr__shape *shape, struct hr_job_entry head, enum hr_reason reason,
                                           bool *started) {
   int64_t bound = queue->preemptor->terms.rule->bound(queue, view, head);
@@ -442,7 +442,7 @@ static bool has_several_pools(const struct hr_cluster *cluster) {
   return count > 1;
 }
 
-static enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   if (!begin(queue) || !walk_down(queue, view)) return HR_NO_MEMORY;
   const struct hr__in_order *walk = queue->preemptor->in_order;
   enum hr_status status = HR_OK;
@@ -465,34 +465,34 @@ static enum hr_status hr__preempt_by_count(struct hr__queue *queue, const struct
 struct next {
   struct hr__shape *shape; /* NULL: nobody */
   struct hr_job_entry entry;
-  struct hr__lane *lane; /* NULL where there are none */
+  struct hr__subqueue *subqueue; /* NULL where there are none */
 };
 
-static void consider(struct next *next, struct hr__shape *shape, struct hr_job_entry entry, struct hr__lane *lane) {
+static void consider(struct next *next, struct hr__shape *shape, struct hr_job_entry entry, struct hr__subqueue *subqueue) {
   if (next->shape && !hr__entry_before(entry, next->entry)) return;
-  *next = (struct next){shape, entry, lane};
+  *next = (struct next){shape, entry, subqueue};
 }
 
 static void consider_shape(const struct hr__queue *queue, struct hr__shape *shape, struct next *next) {
   uint32_t pass = queue->preemptor->n_passes;
-  struct hr__lane *lane = hr__waiting_first_lane(&queue->waiting, shape);
+  struct hr__subqueue *subqueue = hr__waiting_first_subqueue(&queue->waiting, shape);
   if (shape->refused != pass) {
-    consider(next, shape, shape->head, lane);
+    consider(next, shape, shape->head, subqueue);
     return;
   }
-  while (lane && lane->refused == pass) lane = hr__waiting_next_lane(&queue->waiting, lane);
-  if (lane) consider(next, shape, lane->listed, lane);
+  while (subqueue && subqueue->refused == pass) subqueue = hr__waiting_next_subqueue(&queue->waiting, subqueue);
+  if (subqueue) consider(next, shape, subqueue->listed, subqueue);
 }
 
 /* Lanes that are parked come in order, too: those whose turn it is, and those behind the first job of a shape that was
    refused. */
-static bool may_be_next(const struct hr__queue *queue, const struct hr__lane *lane) {
-  const struct hr__shape *shape = lane->shape;
+static bool may_be_next(const struct hr__queue *queue, const struct hr__subqueue *subqueue) {
+  const struct hr__shape *shape = subqueue->shape;
   uint32_t pass = queue->preemptor->n_passes;
-  if (lane->refused == pass) return false;
-  if (hr__quota_is_turn(queue, lane->head.job)) return true;
+  if (subqueue->refused == pass) return false;
+  if (hr__quota_is_turn(queue, subqueue->head.job)) return true;
   bool is_active = shape->active_at[queue->waiting.preferred_only] != HR_NONE;
-  return is_active && shape->refused == pass && hr__entry_before(shape->head, lane->listed);
+  return is_active && shape->refused == pass && hr__entry_before(shape->head, subqueue->listed);
 }
 
 static struct next next_in_order(struct hr__queue *queue) {
@@ -500,14 +500,14 @@ static struct next next_in_order(struct hr__queue *queue) {
   struct next next = {0};
   for (uint32_t i = 0; i < waiting->n_active; i++) consider_shape(queue, hr__active_shape(waiting, i), &next);
   for (uint32_t i = 0; i < waiting->n_parked; i++) {
-    struct hr__lane *lane = waiting->parked[i];
-    if (may_be_next(queue, lane)) consider(&next, lane->shape, lane->listed, lane);
+    struct hr__subqueue *subqueue = waiting->parked[i];
+    if (may_be_next(queue, subqueue)) consider(&next, subqueue->shape, subqueue->listed, subqueue);
   }
   return next;
 }
 
 /* Starts a job, or stops others for it. */
-static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan,
+static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
                               const struct next *next, enum hr_reason reason, bool allowed, bool *started) {
   hr_job job = next->entry.job;
   struct hr_placement placement;
@@ -516,7 +516,7 @@ static enum hr_status try_job(struct hr__queue *queue, const struct hr_view *vie
   return hr__queue_start(queue, view, plan, next->shape, next->entry, &placement, reason);
 }
 
-static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__preemptor *preemptor = queue->preemptor;
   enum hr_status status = HR_OK;
   enum hr_reason reason = HR_REASON_IN_ORDER;
@@ -526,7 +526,7 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
     status = try_job(queue, view, plan, &next, reason, allowed, &started);
     if (hr__preemption_holds(queue)) break;
     if (started) continue;
-    if (next.lane) next.lane->refused = preemptor->n_passes;
+    if (next.subqueue) next.subqueue->refused = preemptor->n_passes;
     if (allowed) next.shape->refused = preemptor->n_passes;
     if (allowed && !queue->backfill->passes_over) break;
     reason = HR_REASON_BACKFILL;
@@ -534,7 +534,7 @@ static enum hr_status pass_on_nodes(struct hr__queue *queue, const struct hr_vie
   return status;
 }
 
-static enum hr_status keep_promise(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status keep_promise(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__preemptor *preemptor = queue->preemptor;
   hr_job job = preemptor->promised;
   struct hr_placement placement;
@@ -544,12 +544,12 @@ static enum hr_status keep_promise(struct hr__queue *queue, const struct hr_view
   return fits ? hr__queue_start_job(queue, view, plan, job, &placement, HR_REASON_IN_ORDER) : HR_OK;
 }
 
-enum hr_status hr__preempt_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+enum hr_status hr__preempt_begin_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   enum hr_status status = hr__preemption_end_sparing(queue, view);
   return status == HR_OK ? keep_promise(queue, view, plan) : status;
 }
 
-enum hr_status hr__preempt_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_plan *plan) {
+enum hr_status hr__preempt_pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   const struct hr__preemption_terms *terms = &queue->preemptor->terms;
   bool by_count = terms->rule->by_order && queue->rule == HR_PLACE_POOL && !queue->quota && terms->grace_us == 0;
   if (view->n_waiting == 0) return HR_OK;

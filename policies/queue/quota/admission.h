@@ -9,20 +9,20 @@
 
 #include "headroom/policy.h"
 
-enum hr__bar_kind { HR__BAR_FULL, HR__BAR_LESS_SPARE, HR__BAR_KINDS };
+enum hr__admission_limit_kind { HR__BAR_FULL, HR__BAR_LESS_SPARE, HR__BAR_KINDS };
 
 /* The one that stops a job, and how much room it would have to leave: `milli`, or what of that is not its own to
    `spare`. */
-struct hr__bar {
+struct hr__admission_limit {
   uint32_t place; /* HR_NONE: it may be any, and `milli` and `spare` are 0 */
-  enum hr__bar_kind kind;
+  enum hr__admission_limit_kind kind;
   int64_t milli, spare;
 };
 
-static inline uint32_t hr__bar_number(uint32_t place, enum hr__bar_kind kind) {
+static inline uint32_t hr__admission_limit_number(uint32_t place, enum hr__admission_limit_kind kind) {
   return HR__BAR_KINDS * place + (uint32_t)kind;
 }
-static inline int64_t hr__bar_need(const struct hr__bar *bar) {
+static inline int64_t hr__admission_limit_need(const struct hr__admission_limit *bar) {
   return bar->kind == HR__BAR_FULL ? bar->milli : bar->milli - bar->spare;
 }
 

@@ -22,13 +22,13 @@ uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job) {
   return tenant < queue->quota->n_tenants ? tenant : queue->quota->n_tenants;
 }
 
-static bool is_held(void *self, const struct hr__lane *lane, struct hr__bar *bar) {
+static bool is_held(void *self, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar) {
   const struct hr__queue *queue = self;
-  uint64_t milli = hr__counted_milli(queue, lane->head.job);
-  return milli > 0 && hr__quota_tree_is_barred(queue->quota->tree, hr__tenant(queue, lane->head.job), milli, bar);
+  uint64_t milli = hr__counted_milli(queue, subqueue->head.job);
+  return milli > 0 && hr__quota_tree_is_barred(queue->quota->tree, hr__tenant(queue, subqueue->head.job), milli, bar);
 }
 
-static int64_t room(void *self, uint32_t place, enum hr__bar_kind kind) {
+static int64_t room(void *self, uint32_t place, enum hr__admission_limit_kind kind) {
   const struct hr__queue *queue = self;
   return hr__quota_tree_room(queue->quota->tree, place, kind);
 }
@@ -37,13 +37,13 @@ static bool is_guaranteed(const struct hr__queue *queue, hr_job job) {
   return !hr_quota_tree_borrows(queue->quota->tree, hr__tenant(queue, job), hr__counted_milli(queue, job));
 }
 
-static bool is_preferred(void *self, const struct hr__lane *lane) {
-  return is_guaranteed(self, lane->head.job);
+static bool is_preferred(void *self, const struct hr__subqueue *subqueue) {
+  return is_guaranteed(self, subqueue->head.job);
 }
 
-struct hr__warden hr__quota_warden(const struct hr__queue *queue) {
+struct hr__admission hr__quota_admission(const struct hr__queue *queue) {
   const struct hr__quota *quota = queue->quota;
-  return (struct hr__warden){.is_held = is_held,
+  return (struct hr__admission){.is_held = is_held,
                              .room = room,
                              .is_preferred = quota->guarantees ? is_preferred : NULL,
                              .n_places = hr__quota_tree_places(quota->tree),

@@ -12,14 +12,14 @@
 bool hr__quota_create(struct hr__queue *queue, const struct hr_policy_env *env);
 /* For hr__waiting: lanes are held back whose jobs are beyond what their tenant may use now, and preferred while they
    are within its guarantee. */
-struct hr__warden hr__quota_warden(const struct hr__queue *queue);
+struct hr__admission hr__quota_admission(const struct hr__queue *queue);
 /* Whose a job's lane is; 0 where there are no quotas. */
 uint32_t hr__quota_owner(const struct hr__queue *queue, hr_job job);
 /* Whether anybody is guaranteed anything. */
 bool hr__quota_guarantees(const struct hr__queue *queue);
 /* Whether the job may go now: while the preferred alone count, those within their tenants' guarantees. */
 bool hr__quota_is_turn(const struct hr__queue *queue, hr_job job);
-/* Whether the job is beyond what its tenant may use now, and then whose limit that is, as hr_hold has it. */
+/* Whether the job is beyond what its tenant may use now, and then whose limit that is, as hr_wait_reason has it. */
 bool hr__quota_holds(const struct hr__queue *queue, hr_job job, uint32_t *quota);
 /* For those who stop jobs for others. Whether the job is within what its tenant may use now; whether one job may be
    stopped because its tenant uses what the other's is guaranteed. All true, and false, where there are no quotas. */

@@ -202,7 +202,7 @@ bool hr__quota_tree_keeps(const struct hr_quota_tree *tree, uint32_t tenant) {
   return tree->nodes[leaf_of(tree, tenant)].kept > 0;
 }
 
-int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__bar_kind kind) {
+int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind) {
   const struct node *node = &tree->nodes[place];
   if (kind == HR__BAR_FULL) return node->max - node->held;
   if (place == 0) return node->subtree - node->usage;
@@ -211,15 +211,15 @@ int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, en
 }
 
 /* The conditions of hr_quota_tree_available, one by one. */
-bool hr__quota_tree_is_barred(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli, struct hr__bar *bar) {
+bool hr__quota_tree_is_barred(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli, struct hr__admission_limit *bar) {
   int64_t wanted = bounded(milli), spare = 0;
   bool others_keep = false;
   uint32_t leaf = leaf_of(tree, tenant);
   for (uint32_t i = leaf; i != HR_NONE; i = tree->nodes[i].parent) {
     bool is_full = hr__quota_tree_room(tree, i, HR__BAR_FULL) < wanted;
     if (is_full || hr__quota_tree_room(tree, i, HR__BAR_LESS_SPARE) < wanted - spare) {
-      *bar = (struct hr__bar){i, is_full ? HR__BAR_FULL : HR__BAR_LESS_SPARE, wanted, spare};
-      if (others_keep) *bar = (struct hr__bar){.place = HR_NONE};
+      *bar = (struct hr__admission_limit){i, is_full ? HR__BAR_FULL : HR__BAR_LESS_SPARE, wanted, spare};
+      if (others_keep) *bar = (struct hr__admission_limit){.place = HR_NONE};
       return true;
     }
     spare += most(0, tree->nodes[i].kept - tree->nodes[i].usage);
