@@ -39,19 +39,19 @@ static bool equal_bytes(const char *a, const char *b, size_t length) {
   return load_tail(a, length) == load_tail(b, length);
 }
 
-static bool equal_text(const struct hr__names *names, uint32_t number, const char *text, size_t length) {
+static bool equal_text(const struct hr__name_table *names, uint32_t number, const char *text, size_t length) {
   return names->length[number] == length && equal_bytes(names->text[number], text, length);
 }
 
 /* The slot that holds the text, or the empty one where it belongs. */
-static uint32_t find_slot(const struct hr__names *names, const char *text, size_t length) {
+static uint32_t find_slot(const struct hr__name_table *names, const char *text, size_t length) {
   uint32_t mask = names->n_slots - 1;
   uint32_t at = (uint32_t)hash_text(text, length) & mask;
   while (names->slot[at] && !equal_text(names, names->slot[at] - 1, text, length)) at = (at + 1) & mask;
   return at;
 }
 
-static bool grow(struct hr__names *names) {
+static bool grow(struct hr__name_table *names) {
   uint32_t n_slots = names->n_slots ? 2 * names->n_slots : 64;
   uint32_t *slot = calloc(n_slots, sizeof *slot);
   char **text = realloc(names->text, n_slots / 2 * sizeof *text);
@@ -70,13 +70,13 @@ static bool grow(struct hr__names *names) {
   return true;
 }
 
-uint32_t hr__names_find(const struct hr__names *names, const char *text, size_t length) {
+uint32_t hr__names_find(const struct hr__name_table *names, const char *text, size_t length) {
   if (!names->n_slots) return HR_NONE;
   uint32_t number = names->slot[find_slot(names, text, length)];
   return number ? number - 1 : HR_NONE;
 }
 
-uint32_t hr__names_intern(struct hr__names *names, const char *text, size_t length) {
+uint32_t hr__names_intern(struct hr__name_table *names, const char *text, size_t length) {
   uint32_t found = hr__names_find(names, text, length);
   if (found != HR_NONE) return found;
   if (names->count == names->capacity && !grow(names)) return HR_NONE;
@@ -91,10 +91,10 @@ uint32_t hr__names_intern(struct hr__names *names, const char *text, size_t leng
   return names->count++;
 }
 
-void hr__names_finish(struct hr__names *names) {
+void hr__names_finish(struct hr__name_table *names) {
   for (uint32_t i = 0; i < names->count; i++) free(names->text[i]);
   free(names->text);
   free(names->length);
   free(names->slot);
-  *names = (struct hr__names){0};
+  *names = (struct hr__name_table){0};
 }

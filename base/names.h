@@ -6,7 +6,7 @@
 
 #include "headroom/base.h"
 
-struct hr__names {
+struct hr__name_table {
   char **text;    /* [count], each NUL-terminated */
   size_t *length; /* [count] */
   uint32_t *slot; /* open addressing: number + 1, 0 for empty */
@@ -15,9 +15,9 @@ struct hr__names {
 };
 
 /* The text's number, HR_NONE when out of memory. Bytes may hold anything but NUL. */
-uint32_t hr__names_intern(struct hr__names *names, const char *text, size_t length);
+uint32_t hr__names_intern(struct hr__name_table *names, const char *text, size_t length);
 /* The text's number, HR_NONE when it is not there. */
-uint32_t hr__names_find(const struct hr__names *names, const char *text, size_t length);
-void hr__names_finish(struct hr__names *names);
+uint32_t hr__names_find(const struct hr__name_table *names, const char *text, size_t length);
+void hr__names_finish(struct hr__name_table *names);
 
 #endif

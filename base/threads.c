@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-struct pool {
+struct threads_pool {
   const struct hr__tasks *tasks;
   pthread_mutex_t lock;
   size_t next;
@@ -17,14 +17,14 @@ struct pool {
 };
 
 /* The next task, or tasks->count when there is no more to do. */
-static size_t take(struct pool *pool) {
+static size_t take(struct threads_pool *pool) {
   pthread_mutex_lock(&pool->lock);
   size_t task = pool->failed == SIZE_MAX && pool->next < pool->tasks->count ? pool->next++ : pool->tasks->count;
   pthread_mutex_unlock(&pool->lock);
   return task;
 }
 
-static void fail(struct pool *pool, size_t task, enum hr_status status, const struct hr_error *error) {
+static void fail(struct threads_pool *pool, size_t task, enum hr_status status, const struct hr_error *error) {
   pthread_mutex_lock(&pool->lock);
   if (task < pool->failed) {
     pool->failed = task;
@@ -35,7 +35,7 @@ static void fail(struct pool *pool, size_t task, enum hr_status status, const st
 }
 
 static void *work(void *self) {
-  struct pool *pool = self;
+  struct threads_pool *pool = self;
   for (size_t task = take(pool); task < pool->tasks->count; task = take(pool)) {
     struct hr_error error = {0};
     enum hr_status status = pool->tasks->run(pool->tasks->self, task, &error);
@@ -45,7 +45,7 @@ static void *work(void *self) {
 }
 
 enum hr_status hr__pool_run(const struct hr__tasks *tasks, uint32_t n_threads, struct hr_error *error) {
-  struct pool pool = {.tasks = tasks, .failed = SIZE_MAX, .status = HR_OK};
+  struct threads_pool pool = {.tasks = tasks, .failed = SIZE_MAX, .status = HR_OK};
   uint32_t more = n_threads > tasks->count ? (uint32_t)tasks->count : n_threads, begun = 0;
   pthread_t *threads = calloc((size_t)more + 1, sizeof *threads);
   if (!threads) return hr_fail(error, HR_NO_MEMORY, "out of memory");

@@ -60,7 +60,7 @@ static const char details[] = "SUITE is a JSON file with runs of scenarios, unde
                               "  headroom check scenarios/demo.json --baseline demo.base.json\n"
                               "  headroom check suite.json --baseline base.json --junit check.xml --md -\n";
 
-struct check {
+struct check_check {
   const struct check_args *args;
   struct hr_suite *suite;
   struct hr_baseline *baseline;
@@ -103,7 +103,7 @@ static enum hr_status add_reading(struct overrides *overrides, const struct inpu
   return status == HR_OK && args->map ? add_columns(overrides, args->map, error) : status;
 }
 
-static enum hr_status open_scenario(struct check *check, const char *path, struct hr_error *error) {
+static enum hr_status open_scenario(struct check_check *check, const char *path, struct hr_error *error) {
   struct input input;
   const struct input_args *args = &check->args->input;
   enum hr_status status = input_open(&input, path, args, error);
@@ -117,7 +117,7 @@ static enum hr_status open_scenario(struct check *check, const char *path, struc
   return status;
 }
 
-static enum hr_status open_suite(struct check *check, const char *path, struct hr_error *error) {
+static enum hr_status open_suite(struct check_check *check, const char *path, struct hr_error *error) {
   bool is_suite;
   const char *option = scenario_option(&check->args->input);
   enum hr_status status = hr_suite_recognise(path, &is_suite, error);
@@ -135,7 +135,7 @@ static enum hr_status open_suite(struct check *check, const char *path, struct h
 /* ---- The baseline ----------------------------------------------------------------------------------- */
 
 /* What cannot be read any more may be written anew, but not what never was a baseline. */
-static enum hr_status open_old(struct check *check, struct hr_error *error) {
+static enum hr_status open_old(struct check_check *check, struct hr_error *error) {
   const char *path = check->args->baseline;
   enum hr_status status = hr_baseline_load(path, &check->baseline, error);
   if (status != HR_BAD_INPUT || !check->args->update || !hr_baseline_recognise(path)) return status;
@@ -143,7 +143,7 @@ static enum hr_status open_old(struct check *check, struct hr_error *error) {
   return HR_OK;
 }
 
-static enum hr_status open_baseline(struct check *check, struct hr_error *error) {
+static enum hr_status open_baseline(struct check_check *check, struct hr_error *error) {
   const char *path = check->args->baseline;
   if (!path)
     return hr_fail(error, HR_BAD_INPUT,
@@ -162,7 +162,7 @@ static bool wants_annotations(const struct check_args *args) {
   return args->github || (actions && strcmp(actions, "true") == 0);
 }
 
-static enum hr_status write_files(const struct check *check, struct hr_error *error) {
+static enum hr_status write_files(const struct check_check *check, struct hr_error *error) {
   const struct check_args *args = check->args;
   enum hr_status status = HR_OK;
   if (args->json) status = hr_check_write_json(args->json, check->check, error);
@@ -173,7 +173,7 @@ static enum hr_status write_files(const struct check *check, struct hr_error *er
 }
 
 /* Annotations are read from either stream; they go where no file goes. */
-static enum hr_status tell(const struct check *check, struct hr_error *error) {
+static enum hr_status tell(const struct check_check *check, struct hr_error *error) {
   const struct check_args *args = check->args;
   bool piped = is_stdout(args->json) || is_stdout(args->junit) || is_stdout(args->markdown);
   const struct hr_notes *notes = hr_check_notes(check->check);
@@ -186,7 +186,7 @@ static enum hr_status tell(const struct check *check, struct hr_error *error) {
   return status == HR_OK ? HR_OK : hr_fail(error, status, "the check cannot be printed: %s", hr_status_meaning(status));
 }
 
-static enum hr_status judge(const struct check *check, const char *path, struct hr_error *error) {
+static enum hr_status judge(const struct check_check *check, const char *path, struct hr_error *error) {
   if (check->args->update || hr_check_passed(check->check)) return HR_OK;
   size_t runs = hr_check_runs(check->check);
   return hr_fail(error, HR_CHECK_FAILED, "%s: %zu of %zu run%s not as in %s; if that is meant, --update", path,
@@ -195,7 +195,7 @@ static enum hr_status judge(const struct check *check, const char *path, struct 
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-static enum hr_status check_outputs(const struct check *check, const char *path, struct hr_error *error) {
+static enum hr_status check_outputs(const struct check_check *check, const char *path, struct hr_error *error) {
   const struct check_args *args = check->args;
   const struct output outputs[] = {{"json", args->json},
                                    {"junit", args->junit},
@@ -212,7 +212,7 @@ static enum hr_status check_outputs(const struct check *check, const char *path,
   return status;
 }
 
-static enum hr_status run_all(struct check *check, const char *path, struct hr_error *error) {
+static enum hr_status run_all(struct check_check *check, const char *path, struct hr_error *error) {
   struct progress_bar bar;
   enum hr_status status = open_suite(check, path, error);
   if (status == HR_OK) status = open_baseline(check, error);
@@ -230,7 +230,7 @@ static enum hr_status run_all(struct check *check, const char *path, struct hr_e
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
-  struct check check = {.args = args};
+  struct check_check check = {.args = args};
   enum hr_status status = run_all(&check, operands->at[0], error);
   hr_check_destroy(check.check);
   hr_baseline_destroy(check.baseline);

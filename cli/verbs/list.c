@@ -183,9 +183,9 @@ static enum hr_status list_scenarios(const struct list_args *args, struct hr_err
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-enum filter { BY_PROVIDER = 1, BY_REGION = 2, BY_GPU = 4, BY_DATE = 8 };
+enum list_filter { BY_PROVIDER = 1, BY_REGION = 2, BY_GPU = 4, BY_DATE = 8 };
 
-static const struct list {
+static const struct list_list {
   const char *name;
   enum hr_status (*print)(const struct list_args *args, struct hr_error *error);
   unsigned filters;
@@ -204,10 +204,10 @@ static const struct list {
              {"spot-presets", list_spot_presets, BY_PROVIDER | BY_REGION | BY_GPU}};
 enum { N_LISTS = sizeof lists / sizeof *lists };
 
-static enum hr_status print_list(const struct list *list, const struct list_args *args, struct hr_error *error) {
+static enum hr_status print_list(const struct list_list *list, const struct list_args *args, struct hr_error *error) {
   const struct {
     const char *name, *value;
-    enum filter filter;
+    enum list_filter filter;
   } given[] = {{"provider", args->provider, BY_PROVIDER},
                {"region", args->region, BY_REGION},
                {"gpu", args->gpu, BY_GPU},

@@ -63,7 +63,7 @@ static const char details[] = "The scenario's 'plan' says what may be chosen (va
                               "  headroom plan scenarios/plan-reserved-share.json\n"
                               "  headroom plan scenarios/plan-l4-or-t4.json --json - | jq .recommendation\n";
 
-struct plan {
+struct plan_plan {
   const struct plan_args *args;
   struct input input;
   struct hr_plan *plan;
@@ -71,7 +71,7 @@ struct plan {
   struct hr_perf perf;
 };
 
-static enum hr_status make(struct plan *plan, struct hr_error *error) {
+static enum hr_status make(struct plan_plan *plan, struct hr_error *error) {
   struct progress_bar bar;
   const struct plan_args *args = plan->args;
   struct hr_plan_config config = {.scenario = plan->input.scenario,
@@ -97,7 +97,7 @@ static enum hr_status make(struct plan *plan, struct hr_error *error) {
 }
 
 /* The page shows a run of the choice in depth: it is run once more, and followed. */
-static enum hr_status write_page(struct plan *plan, struct hr_error *error) {
+static enum hr_status write_page(struct plan_plan *plan, struct hr_error *error) {
   struct hr_plan_case choice;
   enum hr_status status = hr_plan_choice_case(plan->plan, &choice, error);
   if (status != HR_OK) return status;
@@ -110,7 +110,7 @@ static enum hr_status write_page(struct plan *plan, struct hr_error *error) {
   return status;
 }
 
-static enum hr_status tell(struct plan *plan, struct hr_error *error) {
+static enum hr_status tell(struct plan_plan *plan, struct hr_error *error) {
   const struct plan_args *args = plan->args;
   const struct hr_notes *notes = hr_plan_notes(plan->plan);
   enum hr_status status = HR_OK;
@@ -127,7 +127,7 @@ static enum hr_status tell(struct plan *plan, struct hr_error *error) {
   return hr_fail(error, HR_CHECK_FAILED, "%s: no mix meets the goals", plan->input.scenario->path);
 }
 
-static enum hr_status run_all(struct plan *plan, const char *path, struct hr_error *error) {
+static enum hr_status run_all(struct plan_plan *plan, const char *path, struct hr_error *error) {
   const struct output outputs[] = {{"json", plan->args->json}, {"report", plan->args->page.report}};
   enum hr_status status = input_open(&plan->input, path, &plan->args->input, error);
   if (status == HR_OK)
@@ -139,7 +139,7 @@ static enum hr_status run_all(struct plan *plan, const char *path, struct hr_err
 }
 
 static enum hr_status run_verb(const void *args, const struct words *operands, struct hr_error *error) {
-  struct plan plan = {.args = args};
+  struct plan_plan plan = {.args = args};
   enum hr_status status = run_all(&plan, operands->at[0], error);
   page_finish(&plan.page);
   hr_plan_destroy(plan.plan);

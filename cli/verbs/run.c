@@ -65,7 +65,7 @@ enum hr_status run_many(const struct input *input, const struct many_args *args,
 /* ---- What can be streamed --------------------------------------------------------------------------- */
 
 /* Of `queue`: what remembers more with each job that comes. */
-static const struct part {
+static const struct run_part {
   const char *key;
   const char *values[4]; /* ended by NULL */
   const char *why;
@@ -81,7 +81,7 @@ static bool is_among(const char *word, const char *const *words) {
   return *words != NULL;
 }
 
-static enum hr_status check_part(const struct hr_policy_choice *policy, const struct part *part,
+static enum hr_status check_part(const struct hr_policy_choice *policy, const struct run_part *part,
                                  struct hr_error *error) {
   for (size_t i = 0; i < policy->n_params; i++) {
     if (strcmp(policy->ops->params[i].key, part->key) != 0) continue;
@@ -324,7 +324,7 @@ static const char details[] = "JSON and CSV are in seconds. Files are written on
                               "  headroom run scenarios/helios.json --trace jobs.hrt --stream\n";
 
 /* A run and all that hangs off it. */
-struct run {
+struct run_run {
   const struct run_args *args;
   struct input input;
   struct hr_replay replay;
@@ -339,13 +339,13 @@ static bool wants_table(const struct run_args *args) {
 
 /* ---- Replaying -------------------------------------------------------------------------------------- */
 
-static enum hr_status add_course(struct run *run, struct hr_error *error) {
+static enum hr_status add_course(struct run_run *run, struct hr_error *error) {
   run->course = hr_timeline_summary_create();
   if (!run->course) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   return hr_replay_add(&run->replay, hr_course_observer(run->course), error);
 }
 
-static enum hr_status replay(struct run *run, struct hr_error *error) {
+static enum hr_status replay(struct run_run *run, struct hr_error *error) {
   const struct run_args *args = run->args;
   struct progress_bar bar;
   const struct hr_replay_config config = {.scenario = run->input.scenario,
@@ -367,14 +367,14 @@ static enum hr_status replay(struct run *run, struct hr_error *error) {
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
 
-static void run_print_notes(const struct run *run) {
+static void run_print_notes(const struct run_run *run) {
   if (run->args->quiet) return;
   input_print_notes(stderr, &run->input);
   for (size_t i = 0; i < run->replay.notes.count; i++) fprintf(stderr, "note: %s\n", run->replay.notes.text[i]);
   run_files_print_notes(stderr, &run->files);
 }
 
-static enum hr_status run_tell(struct run *run, struct hr_error *error) {
+static enum hr_status run_tell(struct run_run *run, struct hr_error *error) {
   const struct hr_scenario *scenario = run->input.scenario;
   const struct hr_trace *trace = run->input.trace;
   const struct hr_notes *notes[] = {&scenario->notes, &trace->notes, &run->replay.notes};
@@ -418,7 +418,7 @@ static const char *file_of_one_run(const struct run_file_args *files) {
 }
 
 /* Many runs have no one list of jobs. */
-static enum hr_status check_many(const struct run *run, struct hr_error *error) {
+static enum hr_status check_many(const struct run_run *run, struct hr_error *error) {
   const char *of_one = file_of_one_run(&run->args->files);
   if (!of_one && run->args->check) of_one = "check";
   if (!of_one || !wants_many(run->input.scenario)) return HR_OK;
@@ -429,7 +429,7 @@ static enum hr_status check_many(const struct run *run, struct hr_error *error) 
 }
 
 /* A streamed run keeps no jobs to tell of. */
-static enum hr_status check_streamed(const struct run *run, struct hr_error *error) {
+static enum hr_status check_streamed(const struct run_run *run, struct hr_error *error) {
   const char *of_jobs = file_of_one_run(&run->args->files);
   if (of_jobs)
     return hr_fail(error, HR_BAD_INPUT,
@@ -442,7 +442,7 @@ static enum hr_status check_streamed(const struct run *run, struct hr_error *err
   return check_stream(run->input.scenario, error);
 }
 
-static enum hr_status run_or_replicate(struct run *run, struct hr_error *error) {
+static enum hr_status run_or_replicate(struct run_run *run, struct hr_error *error) {
   const struct run_args *args = run->args;
   const struct many_args many = {.json = args->files.json, .threads = args->threads, .quiet = args->quiet};
   const struct stream_args stream = {.json = args->files.json, .check = args->check, .quiet = args->quiet};
@@ -452,7 +452,7 @@ static enum hr_status run_or_replicate(struct run *run, struct hr_error *error) 
   return status == HR_OK ? run_tell(run, error) : status;
 }
 
-static enum hr_status run_all(struct run *run, const char *path, struct hr_error *error) {
+static enum hr_status run_all(struct run_run *run, const char *path, struct hr_error *error) {
   const struct run_args *args = run->args;
   const struct run_file_args *files = &args->files;
   if (run_files_wanted(files)) signals_tell_closed_pipes();
@@ -479,7 +479,7 @@ static enum hr_status run_all(struct run *run, const char *path, struct hr_error
 }
 
 enum hr_status run_scenario(const struct run_args *args, const char *path, struct hr_error *error) {
-  struct run run = {.args = args};
+  struct run_run run = {.args = args};
   enum hr_status status = run_all(&run, path, error);
   run_files_finish(&run.files);
   hr_timeline_summary_destroy(run.course);

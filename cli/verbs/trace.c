@@ -7,13 +7,13 @@
 
 #include <stdio.h>
 
-struct check_args {
+struct trace_check_args {
   struct input_args input;
   const char *cluster, *allow, *output, *json;
   bool quiet;
 };
 
-#define AT(field) offsetof(struct check_args, field)
+#define AT(field) offsetof(struct trace_check_args, field)
 static const struct option options[] = {
     {.name = "cluster",
      .kind = OPTION_TEXT,
@@ -41,7 +41,7 @@ static const struct option options[] = {
      .kind = OPTION_FLAG,
      .offset = AT(quiet),
      .help = "no table on standard output; files are written, errors told, and the exit code is the same"},
-    TRACE_OPTIONS(check_args),
+    TRACE_OPTIONS(trace_check_args),
     {0}};
 
 static const char details[] =
@@ -56,7 +56,7 @@ static const char details[] =
     "  headroom trace check philly.csv.gz --allow burst,gap --json findings.json\n";
 
 struct checked {
-  const struct check_args *args;
+  const struct trace_check_args *args;
   struct input input;
   struct hr_trace_check_config config;
   struct hr_trace_check *check;
@@ -72,7 +72,7 @@ static enum hr_status parse_allowed(struct checked *checked, struct hr_error *er
 }
 
 static enum hr_status check_outputs(const struct checked *checked, const char *path, struct hr_error *error) {
-  const struct check_args *args = checked->args;
+  const struct trace_check_args *args = checked->args;
   const struct output outputs[] = {{"output", args->output}, {"json", args->json}};
   const char *const inputs[] = {path, args->cluster ? args->cluster : path};
   const size_t n_outputs = sizeof outputs / sizeof *outputs;
@@ -93,7 +93,7 @@ static enum hr_status read_all(struct checked *checked, const char *path, struct
 /* ---- Telling ---------------------------------------------------------------------------------------- */
 
 static enum hr_status tell(const struct checked *checked, struct hr_error *error) {
-  const struct check_args *args = checked->args;
+  const struct trace_check_args *args = checked->args;
   bool to_file = args->output && !is_stdout(args->output);
   bool table = to_file || (!args->quiet && !is_stdout(args->json));
   enum hr_status status = args->json ? hr_trace_check_write_json(args->json, checked->check, error) : HR_OK;
@@ -138,7 +138,7 @@ const struct verb verb_trace_check = {.name = "trace check",
                                       .summary = "say what is wrong or suspicious in a trace: exit code 0 or 1",
                                       .details = details,
                                       .options = options,
-                                      .args_bytes = sizeof(struct check_args),
+                                      .args_bytes = sizeof(struct trace_check_args),
                                       .run = run_action};
 
 /* `headroom trace stats`: what is in a trace, in numbers. */

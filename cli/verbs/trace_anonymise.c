@@ -66,12 +66,12 @@ static void set_defaults(void *args) {
 
 /* ---- The key ---------------------------------------------------------------------------------------- */
 
-struct key {
+struct trace_anonymise_key {
   char bytes[MOST_KEY_BYTES + 1];
   size_t count;
 };
 
-static enum hr_status read_key(const char *path, struct key *key, struct hr_error *error) {
+static enum hr_status read_key(const char *path, struct trace_anonymise_key *key, struct hr_error *error) {
   FILE *file = fopen(path, "rb");
   if (!file) return hr_fail(error, HR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
   setvbuf(file, NULL, _IONBF, 0); /* the key is nowhere else in memory */
@@ -86,7 +86,8 @@ static enum hr_status read_key(const char *path, struct key *key, struct hr_erro
   return key->count ? HR_OK : hr_fail(error, HR_BAD_INPUT, "%s: there is no key in it", path);
 }
 
-static enum hr_status take_key(const struct anonymise_args *args, struct key *key, struct hr_error *error) {
+static enum hr_status take_key(const struct anonymise_args *args, struct trace_anonymise_key *key,
+                               struct hr_error *error) {
   if (!args->key == !args->key_file)
     return hr_fail(error, HR_BAD_INPUT,
                    "trace anonymise: one of --key-file FILE and --key TEXT is wanted: the key to hash names with\n"
@@ -99,15 +100,15 @@ static enum hr_status take_key(const struct anonymise_args *args, struct key *ke
   return HR_OK;
 }
 
-static void forget_key(struct key *key) {
+static void forget_key(struct trace_anonymise_key *key) {
   volatile char *at = key->bytes; /* no store of these may be left out */
   for (size_t i = 0; i < sizeof key->bytes; i++) at[i] = 0;
 }
 
 /* ---- The verb --------------------------------------------------------------------------------------- */
 
-static enum hr_status settle(const struct anonymise_args *args, const struct key *key, struct hr_anonymise_spec *spec,
-                             struct hr_error *error) {
+static enum hr_status settle(const struct anonymise_args *args, const struct trace_anonymise_key *key,
+                             struct hr_anonymise_spec *spec, struct hr_error *error) {
   hr_anonymise_spec_init(spec);
   spec->key = key->bytes;
   spec->key_bytes = key->count;
@@ -122,8 +123,8 @@ static enum hr_status settle(const struct anonymise_args *args, const struct key
   return status;
 }
 
-static enum hr_status anonymise(const struct anonymise_args *args, struct transform *transform, struct key *key,
-                                struct hr_error *error) {
+static enum hr_status anonymise(const struct anonymise_args *args, struct transform *transform,
+                                struct trace_anonymise_key *key, struct hr_error *error) {
   struct hr_anonymise_spec spec;
   enum hr_status status = take_key(args, key, error);
   if (status == HR_OK) status = settle(args, key, &spec, error);
@@ -136,7 +137,7 @@ static enum hr_status run(const void *args, const struct words *operands, struct
   const struct anonymise_args *options_ = args;
   struct transform transform = {
       .args = &options_->base, .paths = operands, .action = "anonymise", .also_read = options_->key_file};
-  struct key key = {.count = 0};
+  struct trace_anonymise_key key = {.count = 0};
   enum hr_status status = anonymise(options_, &transform, &key, error);
   forget_key(&key);
   if (status == HR_OK) status = transform_tell(&transform, error);

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct merge_args {
+struct trace_merge_args {
   struct transform_args base;
   const char *align, *labels;
   struct words merge_tenants;
   bool keep_ids, tenant_prefix;
 };
 
-#define AT(field) offsetof(struct merge_args, field)
+#define AT(field) offsetof(struct trace_merge_args, field)
 static const struct option options[] = {
     {.name = "align",
      .kind = OPTION_TEXT,
@@ -50,11 +50,11 @@ static const char details[] = "Jobs of one instant stand in the order of the tra
                               "    -o merged.csv\n";
 
 static void set_defaults(void *args) {
-  *(struct merge_args *)args = (struct merge_args){.align = "clock"};
+  *(struct trace_merge_args *)args = (struct trace_merge_args){.align = "clock"};
 }
 
-struct merge {
-  const struct merge_args *args;
+struct trace_merge_merge {
+  const struct trace_merge_args *args;
   struct hr_merge_spec spec;
   char **labels; /* [n] */
   size_t n;
@@ -86,7 +86,7 @@ static char *next_label(const char **list) {
   return label;
 }
 
-static enum hr_status check_count(const struct merge *merge, struct hr_error *error) {
+static enum hr_status check_count(const struct trace_merge_merge *merge, struct hr_error *error) {
   const char *labels = merge->args->labels;
   size_t count = 1;
   for (const char *at = labels; *at; at++) count += *at == ',';
@@ -96,7 +96,7 @@ static enum hr_status check_count(const struct merge *merge, struct hr_error *er
                  labels, merge->n);
 }
 
-static enum hr_status make_labels(struct merge *merge, const struct words *paths, struct hr_error *error) {
+static enum hr_status make_labels(struct trace_merge_merge *merge, const struct words *paths, struct hr_error *error) {
   const char *list = merge->args->labels;
   merge->n = paths->count;
   merge->labels = calloc(merge->n, sizeof *merge->labels);
@@ -116,7 +116,7 @@ static enum hr_status make_labels(struct merge *merge, const struct words *paths
 
 /* ---- Tenants ---------------------------------------------------------------------------------------- */
 
-static enum hr_status parse_tenants(struct merge *merge, size_t number, struct hr_error *error) {
+static enum hr_status parse_tenants(struct trace_merge_merge *merge, size_t number, struct hr_error *error) {
   const char *given = merge->args->merge_tenants.at[number];
   char *text = merge->texts[number] = strdup(given), *equals = text ? strrchr(text, '=') : NULL;
   if (!text) return no_memory(error);
@@ -137,7 +137,7 @@ static enum hr_status parse_tenants(struct merge *merge, size_t number, struct h
   return status;
 }
 
-static enum hr_status make_tenants(struct merge *merge, struct hr_error *error) {
+static enum hr_status make_tenants(struct trace_merge_merge *merge, struct hr_error *error) {
   size_t n = merge->args->merge_tenants.count;
   merge->tenants = calloc(n + 1, sizeof *merge->tenants);
   merge->from = calloc(n + 1, sizeof *merge->from);
@@ -148,7 +148,7 @@ static enum hr_status make_tenants(struct merge *merge, struct hr_error *error) 
   return status;
 }
 
-static void merge_finish(struct merge *merge) {
+static void merge_finish(struct trace_merge_merge *merge) {
   for (size_t i = 0; merge->labels && i < merge->n; i++) free(merge->labels[i]);
   for (size_t i = 0; merge->from && i < merge->args->merge_tenants.count; i++) words_finish(&merge->from[i]);
   for (size_t i = 0; merge->texts && i < merge->args->merge_tenants.count; i++) free(merge->texts[i]);
@@ -173,8 +173,8 @@ static enum hr_status find_align(const char *name, enum hr_align *align, struct 
   return unknown_word("alignment", name, known, error);
 }
 
-static enum hr_status settle(struct merge *merge, const struct words *paths, struct hr_error *error) {
-  const struct merge_args *args = merge->args;
+static enum hr_status settle(struct trace_merge_merge *merge, const struct words *paths, struct hr_error *error) {
+  const struct trace_merge_args *args = merge->args;
   enum hr_status status = find_align(args->align, &merge->spec.align, error);
   if (status == HR_OK && args->keep_ids && args->tenant_prefix)
     status =
@@ -191,7 +191,7 @@ static enum hr_status settle(struct merge *merge, const struct words *paths, str
 }
 
 static enum hr_status run(const void *args, const struct words *operands, struct hr_error *error) {
-  struct merge merge = {.args = args};
+  struct trace_merge_merge merge = {.args = args};
   struct transform transform = {.args = &merge.args->base, .paths = operands, .action = "merge"};
   transform.method = merge.args->align;
   enum hr_status status = settle(&merge, operands, error);
@@ -212,6 +212,6 @@ const struct verb verb_trace_merge = {.name = "trace merge",
                                       .summary = "make one trace of several",
                                       .details = details,
                                       .options = options,
-                                      .args_bytes = sizeof(struct merge_args),
+                                      .args_bytes = sizeof(struct trace_merge_args),
                                       .set_defaults = set_defaults,
                                       .run = run};

@@ -218,7 +218,7 @@ static void print_market(const struct hr_market_spec *market, const struct hr_po
   snprintf(origin, sizeof origin, "%s%s%s: %s", source->status, source->as_of ? ", as of " : "",
            source->as_of ? source->as_of : "", source->source);
   print_wrapped(stdout, origin, 14, 14);
-  if (market->on_demand_uusd_h != HR_UNKNOWN_US && market->on_demand_uusd_h != market->price_uusd_h)
+  if (market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H && market->on_demand_uusd_h != market->price_uusd_h)
     printf("            on demand %.15g $ per GPU-hour\n", (double)market->on_demand_uusd_h / 1e6);
   if (market->n_prices > 1) print_price_curve(market);
   if (market->from_us > 0 || market->to_us != HR_NEVER_US) {

@@ -95,8 +95,9 @@ typedef struct {
 } hr_pool;
 
 #define HR_NONE UINT32_MAX
-#define HR_UNKNOWN_US INT64_C(-1) /* a duration that a trace does not tell */
-#define HR_NEVER_US INT64_MAX     /* a time that does not come */
+#define HR_UNKNOWN_US INT64_C(-1)     /* an unknown duration */
+#define HR_UNKNOWN_UUSD_H INT64_C(-1) /* an unknown price, in micro-dollars per hour */
+#define HR_NEVER_US INT64_MAX         /* a time that does not come */
 #define HR_SECOND_US INT64_C(1000000)
 
 /* The longest time and duration that input may hold, about 3,170 years: sums of a few stay in range. */

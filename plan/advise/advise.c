@@ -100,8 +100,8 @@ static bool changes_policy(const struct hr__proposal *proposal) {
 
 enum hr_status hr__proposal_load(struct hr_advice *advice, struct hr__proposal *proposal, struct hr_error *error) {
   struct hr_error inner = {0};
-  enum hr_status status = hr__runner_add_candidate(advice->lab, (const char *const *)proposal->set.at, proposal->set.count,
-                                          advice->world, &proposal->mix, &inner);
+  enum hr_status status = hr__runner_add_candidate(advice->lab, (const char *const *)proposal->set.at,
+                                                   proposal->set.count, advice->world, &proposal->mix, &inner);
   if (status == HR_OK && changes_policy(proposal)) status = hr__advice_run(advice, &proposal->mix, 1, 1, &inner);
   if (status == HR_OK) return HR_OK;
   proposal->mix = HR_NONE;
@@ -202,7 +202,7 @@ static enum hr_status advise_no_memory(struct hr_error *error) {
 
 /* ---- What is kept of every run ---------------------------------------------------------------------- */
 
-static void add_group(struct hr_advice *advice, enum hr__figure_of of, const char *name) {
+static void add_group(struct hr_advice *advice, enum hr__figure_scope of, const char *name) {
   static const enum hr__measure measures[HR__A_GROUP_FIGURES] = {HR__M_WAIT_P95, HR__M_COMPLETED_SHARE, HR__M_COST};
   for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++)
     advice->figures[advice->n_figures++] = (struct hr__figure){.measure = measures[i], .of = of, .name = name};
@@ -302,13 +302,13 @@ static enum hr_status prepare(struct hr_advice *advice, struct hr_error *error) 
   advice->scratch = calloc((size_t)advice->n_replications + 1, sizeof *advice->scratch);
   if (!advice->scratch) return advise_no_memory(error);
   struct hr__runner_config lab = {.scenario = scenario,
-                               .overrides = config->overrides,
-                               .n_overrides = config->n_overrides,
-                               .trace = config->trace,
-                               .figures = advice->figures,
-                               .n_figures = advice->n_figures,
-                               .n_threads = config->n_threads,
-                               .progress = config->progress};
+                                  .overrides = config->overrides,
+                                  .n_overrides = config->n_overrides,
+                                  .trace = config->trace,
+                                  .figures = advice->figures,
+                                  .n_figures = advice->n_figures,
+                                  .n_threads = config->n_threads,
+                                  .progress = config->progress};
   struct hr__environment world = {.workload = scenario->replications.workload};
   hr_stress_init(&world.stress);
   advice->lab = hr__runner_create(&lab);
@@ -347,7 +347,8 @@ enum hr_status hr__advice_difference(const struct hr_advice *advice, uint32_t mi
   double *values = malloc(((size_t)count + 1) * sizeof *values);
   if (!values) return advise_no_memory(error);
   for (uint32_t r = 0; r < count; r++)
-    values[r] = hr__runner_values(advice->lab, mix, r)[figure] - hr__runner_values(advice->lab, advice->base, r)[figure];
+    values[r] =
+        hr__runner_values(advice->lab, mix, r)[figure] - hr__runner_values(advice->lab, advice->base, r)[figure];
   enum hr_status status = hr__interval_of(values, count, HR__MEAN, advice->config.scenario->replications.confidence,
                                           is_exact(advice, mix), interval);
   free(values);
@@ -486,7 +487,8 @@ static enum hr_status judge_all(struct hr_advice *advice, struct hr_error *error
 
 static enum hr_status advise(struct hr_advice *advice, struct hr_error *error) {
   enum hr_status status = prepare(advice, error);
-  if (status == HR_OK) status = hr__run_profile_make(advice->config.scenario, advice->config.trace, &advice->look, error);
+  if (status == HR_OK)
+    status = hr__run_profile_make(advice->config.scenario, advice->config.trace, &advice->look, error);
   if (status == HR_OK) status = hr__advice_run(advice, NULL, 0, advice->n_replications, error);
   if (status == HR_OK && advice->pools) status = hr__advise_gpu_types(advice, error);
   if (status == HR_OK && advice->pools) status = hr__advise_idle(advice, error);

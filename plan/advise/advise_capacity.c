@@ -19,7 +19,7 @@
 static const double off_by = 1.5;
 static const double supposed_write_s = 60;
 
-struct spot {
+struct advise_capacity_spot {
   uint32_t pool; /* where most of the class's spot GPU time was; HR_NONE: it had none */
   double life_s; /* mean time between losses of its jobs */
   double write_s;
@@ -46,9 +46,9 @@ static double write_of(const struct hr_advice *advice, const struct hr__pool_use
   return mib > 0 && mib_s ? mib / (double)mib_s : (double)class_spec->write_us / (double)HR_SECOND_US;
 }
 
-static struct spot find_spot(const struct hr_advice *advice, uint32_t class_) {
+static struct advise_capacity_spot find_spot(const struct hr_advice *advice, uint32_t class_) {
   const struct hr__pool_use *most = NULL;
-  struct spot spot = {.pool = HR_NONE};
+  struct advise_capacity_spot spot = {.pool = HR_NONE};
   for (uint32_t i = 0; i < advice->look.n_pools; i++) {
     const struct hr__pool_use *use = hr__run_profile_use(&advice->look, class_, i);
     if (!(advice->look.pools[i].reclaims_per_h > 0) || use->held_milli_us == 0) continue;
@@ -86,8 +86,8 @@ static cJSON *class_entry(const struct hr_advice *advice, const char *name, doub
 }
 
 /* `write_s`: to be supposed; 0: it is known. */
-static enum hr_status propose(struct hr_advice *advice, uint32_t class_, const struct spot *spot, const char *from,
-                              double write_s, struct hr_error *error) {
+static enum hr_status propose(struct hr_advice *advice, uint32_t class_, const struct advise_capacity_spot *spot,
+                              const char *from, double write_s, struct hr_error *error) {
   const char *name = class_ == HR_CLASS_UNKNOWN ? "default" : hr_job_class_name((enum hr_job_class)class_);
   struct hr__proposal proposal;
   char path[60];
@@ -117,7 +117,7 @@ static enum hr_status note(struct hr_advice *advice, struct hr_error *error, uin
 
 static enum hr_status advise_class(struct hr_advice *advice, uint32_t class_, struct hr_error *error) {
   const struct hr_class_spec *spec = &advice->config.scenario->classes[class_];
-  struct spot spot = find_spot(advice, class_);
+  struct advise_capacity_spot spot = find_spot(advice, class_);
   if (spot.pool == HR_NONE) return HR_OK;
   if (hr__run_profile_use(&advice->look, class_, spot.pool)->own_checkpoints)
     return note(advice, error, class_,
@@ -349,7 +349,7 @@ enum { MOST_TRIALS = 6, SCREENING = 3 };
 static const double busy_enough = 0.95;
 
 /* A reservation that is made smaller. */
-struct search {
+struct advise_capacity_search {
   struct hr_advice *advice;
   uint32_t pool;
   uint32_t beside; /* an on-demand pool of the same GPUs that there is; HR_NONE */
@@ -388,7 +388,7 @@ static double boot_s(const struct hr_advice *advice, const char **like) {
   return longest_s;
 }
 
-static cJSON *on_demand_entry(const struct search *search, uint32_t nodes, double boot) {
+static cJSON *on_demand_entry(const struct advise_capacity_search *search, uint32_t nodes, double boot) {
   static const char *const unwanted[] = {"market",   "term",  "upfront",           "from_s",           "to_s",
                                          "discount", "owned", "usd_per_node_hour", "usd_per_gpu_hour", NULL};
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
@@ -403,8 +403,8 @@ static cJSON *on_demand_entry(const struct search *search, uint32_t nodes, doubl
   return NULL;
 }
 
-static enum hr_status add_on_demand(const struct search *search, uint32_t nodes, struct hr__proposal *proposal,
-                                    struct hr_error *error) {
+static enum hr_status add_on_demand(const struct advise_capacity_search *search, uint32_t nodes,
+                                    struct hr__proposal *proposal, struct hr_error *error) {
   char path[60];
   const char *like;
   double boot = boot_s(search->advice, &like);
@@ -418,7 +418,7 @@ static enum hr_status add_on_demand(const struct search *search, uint32_t nodes,
                              like ? ", as in pool " : ", as no pool says otherwise", like ? like : "");
 }
 
-static const char *why_none_added(const struct search *search) {
+static const char *why_none_added(const struct advise_capacity_search *search) {
   if (hr__advice_pool(search->advice, search->pool)->market.on_demand_uusd_h <= 0)
     return "their price is not known (on_demand_usd_per_gpu_hour)";
   return search->advice->queue ? "the policy keeps those that there are, used or not"
@@ -427,7 +427,7 @@ static const char *why_none_added(const struct search *search) {
 
 /* ---- So many nodes ---------------------------------------------------------------------------------- */
 
-static enum hr_status make(const struct search *search, uint32_t nodes, struct hr__proposal *proposal,
+static enum hr_status make(const struct advise_capacity_search *search, uint32_t nodes, struct hr__proposal *proposal,
                            struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(search->advice, search->pool);
   hr__proposal_init(proposal, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, search->pool);
@@ -446,7 +446,7 @@ static enum hr_status make(const struct search *search, uint32_t nodes, struct h
 }
 
 /* Runs it with few replications and keeps it if it is better than all before. */
-static enum hr_status try_nodes(struct search *search, uint32_t nodes, struct hr_error *error) {
+static enum hr_status try_nodes(struct advise_capacity_search *search, uint32_t nodes, struct hr_error *error) {
   struct hr_advice *advice = search->advice;
   struct hr__proposal proposal;
   struct hr__interval interval;
@@ -476,7 +476,7 @@ static enum hr_status try_nodes(struct search *search, uint32_t nodes, struct hr
 }
 
 /* The least number of nodes of which one more would be busy for too small a share of the time. */
-static uint32_t newsvendor_nodes(const struct search *search) {
+static uint32_t newsvendor_nodes(const struct advise_capacity_search *search) {
   const struct hr_market_spec *market = &hr__advice_pool(search->advice, search->pool)->market;
   const struct hr__pool_look *look = &search->advice->look.pools[search->pool];
   uint32_t nodes = hr__advice_pool(search->advice, search->pool)->nodes;
@@ -489,7 +489,7 @@ static uint32_t newsvendor_nodes(const struct search *search) {
   return nodes;
 }
 
-static enum hr_status search_nodes(struct search *search, struct hr_error *error) {
+static enum hr_status search_nodes(struct advise_capacity_search *search, struct hr_error *error) {
   uint32_t all = hr__advice_pool(search->advice, search->pool)->nodes;
   uint32_t begin = newsvendor_nodes(search);
   uint32_t step = all / 8 ? all / 8 : 1;
@@ -514,7 +514,7 @@ static enum hr_status shrink(struct hr_advice *advice, uint32_t pool, struct hr_
   bool stands = spec->market.market == HR_MARKET_RESERVED || spec->market.market == HR_MARKET_OWNED;
   if (!stands || spec->nodes == 0 || spec->market.price_uusd_h == 0) return HR_OK;
   if (hr__run_profile_utilization(&advice->look, pool) >= busy_enough) return HR_OK;
-  struct search search = {.advice = advice, .pool = pool, .beside = on_demand_like(advice, pool)};
+  struct advise_capacity_search search = {.advice = advice, .pool = pool, .beside = on_demand_like(advice, pool)};
   hr__proposal_init(&search.best, HR_ADVICE_IDLE_RESERVATION, HR_N_CLASSES, pool);
   /* Where all elastic nodes are kept, used or not, to change that is advice of its own. */
   bool unmanaged = !advice->managed;

@@ -20,17 +20,17 @@ enum { MOST_CANDIDATES = 3 };
 static const double low = 0.5, high = 0.9;
 
 /* GPUs of another type. */
-struct candidate {
+struct advise_gpu_candidate {
   const char *gpu;
   uint32_t gpus_per_node;
-  int64_t price_uusd_h, on_demand_uusd_h;  /* of a GPU; the latter HR_UNKNOWN_US where it is not known */
+  int64_t price_uusd_h, on_demand_uusd_h;  /* of a GPU; the latter HR_UNKNOWN_UUSD_H where it is not known */
   double mem_gb;                           /* 0: unknown */
   const struct hr_instance_type *instance; /* the catalogue's; NULL: of a pool */
   uint32_t pool;
 };
 
 struct candidates {
-  struct candidate at[MOST_CANDIDATES];
+  struct advise_gpu_candidate at[MOST_CANDIDATES];
   size_t count;
 };
 
@@ -52,8 +52,8 @@ static double held_share(const struct hr_advice *advice, uint32_t pool) {
 /* ---- Candidates ------------------------------------------------------------------------------------- */
 
 /* Keeps the cheapest; of one type the first. */
-static void consider(const struct hr_advice *advice, const struct doubt *doubt, const struct candidate *candidate,
-                     struct candidates *found) {
+static void consider(const struct hr_advice *advice, const struct doubt *doubt,
+                     const struct advise_gpu_candidate *candidate, struct candidates *found) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
   bool dearer = candidate->price_uusd_h > spec->market.price_uusd_h;
   bool fits = candidate->mem_gb * 1024 >= (double)doubt->need_mib;
@@ -100,7 +100,7 @@ static bool is_bare(const struct hr_instance_type *type) {
 }
 
 static bool quote_type(const struct hr_advice *advice, uint32_t pool, const struct hr_gpu_type *gpu,
-                       struct candidate *candidate) {
+                       struct advise_gpu_candidate *candidate) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, pool);
   const char *provider = advice->config.scenario->pool_sources[pool].provider;
   const struct hr_instance_type *best = NULL;
@@ -113,17 +113,18 @@ static bool quote_type(const struct hr_advice *advice, uint32_t pool, const stru
   }
   if (!best || quote(advice, pool, best->name, spec->market.market, &of_market) != HR_OK) return false;
   bool known = quote(advice, pool, best->name, HR_MARKET_ON_DEMAND, &on_demand) == HR_OK;
-  *candidate = (struct candidate){.gpu = gpu->name,
-                                  .gpus_per_node = (uint32_t)best->gpus,
-                                  .price_uusd_h = hr_price_quote_gpu_uusd_h(&of_market),
-                                  .on_demand_uusd_h = known ? hr_price_quote_gpu_uusd_h(&on_demand) : HR_UNKNOWN_US,
-                                  .mem_gb = gpu->mem_gb,
-                                  .instance = best};
+  *candidate = (struct advise_gpu_candidate){.gpu = gpu->name,
+                                             .gpus_per_node = (uint32_t)best->gpus,
+                                             .price_uusd_h = hr_price_quote_gpu_uusd_h(&of_market),
+                                             .on_demand_uusd_h =
+                                                 known ? hr_price_quote_gpu_uusd_h(&on_demand) : HR_UNKNOWN_UUSD_H,
+                                             .mem_gb = gpu->mem_gb,
+                                             .instance = best};
   return true;
 }
 
 static void find_in_catalog(const struct hr_advice *advice, const struct doubt *doubt, struct candidates *found) {
-  struct candidate candidate;
+  struct advise_gpu_candidate candidate;
   for (size_t i = 0; i < advice->catalog->n_gpus; i++)
     if (quote_type(advice, doubt->pool, &advice->catalog->gpus[i], &candidate))
       consider(advice, doubt, &candidate, found);
@@ -135,24 +136,24 @@ static void find_in_pools(const struct hr_advice *advice, const struct doubt *do
     const struct hr_pool_spec *other = &cluster->pools[i];
     if (!other->gpu || other->market.market != cluster->pools[doubt->pool].market.market) continue;
     consider(advice, doubt,
-             &(struct candidate){.gpu = other->gpu,
-                                 .gpus_per_node = other->gpus_per_node,
-                                 .price_uusd_h = other->market.price_uusd_h,
-                                 .on_demand_uusd_h = other->market.on_demand_uusd_h,
-                                 .mem_gb = (double)other->gpu_mem_mib / 1024,
-                                 .pool = i},
+             &(struct advise_gpu_candidate){.gpu = other->gpu,
+                                            .gpus_per_node = other->gpus_per_node,
+                                            .price_uusd_h = other->market.price_uusd_h,
+                                            .on_demand_uusd_h = other->market.on_demand_uusd_h,
+                                            .mem_gb = (double)other->gpu_mem_mib / 1024,
+                                            .pool = i},
              found);
   }
 }
 
 /* ---- The pool --------------------------------------------------------------------------------------- */
 
-static uint32_t nodes_for(uint64_t gpus, const struct candidate *candidate) {
+static uint32_t nodes_for(uint64_t gpus, const struct advise_gpu_candidate *candidate) {
   return (uint32_t)((gpus + candidate->gpus_per_node - 1) / candidate->gpus_per_node);
 }
 
 /* What a node is, from the catalogue or from the other pool's entry. */
-static bool put_node(const struct hr_advice *advice, const struct candidate *candidate, cJSON *entry) {
+static bool put_node(const struct hr_advice *advice, const struct advise_gpu_candidate *candidate, cJSON *entry) {
   static const char *const keys[] = {"instance", "cpu_per_node", "mem_gb_per_node", "gpu_mem_gb", NULL};
   if (candidate->instance) return hr__put_text(entry, "instance", candidate->instance->name);
   const cJSON *other = cJSON_GetArrayItem(advice->pools, (int)candidate->pool);
@@ -163,8 +164,8 @@ static bool put_node(const struct hr_advice *advice, const struct candidate *can
   return hr__put_text(entry, "gpu", candidate->gpu) && hr__put_number(entry, "gpus_per_node", candidate->gpus_per_node);
 }
 
-static cJSON *typed_entry(const struct hr_advice *advice, const struct doubt *doubt, const struct candidate *candidate,
-                          uint64_t gpus) {
+static cJSON *typed_entry(const struct hr_advice *advice, const struct doubt *doubt,
+                          const struct advise_gpu_candidate *candidate, uint64_t gpus) {
   static const char *const unwanted[] = {"gpu",
                                          "gpus_per_node",
                                          "instance",
@@ -219,7 +220,7 @@ static cJSON *other_classes(const struct hr_advice *advice, const struct doubt *
 /* Beside the pool, for the class alone, and the pool for all others. Standing pools give up as many GPUs as are put
    beside them. */
 static enum hr_status set_beside(const struct hr_advice *advice, const struct doubt *doubt,
-                                 const struct candidate *candidate, struct hr__proposal *proposal,
+                                 const struct advise_gpu_candidate *candidate, struct hr__proposal *proposal,
                                  struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
   uint64_t all = (uint64_t)spec->nodes * spec->gpus_per_node;
@@ -237,7 +238,7 @@ static enum hr_status set_beside(const struct hr_advice *advice, const struct do
 }
 
 static enum hr_status set_in_place(const struct hr_advice *advice, const struct doubt *doubt,
-                                   const struct candidate *candidate, struct hr__proposal *proposal,
+                                   const struct advise_gpu_candidate *candidate, struct hr__proposal *proposal,
                                    struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
   char path[60];
@@ -258,7 +259,7 @@ static double speed_ratio(const struct hr_advice *advice, const char *gpu, const
 }
 
 static enum hr_status assume_speed(const struct hr_advice *advice, const struct doubt *doubt,
-                                   const struct candidate *candidate, struct hr__proposal *proposal,
+                                   const struct advise_gpu_candidate *candidate, struct hr__proposal *proposal,
                                    struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
   const struct hr_speeds *speeds = hr__runner_scenario(advice->lab, proposal->mix)->speeds;
@@ -275,7 +276,8 @@ static enum hr_status assume_speed(const struct hr_advice *advice, const struct 
 }
 
 static enum hr_status assume(const struct hr_advice *advice, const struct doubt *doubt,
-                             const struct candidate *candidate, struct hr__proposal *proposal, struct hr_error *error) {
+                             const struct advise_gpu_candidate *candidate, struct hr__proposal *proposal,
+                             struct hr_error *error) {
   enum hr_status status = assume_speed(advice, doubt, candidate, proposal, error);
   if (status == HR_OK && doubt->typed)
     status = hr__proposal_assume(proposal, error,
@@ -296,7 +298,7 @@ static enum hr_status assume(const struct hr_advice *advice, const struct doubt 
 /* Where all pools have GPUs of one type, the catalogue's speeds against it leave the scenario as it is, and can be run.
    Else they can only be held against the prices, of nodes that are paid for while they are held. */
 static enum hr_status doubt_speed(struct hr_advice *advice, const struct doubt *doubt,
-                                  const struct candidate *candidate, struct hr__proposal *proposal,
+                                  const struct advise_gpu_candidate *candidate, struct hr__proposal *proposal,
                                   struct hr_error *error) {
   const struct hr_cluster_spec *cluster = &advice->config.scenario->cluster;
   const struct hr_pool_spec *spec = &cluster->pools[doubt->pool];
@@ -323,16 +325,16 @@ static enum hr_status doubt_speed(struct hr_advice *advice, const struct doubt *
   proposal->set = with_speeds.set;
   if (status != HR_OK) return status;
   struct hr_error inner = {0};
-  status = hr__runner_add_candidate(advice->lab, (const char *const *)proposal->set.at, proposal->set.count, advice->world,
-                           &proposal->stricter, &inner);
+  status = hr__runner_add_candidate(advice->lab, (const char *const *)proposal->set.at, proposal->set.count,
+                                    advice->world, &proposal->stricter, &inner);
   free(proposal->set.at[--proposal->set.count]);
   if (status == HR_OK) return HR_OK;
   proposal->stricter = HR_NONE;
   return status == HR_BAD_INPUT ? HR_OK : hr_fail(error, status, "%s", inner.text);
 }
 
-static enum hr_status propose(struct hr_advice *advice, const struct doubt *doubt, const struct candidate *candidate,
-                              struct hr_error *error) {
+static enum hr_status propose(struct hr_advice *advice, const struct doubt *doubt,
+                              const struct advise_gpu_candidate *candidate, struct hr_error *error) {
   const struct hr_pool_spec *spec = hr__advice_pool(advice, doubt->pool);
   struct hr__proposal proposal;
   hr__proposal_init(&proposal, HR_ADVICE_GPU_TYPE, doubt->class_, doubt->pool);

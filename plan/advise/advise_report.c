@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct page {
+struct advise_report_page {
   struct hr__console console;
   const struct hr_advice *advice;
 };
@@ -42,7 +42,7 @@ static void put_quoted(FILE *out, const char *text, size_t length) {
   }
 }
 
-static void put_override(struct page *page, const char *text) {
+static void put_override(struct advise_report_page *page, const char *text) {
   FILE *out = page->console.out;
   bool plain = text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-=")] == '\0';
   bool in_text = false;
@@ -77,7 +77,7 @@ static const char *usd_text(const struct hr_replicated *usd, char *text, size_t 
 }
 
 /* "training of retail in pool aws" */
-static void put_subject(struct page *page, const struct hr_advice_item *item) {
+static void put_subject(struct advise_report_page *page, const struct hr_advice_item *item) {
   char text[700];
   snprintf(text, sizeof text, "%s%s%.200s%s%.200s", item->class_ ? item->class_ : "all jobs",
            item->tenant ? " of " : "", item->tenant ? item->tenant : "", item->pool ? " in pool " : " in all pools",
@@ -85,7 +85,7 @@ static void put_subject(struct page *page, const struct hr_advice_item *item) {
   hr__put_field(&page->console, "  for", "%s", text);
 }
 
-static void put_item(struct page *page, size_t place) {
+static void put_item(struct advise_report_page *page, size_t place) {
   struct hr_advice_item item;
   struct hr__console *console = &page->console;
   char text[200], number[4][HR__FIGURE_BYTES];
@@ -108,7 +108,7 @@ static void put_item(struct page *page, size_t place) {
   for (size_t i = 0; i < item.n_set; i++) put_override(page, item.set[i]);
 }
 
-static void put_items(struct page *page, bool advised, const char *title, const char *nothing) {
+static void put_items(struct advise_report_page *page, bool advised, const char *title, const char *nothing) {
   const struct hr_advice *advice = page->advice;
   bool any = false;
   fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
@@ -122,7 +122,7 @@ static void put_items(struct page *page, bool advised, const char *title, const 
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
-static void put_head(struct page *page) {
+static void put_head(struct advise_report_page *page) {
   const struct hr_advice *advice = page->advice;
   struct hr__console *console = &page->console;
   char text[2][HR__FIGURE_BYTES], counts[HR__NUMBER_BYTES];
@@ -139,7 +139,7 @@ static void put_head(struct page *page) {
                                 hr__advice_figure(advice, advice->base, wait, advice->n_replications).before, text[1]));
 }
 
-static void put_foot(struct page *page, const struct hr_perf *perf) {
+static void put_foot(struct advise_report_page *page, const struct hr_perf *perf) {
   const struct hr_advice *advice = page->advice;
   struct hr__console *console = &page->console;
   char text[2][HR__NUMBER_BYTES];
@@ -160,7 +160,7 @@ static void put_foot(struct page *page, const struct hr_perf *perf) {
 }
 
 enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const struct hr_perf *perf, bool colour) {
-  struct page page = {.console = {.out = out, .colour = colour}, .advice = advice};
+  struct advise_report_page page = {.console = {.out = out, .colour = colour}, .advice = advice};
   put_head(&page);
   put_items(&page, true, "Advised", "Nothing found that saves anything and serves as well.");
   if (advice->n_proposals) put_items(&page, false, "Looked at, not advised", "Nothing.");
@@ -171,18 +171,18 @@ enum hr_status hr_advice_print(FILE *out, const struct hr_advice *advice, const 
 
 /* Advice as JSON (docs/reference/schemas/advise.schema.json). */
 
-struct writer {
+struct advise_report_writer {
   struct hr__json json;
   const struct hr_advice *advice;
 };
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-static void put_known(struct writer *writer, cJSON *object, const char *key, double value) {
+static void put_known(struct advise_report_writer *writer, cJSON *object, const char *key, double value) {
   hr__json_number_if(&writer->json, object, key, isfinite(value), value);
 }
 
-static void put_pair(struct writer *writer, cJSON *object, uint32_t mix, size_t figure) {
+static void put_pair(struct advise_report_writer *writer, cJSON *object, uint32_t mix, size_t figure) {
   const struct hr_advice *advice = writer->advice;
   struct hr_advice_figure pair = hr__advice_figure(advice, mix, figure, advice->n_replications);
   cJSON *inner = hr__json_object(&writer->json, object, hr__measure_infos[advice->figures[figure].measure].path);
@@ -190,12 +190,12 @@ static void put_pair(struct writer *writer, cJSON *object, uint32_t mix, size_t 
   put_known(writer, inner, "after", pair.after);
 }
 
-static void put_group(struct writer *writer, cJSON *object, uint32_t mix, size_t first) {
+static void put_group(struct advise_report_writer *writer, cJSON *object, uint32_t mix, size_t first) {
   for (size_t i = 0; i < HR__A_GROUP_FIGURES; i++) put_pair(writer, object, mix, first + i);
 }
 
 /* Those that use what would be changed, and what becomes of all that they do. */
-static void put_tenants(struct writer *writer, cJSON *object, const struct hr__proposal *proposal) {
+static void put_tenants(struct advise_report_writer *writer, cJSON *object, const struct hr__proposal *proposal) {
   const struct hr_advice *advice = writer->advice;
   cJSON *list = hr__json_array(&writer->json, object, "tenants");
   for (uint32_t i = 0; i < advice->look.n_tenants; i++) {
@@ -210,7 +210,7 @@ static void put_tenants(struct writer *writer, cJSON *object, const struct hr__p
 
 /* ---- Items ------------------------------------------------------------------------------------------ */
 
-static void json_put_item(struct writer *writer, cJSON *list, size_t place) {
+static void json_put_item(struct advise_report_writer *writer, cJSON *list, size_t place) {
   struct hr__json *json = &writer->json;
   const struct hr_advice *advice = writer->advice;
   const struct hr__proposal *proposal = &advice->proposals[place];
@@ -238,7 +238,7 @@ static void json_put_item(struct writer *writer, cJSON *list, size_t place) {
   if (item.reason) hr__json_text(json, inner, "reason", item.reason);
 }
 
-static void json_put_items(struct writer *writer, cJSON *root, const char *key, bool advised) {
+static void json_put_items(struct advise_report_writer *writer, cJSON *root, const char *key, bool advised) {
   cJSON *list = hr__json_array(&writer->json, root, key);
   for (size_t i = 0; i < writer->advice->n_proposals; i++)
     if (writer->advice->proposals[i].advised == advised) json_put_item(writer, list, i);
@@ -246,7 +246,7 @@ static void json_put_items(struct writer *writer, cJSON *root, const char *key, 
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
-static void put_base(struct writer *writer, cJSON *root) {
+static void put_base(struct advise_report_writer *writer, cJSON *root) {
   const struct hr_advice *advice = writer->advice;
   cJSON *base = hr__json_object(&writer->json, root, "base");
   for (size_t i = 0; i < HR__A_GROUPS + HR__A_GROUP_FIGURES; i++) {
@@ -256,7 +256,7 @@ static void put_base(struct writer *writer, cJSON *root) {
   }
 }
 
-static void put_uses(struct writer *writer, cJSON *root) {
+static void put_uses(struct advise_report_writer *writer, cJSON *root) {
   const struct hr_advice *advice = writer->advice;
   struct hr__json *json = &writer->json;
   cJSON *list = hr__json_array(json, root, "uses");
@@ -273,7 +273,7 @@ static void put_uses(struct writer *writer, cJSON *root) {
   }
 }
 
-static void json_put_head(struct writer *writer, cJSON *root) {
+static void json_put_head(struct advise_report_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_advise_config *config = &writer->advice->config;
   hr__json_text(json, root, "headroom", hr_version());
@@ -289,7 +289,7 @@ static void json_put_head(struct writer *writer, cJSON *root) {
 enum hr_status hr_advice_write_json(const char *path, const struct hr_advice *advice, const struct hr_perf *perf,
                                     struct hr_error *error) {
   static const struct hr_perf nothing = {0};
-  struct writer writer = {.advice = advice};
+  struct advise_report_writer writer = {.advice = advice};
   struct hr__json *json = &writer.json;
   cJSON *root = cJSON_CreateObject();
   if (!perf) perf = &nothing;

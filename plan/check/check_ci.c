@@ -14,13 +14,13 @@
 
 enum { MOST_FIGURES = 3 };
 
-struct page {
+struct check_ci_page {
   FILE *out;
   bool property; /* or else the message */
   bool out_of_memory;
 };
 
-static void put_text(struct page *page, const char *text) {
+static void put_text(struct check_ci_page *page, const char *text) {
   char *utf8 = hr__utf8_copy(text);
   if (!utf8) page->out_of_memory = true;
   for (const char *at = utf8; at && *at; at++) {
@@ -35,7 +35,7 @@ static void put_sentence(void *self, const char *sentence) {
   put_text(self, "\n");
 }
 
-static void put_figures(struct page *page, const struct hr__check_case *item) {
+static void put_figures(struct check_ci_page *page, const struct hr__check_case *item) {
   size_t shown = 0, worse = hr__case_worse(item);
   for (size_t i = 0; i < item->n_moved && shown < MOST_FIGURES; i++) {
     char before[HR__FIGURE_BYTES], now[HR__FIGURE_BYTES], line[HR__LABEL_BYTES + 3 * HR__FIGURE_BYTES];
@@ -52,7 +52,7 @@ static void put_figures(struct page *page, const struct hr__check_case *item) {
 }
 
 enum hr_status hr_check_annotate(FILE *out, const struct hr_check *check) {
-  struct page page = {.out = out};
+  struct check_ci_page page = {.out = out};
   for (size_t i = 0; i < check->n_cases; i++) {
     const struct hr__check_case *item = &check->cases[i];
     const struct hr__sentences to = {.self = &page, .put = put_sentence};

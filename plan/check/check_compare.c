@@ -22,7 +22,7 @@ static size_t count_groups(const struct hr_trace *trace) {
   return (trace->class_ ? HR_N_CLASSES - 1 : 0) + (trace->tenant ? trace->tenants.count : 0);
 }
 
-static void put_group(struct hr__figure **at, enum hr__figure_of of, const char *name) {
+static void put_group(struct hr__figure **at, enum hr__figure_scope of, const char *name) {
   for (size_t i = 0; i < N_GROUP_MEASURES; i++) *(*at)++ = (struct hr__figure){group_measures[i], of, name};
 }
 
@@ -167,7 +167,7 @@ static const struct hr_baseline_figure *find(const struct hr_baseline_run *run, 
 }
 
 static bool add_moved(struct hr__check_case *item, const struct hr_baseline_figure *before,
-                      const struct hr_baseline_figure *now, enum hr__verdict verdict, double chance) {
+                      const struct hr_baseline_figure *now, enum hr__tolerance_verdict verdict, double chance) {
   const struct hr_baseline_figure *either = now ? now : before;
   char label[HR__LABEL_BYTES];
   enum hr__measure measure = hr__measure_find(either->path, strlen(either->path));
@@ -200,7 +200,7 @@ static bool excuse_chance(struct hr__check_case *item) {
 
 /* A figure that only one of them has fails, unless another version of the program may be why. */
 static bool compare_figures(struct hr__check_case *item, const struct hr__allowance *allowance,
-                            enum hr__verdict of_strangers) {
+                            enum hr__tolerance_verdict of_strangers) {
   const struct hr_baseline_run *before = item->before, *now = &item->now;
   item->moved = calloc(before->n_figures + now->n_figures + 1, sizeof *item->moved);
   bool whole = item->moved != NULL;
@@ -208,7 +208,8 @@ static bool compare_figures(struct hr__check_case *item, const struct hr__allowa
   for (size_t i = 0; i < now->n_figures && whole; i++) {
     const struct hr_baseline_figure *figure = find(before, &now->figures[i], &from);
     double chance = HR__UNKNOWN;
-    enum hr__verdict verdict = figure ? hr__evaluator_moved(allowance, figure, &now->figures[i], &chance) : of_strangers;
+    enum hr__tolerance_verdict verdict =
+        figure ? hr__evaluator_moved(allowance, figure, &now->figures[i], &chance) : of_strangers;
     if (verdict != HR__SAME) whole = add_moved(item, figure, &now->figures[i], verdict, chance);
   }
   from = 0;

@@ -14,7 +14,7 @@
 
 enum { SENTENCE_BYTES = 900 };
 
-const char *hr__verdict_word(enum hr__verdict verdict) {
+const char *hr__verdict_word(enum hr__tolerance_verdict verdict) {
   static const char *const words[] = {[HR__SAME] = "same",
                                       [HR__BETTER] = "better",
                                       [HR__ALLOWED] = "allowed",

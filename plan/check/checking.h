@@ -15,7 +15,7 @@ struct hr__moved {
   enum hr__unit unit;
   double before, now, low, high;
   double chance; /* of so large a difference where nothing is other; NaN where replications do not tell it */
-  enum hr__verdict verdict;
+  enum hr__tolerance_verdict verdict;
 };
 
 /* The first job that began at another time than before. */
@@ -111,6 +111,6 @@ const char *hr__change_text(const struct hr__moved *moved, char *buffer);
 /* Both values for a person, with all their decimals where they would else look the same. Into buffers of
    HR__FIGURE_BYTES. */
 void hr__moved_texts(const struct hr__moved *moved, char *before, char *now);
-const char *hr__verdict_word(enum hr__verdict verdict);
+const char *hr__verdict_word(enum hr__tolerance_verdict verdict);
 
 #endif

@@ -39,7 +39,7 @@ struct hr__job_start hr__job_start_of(const struct hr_result *result, uint32_t j
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
-struct writer {
+struct decisions_writer {
   char *text;
   size_t used;
   uint64_t at_once;    /* jobs that began at once and are not written yet */
@@ -47,7 +47,7 @@ struct writer {
   int64_t before_s;    /* the wait of the last job that waited */
 };
 
-static void put(struct writer *writer, uint64_t number) {
+static void put(struct decisions_writer *writer, uint64_t number) {
   do {
     unsigned digit = (unsigned)(number & (MORE - 1));
     number >>= DIGIT_BITS;
@@ -55,14 +55,14 @@ static void put(struct writer *writer, uint64_t number) {
   } while (number);
 }
 
-static void flush(struct writer *writer) {
+static void flush(struct decisions_writer *writer) {
   if (writer->at_once == 0) return;
   put(writer, TOKEN_AT_ONCE + writer->backfilled);
   put(writer, writer->at_once - 1);
   writer->at_once = 0;
 }
 
-static void put_job(struct writer *writer, struct hr__job_start start) {
+static void put_job(struct decisions_writer *writer, struct hr__job_start start) {
   if (start.wait_s != 0 || start.backfilled != writer->backfilled) flush(writer);
   writer->backfilled = start.backfilled;
   if (start.wait_s == 0) {
@@ -78,7 +78,7 @@ static void put_job(struct writer *writer, struct hr__job_start start) {
 }
 
 char *hr__job_starts_code(const struct hr_result *result) {
-  struct writer writer = {.text = malloc(MOST_LETTERS + 1)};
+  struct decisions_writer writer = {.text = malloc(MOST_LETTERS + 1)};
   if (!writer.text) return NULL;
   for (uint32_t job = 0; job < result->n_jobs && writer.used + 3 * (size_t)LONGEST_NUMBER <= MOST_LETTERS; job++)
     put_job(&writer, hr__job_start_of(result, job));

@@ -181,8 +181,9 @@ static double chance_of(bool paired, const struct hr_baseline_figure *before, co
   return chance;
 }
 
-enum hr__verdict hr__evaluator_moved(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
-                                 const struct hr_baseline_figure *now, double *chance) {
+enum hr__tolerance_verdict hr__evaluator_moved(const struct hr__allowance *allowance,
+                                               const struct hr_baseline_figure *before,
+                                               const struct hr_baseline_figure *now, double *chance) {
   *chance = HR__UNKNOWN;
   if (before->value == now->value) return HR__SAME;
   const struct hr_tolerance *tolerance = find(allowance, now);

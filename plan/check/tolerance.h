@@ -14,7 +14,7 @@ struct hr__allowance {
   bool paired; /* its replications have the seeds that those of the baseline had */
 };
 
-enum hr__verdict {
+enum hr__tolerance_verdict {
   HR__SAME,
   HR__BETTER,  /* for the better, where only what is worse counts */
   HR__ALLOWED, /* within the tolerance */
@@ -24,8 +24,9 @@ enum hr__verdict {
 
 /* Never HR__CHANCE: `chance` is how probable such a difference is by chance alone, of a figure that would fail and that
    replications tell it of; NaN of others. What is too much depends on how many figures were looked at. */
-enum hr__verdict hr__evaluator_moved(const struct hr__allowance *allowance, const struct hr_baseline_figure *before,
-                                 const struct hr_baseline_figure *now, double *chance);
+enum hr__tolerance_verdict hr__evaluator_moved(const struct hr__allowance *allowance,
+                                               const struct hr_baseline_figure *before,
+                                               const struct hr_baseline_figure *now, double *chance);
 /* Whether the digests of the run and of its trace have to be the same. */
 bool hr__wants_digest(const struct hr__allowance *allowance);
 

@@ -194,7 +194,7 @@ static enum hr_status load_scenarios(struct hr_comparison *comparison, struct hr
 
 /* ---- Runs ------------------------------------------------------------------------------------------- */
 
-struct work {
+struct compare_work {
   struct hr_comparison *comparison;
   struct hr__progress_sum sum;
 };
@@ -227,7 +227,7 @@ static void keep(struct hr_comparison *comparison, uint32_t contender, uint32_t 
 
 /* Policy by policy within a replication. */
 static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
-  struct work *work = self;
+  struct compare_work *work = self;
   struct hr_comparison *comparison = work->comparison;
   const struct hr_compare_config *config = &comparison->config;
   uint32_t contender = (uint32_t)(task % config->n_contenders), replication = (uint32_t)(task / config->n_contenders);
@@ -257,7 +257,7 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
 static enum hr_status run_all(struct hr_comparison *comparison, struct hr_error *error) {
   const struct hr_compare_config *config = &comparison->config;
   size_t count = (size_t)config->n_contenders * comparison->n_replications;
-  struct work work = {.comparison = comparison};
+  struct compare_work work = {.comparison = comparison};
   struct hr__tasks tasks = {.self = &work, .run = run_one, .count = count};
   hr__progress_sum_init(&work.sum, &config->progress, (uint64_t)count * config->trace->n_jobs);
   enum hr_status status = hr__pool_run(&tasks, config->n_threads, error);

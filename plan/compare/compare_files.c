@@ -186,18 +186,18 @@ enum hr_status hr_comparison_write_json(const char *path, const struct hr_compar
 
 enum { MOST_GROUPS = 20 };
 
-struct page {
+struct compare_files_page {
   struct hr__console console; /* whose text it makes fit */
   const struct hr_comparison *comparison;
 };
 
-static void put_text(struct page *page, const char *text) {
+static void put_text(struct compare_files_page *page, const char *text) {
   hr__markdown_text(&page->console, text);
 }
 
 /* "1 h 2 min (-4 h)"; bold where the difference is significant and not merely exact. */
-static void markdown_put_estimate(struct page *page, enum hr__unit unit, const struct hr_estimate *estimate,
-                                  bool first) {
+static void markdown_put_estimate(struct compare_files_page *page, enum hr__unit unit,
+                                  const struct hr_estimate *estimate, bool first) {
   char text[HR__FIGURE_BYTES];
   FILE *out = page->console.out;
   bool bold = estimate->significant && !page->comparison->exact;
@@ -210,7 +210,7 @@ static void markdown_put_estimate(struct page *page, enum hr__unit unit, const s
   fprintf(out, "%s |", bold ? "**" : "");
 }
 
-static void markdown_put_head(struct page *page) {
+static void markdown_put_head(struct compare_files_page *page) {
   const struct hr_compare_config *config = &page->comparison->config;
   FILE *out = page->console.out;
   fputs("# ", out);
@@ -231,7 +231,7 @@ static void markdown_put_head(struct page *page) {
             page->comparison->n_replications);
 }
 
-static void put_policies(struct page *page) {
+static void put_policies(struct compare_files_page *page) {
   const struct hr_compare_config *config = &page->comparison->config;
   for (uint32_t i = 0; i < config->n_contenders; i++) {
     char *words = hr__policy_words(config->contenders[i].policy);
@@ -246,7 +246,7 @@ static void put_policies(struct page *page) {
   fputc('\n', page->console.out);
 }
 
-static void markdown_put_metrics(struct page *page) {
+static void markdown_put_metrics(struct compare_files_page *page) {
   const struct hr_compare_config *config = &page->comparison->config;
   FILE *out = page->console.out;
   fputs("| |", out);
@@ -269,7 +269,7 @@ static void markdown_put_metrics(struct page *page) {
   }
 }
 
-static void put_group(struct page *page, const struct hr__group_table *groups, const char *name) {
+static void put_group(struct compare_files_page *page, const struct hr__group_table *groups, const char *name) {
   const struct hr_compare_config *config = &page->comparison->config;
   size_t place = hr__group_find(groups, name);
   for (uint32_t i = 0; place != SIZE_MAX && i < config->n_contenders; i++) {
@@ -286,7 +286,7 @@ static void put_group(struct page *page, const struct hr__group_table *groups, c
   }
 }
 
-static void markdown_put_groups(struct page *page, const struct hr__group_table *groups) {
+static void markdown_put_groups(struct compare_files_page *page, const struct hr__group_table *groups) {
   size_t count;
   const struct hr_group *of_first = groups->of(page->comparison->first_runs[0].summary, &count);
   if (count == 0) return;
@@ -303,7 +303,7 @@ enum hr_status hr_comparison_write_markdown(const char *path, const struct hr_co
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
-  struct page page = {.console = {.out = file.stream}, .comparison = comparison};
+  struct compare_files_page page = {.console = {.out = file.stream}, .comparison = comparison};
   markdown_put_head(&page);
   put_policies(&page);
   markdown_put_metrics(&page);

@@ -62,7 +62,7 @@ const char *hr__margin_text(enum hr__unit unit, const struct hr_estimate *estima
 
 enum { NAME_WIDTH = 14, CELL_WIDTH = 12, MOST_COLUMNS = 5, GROUP_ROWS = 30, LEAST_GROUPS = 3 };
 
-struct table {
+struct compare_table_table {
   struct hr__console console;
   const struct hr_comparison *comparison;
   char **title;  /* of each policy's rows */
@@ -73,24 +73,24 @@ struct table {
 /* ---- Cells ------------------------------------------------------------------------------------------ */
 
 /* No line ends in spaces: the mark of a cell is written by what follows it. */
-static void put_cell(struct table *table, const char *text, char mark) {
+static void put_cell(struct compare_table_table *table, const char *text, char mark) {
   size_t width = hr__width_of(text, strlen(text));
   if (table->pending) fputc(table->pending, table->console.out);
   fprintf(table->console.out, "%*s%s", (int)(width < CELL_WIDTH ? CELL_WIDTH - width : 0), "", text);
   table->pending = mark;
 }
 
-static void put_name(struct table *table, const char *name) {
+static void put_name(struct compare_table_table *table, const char *name) {
   size_t width = hr__width_of(name, strlen(name));
   fprintf(table->console.out, "%s%*s", name, (int)(width < NAME_WIDTH ? NAME_WIDTH - width : 0), "");
 }
 
 /* What is not random differs where it differs: marks would be everywhere. */
-static char mark_of(const struct table *table, const struct hr_estimate *estimate) {
+static char mark_of(const struct compare_table_table *table, const struct hr_estimate *estimate) {
   return estimate->significant && !table->comparison->exact ? '*' : ' ';
 }
 
-static void end_line(struct table *table) {
+static void end_line(struct compare_table_table *table) {
   if (table->pending == '*') fputc('*', table->console.out);
   table->pending = '\0';
   fprintf(table->console.out, "%s\n", hr__plain(&table->console));
@@ -98,7 +98,7 @@ static void end_line(struct table *table) {
 
 /* ---- What was run ----------------------------------------------------------------------------------- */
 
-static void put_policies(struct table *table) {
+static void put_policies(struct compare_table_table *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   for (uint32_t i = 0; i < config->n_contenders; i++) {
     const char *label = config->contenders[i].label;
@@ -109,7 +109,7 @@ static void put_policies(struct table *table) {
   }
 }
 
-static void put_runs(struct table *table) {
+static void put_runs(struct compare_table_table *table) {
   const struct hr_comparison *comparison = table->comparison;
   if (comparison->exact)
     hr__put_field(&table->console, "runs",
@@ -125,7 +125,7 @@ static void put_runs(struct table *table) {
                   comparison->n_replications);
 }
 
-static void put_head(struct table *table) {
+static void put_head(struct compare_table_table *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   const struct hr_summary *summary = table->comparison->first_runs[0].summary;
   char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES];
@@ -144,12 +144,12 @@ static void put_head(struct table *table) {
 
 /* ---- Blocks of figures ------------------------------------------------------------------------------ */
 
-struct block {
+struct compare_table_block {
   enum hr__metric metric[MOST_COLUMNS];
   size_t count;
 };
 
-static void put_values(struct table *table, const struct block *block, uint32_t contender) {
+static void put_values(struct compare_table_table *table, const struct compare_table_block *block, uint32_t contender) {
   char text[HR__FIGURE_BYTES];
   put_name(table, table->title[contender]);
   for (size_t i = 0; i < block->count; i++) {
@@ -159,7 +159,8 @@ static void put_values(struct table *table, const struct block *block, uint32_t 
   end_line(table);
 }
 
-static void put_differences(struct table *table, const struct block *block, uint32_t contender) {
+static void put_differences(struct compare_table_table *table, const struct compare_table_block *block,
+                            uint32_t contender) {
   char text[HR__FIGURE_BYTES];
   fputs(hr__dim(&table->console), table->console.out);
   put_name(table, "  difference");
@@ -173,7 +174,8 @@ static void put_differences(struct table *table, const struct block *block, uint
 }
 
 /* No row where all intervals are of no width, and no cell where one is. */
-static void put_margins(struct table *table, const struct block *block, uint32_t contender) {
+static void put_margins(struct compare_table_table *table, const struct compare_table_block *block,
+                        uint32_t contender) {
   char text[HR__FIGURE_BYTES];
   size_t count = 0; /* up to the last that has a width */
   for (size_t i = 0; i < block->count; i++) {
@@ -192,7 +194,7 @@ static void put_margins(struct table *table, const struct block *block, uint32_t
   end_line(table);
 }
 
-static void put_block(struct table *table, const char *name, const struct block *block) {
+static void put_block(struct compare_table_table *table, const char *name, const struct compare_table_block *block) {
   if (block->count == 0) return;
   fprintf(table->console.out, "\n%s", hr__bold(&table->console));
   put_name(table, name);
@@ -206,10 +208,10 @@ static void put_block(struct table *table, const char *name, const struct block 
   }
 }
 
-static void put_blocks(struct table *table) {
+static void put_blocks(struct compare_table_table *table) {
   for (unsigned i = 0; i < HR__N_METRICS;) {
     const char *name = hr__metric_infos[i].block;
-    struct block block = {.count = 0};
+    struct compare_table_block block = {.count = 0};
     for (; i < HR__N_METRICS && strcmp(hr__metric_infos[i].block, name) == 0; i++)
       if (hr__has_metric(table->comparison, (enum hr__metric)i)) block.metric[block.count++] = (enum hr__metric)i;
     put_block(table, name, &block);
@@ -218,7 +220,7 @@ static void put_blocks(struct table *table) {
 
 /* ---- Tenants and classes ---------------------------------------------------------------------------- */
 
-static void put_group(struct table *table, const struct hr__group_table *groups, const char *name) {
+static void put_group(struct compare_table_table *table, const struct hr__group_table *groups, const char *name) {
   size_t place = hr__group_find(groups, name);
   char *shown = hr__fitted(&table->console, name[0] ? name : "(none)", NAME_WIDTH - 1, false);
   for (uint32_t i = 0; shown && place != SIZE_MAX && i < table->comparison->config.n_contenders; i++) {
@@ -236,7 +238,7 @@ static void put_group(struct table *table, const struct hr__group_table *groups,
 }
 
 /* As many as are read: with more policies, fewer. */
-static void put_groups(struct table *table, const struct hr__group_table *groups) {
+static void put_groups(struct compare_table_table *table, const struct hr__group_table *groups) {
   size_t count, most = GROUP_ROWS / table->comparison->config.n_contenders;
   const struct hr_group *of_first = groups->of(table->comparison->first_runs[0].summary, &count);
   char more[HR__NUMBER_BYTES];
@@ -255,7 +257,7 @@ static void put_groups(struct table *table, const struct hr__group_table *groups
 
 /* ---- The foot --------------------------------------------------------------------------------------- */
 
-static void put_legend(const struct table *table) {
+static void put_legend(const struct compare_table_table *table) {
   FILE *out = table->console.out;
   fprintf(out, "\n%s", hr__dim(&table->console));
   fputs("Differences are to the first policy; = stands for none.\n", out);
@@ -267,7 +269,7 @@ static void put_legend(const struct table *table) {
   fputs(hr__plain(&table->console), out);
 }
 
-static void put_speed(struct table *table, const struct hr_perf *perf) {
+static void put_speed(struct compare_table_table *table, const struct hr_perf *perf) {
   char text[3][HR__NUMBER_BYTES];
   const struct hr_comparison *comparison = table->comparison;
   uint64_t runs = (uint64_t)comparison->config.n_contenders * comparison->n_replications;
@@ -280,7 +282,7 @@ static void put_speed(struct table *table, const struct hr_perf *perf) {
 
 /* ---- Titles ----------------------------------------------------------------------------------------- */
 
-static void titles_free(struct table *table) {
+static void titles_free(struct compare_table_table *table) {
   for (uint32_t i = 0; table->title && i < table->comparison->config.n_contenders; i++) free(table->title[i]);
   free(table->title);
 }
@@ -293,7 +295,7 @@ static bool are_cut(const struct hr_compare_config *config) {
 
 /* A label, behind a number where any of them must be cut: then names do without their parameters, but of those of
    `queue` the last matter most, and of a path its end. */
-static char *make_title(struct table *table, uint32_t contender) {
+static char *make_title(struct compare_table_table *table, uint32_t contender) {
   const char *label = table->comparison->config.contenders[contender].label;
   char number[16] = "", text[HR__FIGURE_BYTES * 2];
   if (table->numbered) snprintf(number, sizeof number, "%" PRIu32 " ", contender + 1);
@@ -309,7 +311,7 @@ static char *make_title(struct table *table, uint32_t contender) {
   return strdup(text);
 }
 
-static bool titles_make(struct table *table) {
+static bool titles_make(struct compare_table_table *table) {
   const struct hr_compare_config *config = &table->comparison->config;
   table->numbered = are_cut(config);
   table->title = calloc(config->n_contenders, sizeof(*table->title));
@@ -322,7 +324,7 @@ static bool titles_make(struct table *table) {
 
 enum hr_status hr_comparison_print(FILE *out, const struct hr_comparison *comparison, const struct hr_perf *perf,
                                    bool colour) {
-  struct table table = {.console = {.out = out, .colour = colour}, .comparison = comparison};
+  struct compare_table_table table = {.console = {.out = out, .colour = colour}, .comparison = comparison};
   bool good = titles_make(&table);
   if (good) {
     put_head(&table);

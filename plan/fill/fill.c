@@ -65,7 +65,7 @@ static bool find_requests(struct hr__fill_input *input) {
   const struct hr_scenario *scenario = input->scenario;
   const struct hr_trace *trace = input->trace;
   struct hr_arena *arena = &input->arena;
-  struct hr__speeds *speeds = hr_arena_alloc(arena, sizeof *speeds);
+  struct hr__speed_table *speeds = hr_arena_alloc(arena, sizeof *speeds);
   struct hr__accepts *accepts = hr_arena_alloc(arena, sizeof *accepts);
   uint32_t *class_ = hr_arena_alloc(arena, ((size_t)trace->n_jobs + 1) * sizeof *class_);
   if (!speeds || !accepts || !class_ ||
@@ -137,7 +137,7 @@ uint32_t *hr__fill_pods(const struct hr__fill_input *input, uint64_t seed, uint3
 
 /* One run: pods come one by one until all are there. A job of several tasks is placed whole, task by task, or fails. */
 
-struct run {
+struct fill_run {
   const struct hr__fill_input *input;
   struct hr_arena arena;
   struct hr_gpu_inventory *inventory;
@@ -155,7 +155,7 @@ static uint32_t max_tasks(const struct hr_requests *requests) {
   return most;
 }
 
-static bool run_make(struct run *run, const struct hr_packing_rule *rule, uint64_t seed) {
+static bool run_make(struct fill_run *run, const struct hr_packing_rule *rule, uint64_t seed) {
   const struct hr__fill_input *input = run->input;
   const struct hr_cluster_spec *cluster = &input->scenario->cluster;
   run->inventory = hr_gpu_inventory_create(&run->arena, cluster, input->requests);
@@ -183,13 +183,13 @@ static bool run_make(struct run *run, const struct hr_packing_rule *rule, uint64
 
 typedef void change(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice);
 
-static void change_stock(struct run *run, uint32_t number, const struct hr_slice *slice, change *each) {
+static void change_stock(struct fill_run *run, uint32_t number, const struct hr_slice *slice, change *each) {
   run->f -= hr_fragmentation_of(run->fragmentation, slice->node);
   each(run->inventory, &run->input->requests->request[number], slice);
   run->f += hr_fragmentation_of(run->fragmentation, slice->node);
 }
 
-static bool place_task(struct run *run, uint32_t number, struct hr_slice *slice) {
+static bool place_task(struct fill_run *run, uint32_t number, struct hr_slice *slice) {
   hr_node node;
   uint64_t gpus;
   if (!hr_packer_find(run->packer, number, &node, &gpus)) return false;
@@ -199,7 +199,7 @@ static bool place_task(struct run *run, uint32_t number, struct hr_slice *slice)
   return true;
 }
 
-static bool place(struct run *run, uint32_t number) {
+static bool place(struct fill_run *run, uint32_t number) {
   uint32_t tasks = run->input->requests->request[number].tasks, placed = 0;
   while (placed < tasks && place_task(run, number, &run->slices[placed])) placed++;
   if (placed == tasks) return true;
@@ -210,7 +210,7 @@ static bool place(struct run *run, uint32_t number) {
   return false;
 }
 
-static void come(struct run *run, uint32_t number) {
+static void come(struct fill_run *run, uint32_t number) {
   const struct hr_request *request = &run->input->requests->request[number];
   uint64_t milli = (uint64_t)request->tasks * request->gpus * request->gpu_milli;
   run->arrived_milli += milli;
@@ -222,7 +222,7 @@ static void come(struct run *run, uint32_t number) {
 
 /* ---- All of them ------------------------------------------------------------------------------------ */
 
-static struct hr_fill_row row_of(const struct run *run) {
+static struct hr_fill_row row_of(const struct fill_run *run) {
   double capacity = (double)run->input->capacity_milli;
   double f = (double)run->f / (double)run->input->typical->total;
   return (struct hr_fill_row){.alloc_pct = 100 * (double)run->allocated_milli / capacity,
@@ -230,7 +230,7 @@ static struct hr_fill_row row_of(const struct run *run) {
                               .failed = run->failed};
 }
 
-static void fill(struct run *run, const uint32_t *pods, uint32_t count, struct hr_fill_row *rows) {
+static void fill(struct fill_run *run, const uint32_t *pods, uint32_t count, struct hr_fill_row *rows) {
   uint32_t row = 0;
   for (uint32_t i = 0; i < count; i++) {
     come(run, pods[i]);
@@ -243,7 +243,7 @@ static void fill(struct run *run, const uint32_t *pods, uint32_t count, struct h
 /* One run; `rows`: [input->last]. HR_NO_MEMORY is the only failure. */
 static enum hr_status hr__fill_run(const struct hr__fill_input *input, const struct hr_packing_rule *rule,
                                    uint64_t seed, struct hr_fill_row *rows) {
-  struct run run = {.input = input};
+  struct fill_run run = {.input = input};
   uint32_t count;
   uint32_t *pods = hr__fill_pods(input, seed, &count);
   bool made = pods && run_make(&run, rule, seed);
@@ -256,7 +256,7 @@ static enum hr_status hr__fill_run(const struct hr__fill_input *input, const str
 /* The runs of a fill: every rule under every seed, each run a task of a pool of threads, which leaves its rows at a
    place of its own. */
 
-struct work {
+struct fill_work {
   struct hr_fill *fill;
   pthread_mutex_t lock;
   size_t done, total;
@@ -272,7 +272,7 @@ static struct hr_fill_row *rows_of(const struct hr_fill *fill, uint32_t rule, ui
   return fill->rows + ((size_t)rule * fill->config.n_seeds + seed_index) * fill->input.last;
 }
 
-static void tell(struct work *work, uint32_t rule, double seconds) {
+static void tell(struct fill_work *work, uint32_t rule, double seconds) {
   const struct hr_progress *to = &work->fill->config.progress;
   uint64_t jobs = work->fill->config.trace->n_jobs;
   pthread_mutex_lock(&work->lock);
@@ -284,7 +284,7 @@ static void tell(struct work *work, uint32_t rule, double seconds) {
 
 /* Rule by rule within a seed. */
 static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
-  struct work *work = self;
+  struct fill_work *work = self;
   struct hr_fill *fill = work->fill;
   uint32_t rule = (uint32_t)(task % fill->config.n_rules), index = (uint32_t)(task / fill->config.n_rules);
   double begin_s = clock_s();
@@ -296,7 +296,7 @@ static enum hr_status run_one(void *self, size_t task, struct hr_error *error) {
 
 static enum hr_status run_all(struct hr_fill *fill, struct hr_error *error) {
   size_t count = (size_t)fill->config.n_rules * fill->config.n_seeds;
-  struct work work = {.fill = fill, .total = count};
+  struct fill_work work = {.fill = fill, .total = count};
   struct hr__tasks tasks = {.self = &work, .run = run_one, .count = count};
   fill->rows = calloc(count * fill->input.last, sizeof *fill->rows);
   fill->seconds = calloc(fill->config.n_rules, sizeof *fill->seconds);

@@ -99,7 +99,7 @@ enum hr_status hr_fill_write_json(const char *path, const struct hr_fill *fill, 
 
 enum { NAME_WIDTH = 20, CELL_WIDTH = 10, MOST_CELLS = 5 };
 
-struct page {
+struct fill_report_page {
   struct hr__console console;
   const struct hr_fill *fill;
 };
@@ -135,7 +135,7 @@ static const char *value_text(double value, bool last, char *buffer) {
 
 /* ---- The terminal's --------------------------------------------------------------------------------- */
 
-static void table_put_head(struct page *page) {
+static void table_put_head(struct fill_report_page *page) {
   const struct hr_fill_config *config = &page->fill->config;
   struct hr__console *console = &page->console;
   char gpus[HR__NUMBER_BYTES], nodes[HR__NUMBER_BYTES];
@@ -157,7 +157,7 @@ static void table_put_head(struct page *page) {
                   hr_fill_seed(page->fill, 0));
 }
 
-static void put_titles(struct page *page) {
+static void put_titles(struct fill_report_page *page) {
   uint32_t points[2], n = points_of(page->fill, points);
   FILE *out = page->console.out;
   char over[32];
@@ -177,7 +177,7 @@ static void put_margin(FILE *out, double margin, bool last) {
   fprintf(out, "%*s\xC2\xB1%s", (int)(width + 1 < CELL_WIDTH ? CELL_WIDTH - width - 1 : 0), "", text);
 }
 
-static void put_rule(struct page *page, uint32_t rule) {
+static void put_rule(struct fill_report_page *page, uint32_t rule) {
   FILE *out = page->console.out;
   double values[MOST_CELLS], margins[MOST_CELLS];
   uint32_t count;
@@ -192,7 +192,7 @@ static void put_rule(struct page *page, uint32_t rule) {
   fprintf(out, "%s\n", hr__plain(&page->console));
 }
 
-static void put_foot(struct page *page, const struct hr_perf *perf) {
+static void put_foot(struct fill_report_page *page, const struct hr_perf *perf) {
   const struct hr_fill_config *config = &page->fill->config;
   char text[3][HR__NUMBER_BYTES];
   uint64_t runs = (uint64_t)config->n_rules * config->n_seeds;
@@ -207,7 +207,7 @@ static void put_foot(struct page *page, const struct hr_perf *perf) {
 }
 
 enum hr_status hr_fill_print(FILE *out, const struct hr_fill *fill, const struct hr_perf *perf, bool colour) {
-  struct page page = {.console = {.out = out, .colour = colour}, .fill = fill};
+  struct fill_report_page page = {.console = {.out = out, .colour = colour}, .fill = fill};
   table_put_head(&page);
   put_titles(&page);
   for (uint32_t i = 0; i < fill->config.n_rules; i++) put_rule(&page, i);

@@ -17,7 +17,7 @@ static double mean_of(const struct hr_forecast *forecast, uint32_t series, uint3
   return hr__model_mean(&forecast->model, forecast->share, HR_MAX_FORECAST_WEEKS, series, ahead);
 }
 
-static double mean_week(const struct hr__history *demand, uint32_t series) {
+static double mean_week(const struct hr__demand_history *demand, uint32_t series) {
   double sum = 0;
   for (uint32_t week = 0; week < demand->n_weeks; week++) sum += demand->week[(size_t)series * demand->n_weeks + week];
   return sum / demand->n_weeks;
@@ -65,9 +65,9 @@ struct hr_forecast_span hr_forecast_span(const struct hr_forecast *forecast) {
 }
 
 struct hr_forecast_item hr_forecast_item(const struct hr_forecast *forecast, uint32_t series) {
-  const struct hr__history *demand = &forecast->demand;
-  const struct hr__shape *profile = &forecast->profiles[series];
-  const struct hr__fit *fit = &forecast->fits[series];
+  const struct hr__demand_history *demand = &forecast->demand;
+  const struct hr__forecast_shape *profile = &forecast->profiles[series];
+  const struct hr__forecast_fit *fit = &forecast->fits[series];
   struct hr_forecast_item item = {.tenant = "(total)",
                                   .class_ = "(total)",
                                   .week_gpu_hours = mean_week(demand, series),
@@ -125,16 +125,16 @@ struct sums {
 };
 
 struct test {
-  const struct hr__history *demand;
+  const struct hr__demand_history *demand;
   double confidence, *work;
-  struct hr__fit *fits; /* [n_series + 1] */
+  struct hr__forecast_fit *fits; /* [n_series + 1] */
   struct hr__model model;
   double *share;
   uint32_t origin, ahead; /* weeks that are known; weeks to forecast */
   struct sums *sums;      /* [n_series + 1] */
 };
 
-static const double *weeks_of(const struct hr__history *demand, uint32_t series) {
+static const double *weeks_of(const struct hr__demand_history *demand, uint32_t series) {
   return demand->week + (size_t)series * demand->n_weeks;
 }
 
@@ -157,15 +157,15 @@ static void score(void *self, uint32_t series, const double *paths) {
 }
 
 static enum hr_status test_origin(struct test *test) {
-  const struct hr__history *demand = test->demand;
+  const struct hr__demand_history *demand = test->demand;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
     status = hr__fit_make(weeks_of(demand, i) + demand->first_week, test->origin - demand->first_week, &test->fits[i]);
   return status == HR_OK ? hr__draw_all(&test->model, test->ahead, test->share, score, test) : status;
 }
 
-static struct hr_forecast_score score_of(const struct hr__history *demand, uint32_t series, uint32_t first_origin,
-                                         const struct sums *sums) {
+static struct hr_forecast_score score_of(const struct hr__demand_history *demand, uint32_t series,
+                                         uint32_t first_origin, const struct sums *sums) {
   const double *week = weeks_of(demand, series);
   double change = 0;
   for (uint32_t i = demand->first_week + 1; i < first_origin; i++) change += fabs(week[i] - week[i - 1]);
@@ -179,7 +179,7 @@ static struct hr_forecast_score score_of(const struct hr__history *demand, uint3
                                     .coverage = sums->inside / count};
 }
 
-enum hr_status hr__forecast_test(const struct hr__history *demand, uint32_t holdout_weeks, double confidence,
+enum hr_status hr__forecast_test(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
                                  struct hr_forecast_score *scores) {
   uint32_t first_origin = demand->n_weeks - holdout_weeks;
   struct test test = {.demand = demand, .confidence = confidence};
@@ -285,7 +285,7 @@ static void fill_month(const struct telling *telling, uint32_t series, const dou
 /* Each path tells of one busiest hour: weeks of the month by turns, the hour's ratio by an even sequence. */
 static double peak_of(const struct telling *telling, uint32_t series, const double *paths, uint32_t month) {
   const struct hr_forecast *forecast = telling->forecast;
-  const struct hr__shape *profile = &forecast->profiles[series];
+  const struct hr__forecast_shape *profile = &forecast->profiles[series];
   for (uint32_t i = 0; i < HR__FORECAST_PATHS; i++) {
     double part = (i + 0.5) / HR__FORECAST_PATHS, turn = (i + 0.5) * golden;
     size_t week = (size_t)((month + part) * HR__MONTH_WEEKS);
@@ -321,7 +321,7 @@ static enum hr_status fill_figures(struct hr_forecast *forecast) {
 /* ---- What to say ------------------------------------------------------------------------------------ */
 
 static enum hr_status note_weeks(struct hr_forecast *forecast) {
-  const struct hr__history *demand = &forecast->demand;
+  const struct hr__demand_history *demand = &forecast->demand;
   const char *source = forecast->trace->source;
   int64_t rest_us = forecast->trace->submit_us[forecast->trace->n_jobs - 1] - demand->n_weeks * HR__WEEK_US;
   uint32_t fitted = demand->n_weeks - demand->first_week;
@@ -347,7 +347,7 @@ static enum hr_status note_weeks(struct hr_forecast *forecast) {
 
 /* A trace that ends with next to nothing may have ended before its last job. */
 static enum hr_status note_end(struct hr_forecast *forecast) {
-  const struct hr__history *demand = &forecast->demand;
+  const struct hr__demand_history *demand = &forecast->demand;
   const double *total = demand->week + (size_t)demand->n_series * demand->n_weeks;
   uint32_t fitted = demand->n_weeks - demand->first_week, few = 0;
   double sum = 0;
@@ -408,7 +408,7 @@ static enum hr_status allocate(struct hr_forecast *forecast) {
 }
 
 static enum hr_status fit_series(struct hr_forecast *forecast) {
-  const struct hr__history *demand = &forecast->demand;
+  const struct hr__demand_history *demand = &forecast->demand;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i <= demand->n_series && status == HR_OK; i++)
     status = hr__fit_make(demand->week + (size_t)i * demand->n_weeks + demand->first_week,

@@ -48,7 +48,7 @@ static double usual_after(const double *week, uint32_t n, uint32_t place) {
 
 /* A trace often begins before all is recorded. Its first weeks are left out for as long as they have less than half of
    what the next ones have: that is no growth, but a step. Two weeks stay. */
-static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__history *demand,
+static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__demand_history *demand,
                                       struct hr_error *error) {
   uint32_t n = demand->n_weeks;
   double *week = calloc(n, sizeof *week), total = 0;
@@ -65,7 +65,8 @@ static enum hr_status find_first_week(const struct hr_trace *trace, struct hr__h
 }
 
 /* A last week that lacks no more than half a day is whole: jobs do not come at its very end. */
-static enum hr_status find_weeks(const struct hr_trace *trace, struct hr__history *demand, struct hr_error *error) {
+static enum hr_status find_weeks(const struct hr_trace *trace, struct hr__demand_history *demand,
+                                 struct hr_error *error) {
   int64_t last_us = trace->submit_us[trace->n_jobs - 1], weeks = (last_us + nearly_us) / HR__WEEK_US;
   if (weeks < 2)
     return hr_fail(error, HR_BAD_INPUT,
@@ -95,8 +96,8 @@ struct pots {
   double gpu_hours;
 };
 
-static void put(struct pots *pots, const struct hr__history *demand, const struct hr_trace *trace, uint32_t place,
-                uint32_t job) {
+static void put(struct pots *pots, const struct hr__demand_history *demand, const struct hr_trace *trace,
+                uint32_t place, uint32_t job) {
   struct pot *pot = &pots->at[place];
   int64_t week = trace->submit_us[job] / HR__WEEK_US;
   pot->used = true;
@@ -108,7 +109,7 @@ static void put(struct pots *pots, const struct hr__history *demand, const struc
   pot->last_week = week;
 }
 
-static bool is_enough(const struct pots *pots, const struct hr__history *demand, const struct pot *pot) {
+static bool is_enough(const struct pots *pots, const struct hr__demand_history *demand, const struct pot *pot) {
   return pot->jobs >= LEAST_JOBS && pot->gpu_hours >= min_share * pots->gpu_hours &&
          pot->weeks >= min_weeks * (demand->n_weeks - demand->first_week);
 }
@@ -130,7 +131,7 @@ static bool is_alone(const struct pots *pots) {
 }
 
 /* Where the job's demand is counted in the end. `settled`: pools of classes are full, and may be too small. */
-static uint32_t pot_of(const struct pots *pots, const struct hr__history *demand, const struct hr_trace *trace,
+static uint32_t pot_of(const struct pots *pots, const struct hr__demand_history *demand, const struct hr_trace *trace,
                        uint32_t job, bool settled) {
   uint32_t own = place_of(pots, trace, job), pooled = pots->first_class + class_of(trace, job);
   if (is_enough(pots, demand, &pots->at[own])) return own;
@@ -138,7 +139,7 @@ static uint32_t pot_of(const struct pots *pots, const struct hr__history *demand
 }
 
 /* Notes each job's pot in series_of. */
-static void fill_pots(struct pots *pots, const struct hr_trace *trace, struct hr__history *demand) {
+static void fill_pots(struct pots *pots, const struct hr_trace *trace, struct hr__demand_history *demand) {
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     put(pots, demand, trace, place_of(pots, trace, i), i);
     if (trace->submit_us[i] / HR__WEEK_US < demand->n_weeks) pots->gpu_hours += hr__job_gpu_hours(trace, i);
@@ -166,7 +167,8 @@ static struct hr__series describe(const struct pots *pots, const struct hr_trace
 }
 
 /* Pots that hold jobs are numbered as series, and jobs have their numbers. */
-static enum hr_status number_series(struct pots *pots, const struct hr_trace *trace, struct hr__history *demand) {
+static enum hr_status number_series(struct pots *pots, const struct hr_trace *trace,
+                                    struct hr__demand_history *demand) {
   for (uint32_t i = 0; i < trace->n_jobs; i++) pots->at[demand->series_of[i]].series = 1;
   for (uint32_t i = 0; i <= pots->last; i++)
     if (pots->at[i].series) pots->at[i].series = ++demand->n_series;
@@ -179,7 +181,7 @@ static enum hr_status number_series(struct pots *pots, const struct hr_trace *tr
 }
 
 /* Weeks, the first that counts, and which series each job is of: the first half of hr__history_make. */
-static enum hr_status hr__history_assign(const struct hr_trace *trace, struct hr__history *demand,
+static enum hr_status hr__history_assign(const struct hr_trace *trace, struct hr__demand_history *demand,
                                          struct hr_error *error) {
   enum hr_status status = find_weeks(trace, demand, error);
   if (status != HR_OK) return status;
@@ -211,21 +213,23 @@ static const int64_t hour_us = 3600 * HR_SECOND_US;
 
 /* ---- Hours ------------------------------------------------------------------------------------------ */
 
-struct hours {
+struct forecast_demand_hours {
   double *part;   /* GPUs, of jobs that begin or end within the hour */
   int64_t *steps; /* milli-GPUs, of jobs that take all of it: differences between hours */
 };
 
-static void add_part(const struct hr__history *demand, const struct hours *hours, int64_t hour, double gpus) {
+static void add_part(const struct hr__demand_history *demand, const struct forecast_demand_hours *hours, int64_t hour,
+                     double gpus) {
   if (hour < demand->n_hours) hours->part[hour] += gpus;
 }
 
-static void add_step(const struct hr__history *demand, const struct hours *hours, int64_t hour, int64_t milli) {
+static void add_step(const struct hr__demand_history *demand, const struct forecast_demand_hours *hours, int64_t hour,
+                     int64_t milli) {
   if (hour < demand->n_hours) hours->steps[hour] += milli;
 }
 
-static void add_job(const struct hr__history *demand, const struct hours *hours, int64_t begin_us, int64_t end_us,
-                    uint64_t milli) {
+static void add_job(const struct hr__demand_history *demand, const struct forecast_demand_hours *hours,
+                    int64_t begin_us, int64_t end_us, uint64_t milli) {
   int64_t first = begin_us / hour_us, last = end_us / hour_us;
   double gpus = (double)milli / 1000;
   if (first == last) {
@@ -245,7 +249,7 @@ static int64_t clock_offset_us(const struct hr_trace *trace) {
   return offset_us < 0 ? offset_us + HR__WEEK_US : offset_us;
 }
 
-static void sum_steps(struct hr__history *demand, const int64_t *steps, uint32_t series) {
+static void sum_steps(struct hr__demand_history *demand, const int64_t *steps, uint32_t series) {
   double *row = demand->hour + (size_t)series * demand->n_hours;
   double *total = demand->hour + (size_t)demand->n_series * demand->n_hours;
   int64_t milli = 0;
@@ -256,12 +260,12 @@ static void sum_steps(struct hr__history *demand, const int64_t *steps, uint32_t
   }
 }
 
-static void add_jobs(const struct hr_trace *trace, struct hr__history *demand, int64_t *steps) {
+static void add_jobs(const struct hr_trace *trace, struct hr__demand_history *demand, int64_t *steps) {
   int64_t offset_us = clock_offset_us(trace) % hour_us;
   demand->first_hour = (uint32_t)(clock_offset_us(trace) / hour_us);
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     size_t row = (size_t)demand->series_of[i] * demand->n_hours;
-    struct hours hours = {demand->hour + row, steps + row};
+    struct forecast_demand_hours hours = {demand->hour + row, steps + row};
     int64_t begin_us = trace->submit_us[i] + offset_us;
     add_job(demand, &hours, begin_us, begin_us + trace->work_us[i], hr_trace_gpus_milli(trace, (hr_job){i}));
   }
@@ -270,7 +274,7 @@ static void add_jobs(const struct hr_trace *trace, struct hr__history *demand, i
 
 /* ---- Weeks ------------------------------------------------------------------------------------------ */
 
-static void add_weeks(const struct hr_trace *trace, struct hr__history *demand) {
+static void add_weeks(const struct hr_trace *trace, struct hr__demand_history *demand) {
   double *total = demand->week + (size_t)demand->n_series * demand->n_weeks;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     int64_t week = trace->submit_us[i] / HR__WEEK_US;
@@ -282,8 +286,9 @@ static void add_weeks(const struct hr_trace *trace, struct hr__history *demand) 
       total[week] += demand->week[(size_t)i * demand->n_weeks + week];
 }
 
-enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__history *demand, struct hr_error *error) {
-  *demand = (struct hr__history){.dated = trace->dated};
+enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
+                                struct hr_error *error) {
+  *demand = (struct hr__demand_history){.dated = trace->dated};
   enum hr_status status = hr__history_assign(trace, demand, error);
   if (status != HR_OK) return status;
   demand->n_hours = demand->n_weeks * HR__WEEK_HOURS;
@@ -301,7 +306,7 @@ enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__history
   return status;
 }
 
-void hr__history_finish(struct hr__history *demand) {
+void hr__history_finish(struct hr__demand_history *demand) {
   free(demand->series_of);
   free(demand->series);
   free(demand->week);
@@ -317,13 +322,13 @@ static uint32_t demand_place_of(uint32_t hours, uint32_t hour) {
   return hour % DAY_HOURS + (weekend ? DAY_HOURS : 0);
 }
 
-static uint32_t count_places(const struct hr__history *demand) {
+static uint32_t count_places(const struct hr__demand_history *demand) {
   if (demand->n_weeks - demand->first_week >= PROFILE_WEEKS) return HR__WEEK_HOURS;
   return demand->dated ? 2 * DAY_HOURS : DAY_HOURS;
 }
 
 /* Every week has the same say: an hour counts as a share of its week's mean. Of a series without demand, flat. */
-static void average(const struct hr__history *demand, const double *hour, struct hr__shape *profile) {
+static void average(const struct hr__demand_history *demand, const double *hour, struct hr__forecast_shape *profile) {
   double sum[HR__WEEK_HOURS] = {0}, all = 0;
   uint32_t count[HR__WEEK_HOURS] = {0};
   for (uint32_t week = demand->first_week; week < demand->n_weeks; week++) {
@@ -347,8 +352,8 @@ static void average(const struct hr__history *demand, const double *hour, struct
 }
 
 /* An hour of a week by what its week's mean and the profile make of it. */
-static size_t take_ratios(const struct hr__history *demand, const double *hour, const struct hr__shape *profile,
-                          double *ratios) {
+static size_t take_ratios(const struct hr__demand_history *demand, const double *hour,
+                          const struct hr__forecast_shape *profile, double *ratios) {
   size_t count = 0;
   for (uint32_t week = demand->first_week; week < demand->n_weeks; week++) {
     const double *row = hour + (size_t)week * HR__WEEK_HOURS;
@@ -361,9 +366,10 @@ static size_t take_ratios(const struct hr__history *demand, const double *hour, 
   return count;
 }
 
-enum hr_status hr__shape_make(const struct hr__history *demand, uint32_t series, struct hr__shape *profile) {
+enum hr_status hr__shape_make(const struct hr__demand_history *demand, uint32_t series,
+                              struct hr__forecast_shape *profile) {
   const double *hour = demand->hour + (size_t)series * demand->n_hours;
-  *profile = (struct hr__shape){.hours = count_places(demand)};
+  *profile = (struct hr__forecast_shape){.hours = count_places(demand)};
   average(demand, hour, profile);
   double *ratios = malloc(demand->n_hours * sizeof *ratios);
   if (!ratios) return HR_NO_MEMORY;

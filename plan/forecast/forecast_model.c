@@ -36,24 +36,25 @@ double hr__alpha(uint32_t place) {
 
 /* ---- The regression under one alpha ----------------------------------------------------------------- */
 
-struct filter {
+struct forecast_model_filter {
   double past, level, drift; /* P, A, B */
 };
 
-static struct filter filter_next(const struct filter *now, double alpha, double z) {
-  return (struct filter){(1 - alpha) * now->past + alpha * z, (1 - alpha) * now->level, (1 - alpha) * now->drift + 1};
+static struct forecast_model_filter filter_next(const struct forecast_model_filter *now, double alpha, double z) {
+  return (struct forecast_model_filter){(1 - alpha) * now->past + alpha * z, (1 - alpha) * now->level,
+                                        (1 - alpha) * now->drift + 1};
 }
 
 /* Normal equations of z - P on A and B, of which B's is left out where there is no drift. */
 struct equations {
   double aa, ab, bb, az, bz, zz;
-  struct filter end;
+  struct forecast_model_filter end;
 };
 
 static struct equations gather(const double *z, uint32_t n, double alpha) {
   struct equations sums = {.end = {0, 1, 1}};
   for (uint32_t i = 0; i < n; i++) {
-    const struct filter *now = &sums.end;
+    const struct forecast_model_filter *now = &sums.end;
     double rest = z[i] - now->past;
     sums.aa += now->level * now->level;
     sums.ab += now->level * now->drift;
@@ -93,7 +94,8 @@ static struct solution solve(const struct equations *sums, double precision) {
 }
 
 /* What it says of the level after the last week, P + A l(0) + (B - 1) b, and of the drift. */
-static void carry(const struct solution *found, const struct filter *end, bool has_drift, struct hr__fit_at *at) {
+static void carry(const struct solution *found, const struct forecast_model_filter *end, bool has_drift,
+                  struct hr__fit_at *at) {
   double a = end->level, b = has_drift ? end->drift - 1 : 0;
   at->level = end->past + a * found->level + b * found->drift;
   at->drift = found->drift;
@@ -105,7 +107,7 @@ static void carry(const struct solution *found, const struct filter *end, bool h
 /* How much more than exp(mean) the mean of exp(mean + residual) is (Duan, "Smearing estimate", JASA 78, 1983): asks for
    no distribution. */
 static double smear_of(const double *z, uint32_t n, double alpha, const struct solution *found) {
-  struct filter now = {0, 1, 1};
+  struct forecast_model_filter now = {0, 1, 1};
   double sum = 0;
   for (uint32_t i = 0; i < n; i++) {
     sum += exp(z[i] - now.past - now.level * found->level - now.drift * found->drift);
@@ -116,7 +118,7 @@ static double smear_of(const double *z, uint32_t n, double alpha, const struct s
 
 /* ---- All alphas ------------------------------------------------------------------------------------- */
 
-static void weigh(struct hr__fit *fit, double *log_weight) {
+static void weigh(struct hr__forecast_fit *fit, double *log_weight) {
   double sum = 0;
   for (uint32_t i = 1; i < HR__ALPHAS; i++)
     if (log_weight[i] > log_weight[fit->best]) fit->best = i;
@@ -131,7 +133,7 @@ static double precision_of(const double *z, uint32_t n) {
   return fmax(squares / (n - 1) / (drift_prior * drift_prior), 1);
 }
 
-static void fit_all(struct hr__fit *fit, const double *z) {
+static void fit_all(struct hr__forecast_fit *fit, const double *z) {
   double log_weight[HR__ALPHAS];
   bool has_drift = fit->fade > 0;
   uint32_t n = fit->n_weeks;
@@ -153,9 +155,9 @@ static double fade_of(uint32_t n_weeks) {
   return n_weeks < HR__TREND_WEEKS ? 0 : exp2(-1 / fmin(n_weeks / 2.0, longest_half_life));
 }
 
-enum hr_status hr__fit_make(const double *week, uint32_t n_weeks, struct hr__fit *fit) {
+enum hr_status hr__fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit) {
   double sum = 0;
-  *fit = (struct hr__fit){.n_weeks = n_weeks, .fade = fade_of(n_weeks)};
+  *fit = (struct hr__forecast_fit){.n_weeks = n_weeks, .fade = fade_of(n_weeks)};
   for (uint32_t i = 0; i < n_weeks; i++) sum += week[i];
   fit->scale = sum / n_weeks;
   double *z = calloc(n_weeks + 1, sizeof *z);
@@ -168,25 +170,25 @@ enum hr_status hr__fit_make(const double *week, uint32_t n_weeks, struct hr__fit
 
 /* ---- What is known then ----------------------------------------------------------------------------- */
 
-double hr__fit_alpha(const struct hr__fit *fit) {
+double hr__fit_alpha(const struct hr__forecast_fit *fit) {
   double sum = 0;
   for (uint32_t i = 0; i < HR__ALPHAS; i++) sum += fit->at[i].weight * hr__alpha(i);
   return sum;
 }
 
-double hr__fit_drift(const struct hr__fit *fit) {
+double hr__fit_drift(const struct hr__forecast_fit *fit) {
   double sum = 0;
   for (uint32_t i = 0; i < HR__ALPHAS; i++) sum += fit->at[i].weight * fit->at[i].drift;
   return sum;
 }
 
-double hr__fit_sigma(const struct hr__fit *fit) {
+double hr__fit_sigma(const struct hr__forecast_fit *fit) {
   double sum = 0;
   for (uint32_t i = 0; i < HR__ALPHAS; i++) sum += fit->at[i].weight * sqrt(fit->at[i].squares / fit->freedom);
   return sum;
 }
 
-double hr__fit_mean(const struct hr__fit *fit, double growth, uint32_t ahead) {
+double hr__fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead) {
   double drifts = 0, fade = 1, sum = 0;
   for (uint32_t i = 0; i < ahead && growth <= 0; i++) drifts += fade *= fit->fade;
   for (uint32_t i = 0; i < HR__ALPHAS; i++)
@@ -196,7 +198,7 @@ double hr__fit_mean(const struct hr__fit *fit, double growth, uint32_t ahead) {
 }
 
 /* GPU hours for the logarithm of a week under an alpha, less what is added for the mean. */
-static double hr__fit_draw(const struct hr__fit *fit, uint32_t place, double log_demand) {
+static double hr__fit_draw(const struct hr__forecast_fit *fit, uint32_t place, double log_demand) {
   return fmax(fit->at[place].smear * exp(log_demand) - offset, 0) * fit->scale;
 }
 
@@ -225,7 +227,7 @@ struct start {
   double sigma, level, drift;
 };
 
-static uint32_t draw_place(const struct hr__fit *fit, struct hr__stream *stream) {
+static uint32_t draw_place(const struct hr__forecast_fit *fit, struct hr__stream *stream) {
   double left = hr__stream_uniform(stream);
   for (uint32_t i = 0; i + 1 < HR__ALPHAS; i++) {
     left -= fit->at[i].weight;
@@ -234,7 +236,7 @@ static uint32_t draw_place(const struct hr__fit *fit, struct hr__stream *stream)
   return fit->best; /* sums of weights are 1 but for rounding */
 }
 
-static struct start draw_start(const struct hr__fit *fit, struct hr__stream *stream, const gsl_rng *rng) {
+static struct start draw_start(const struct hr__forecast_fit *fit, struct hr__stream *stream, const gsl_rng *rng) {
   struct start start = {.place = draw_place(fit, stream)};
   const struct hr__fit_at *at = &fit->at[start.place];
   start.sigma = sqrt(at->squares / gsl_ran_chisq(rng, fit->freedom));
@@ -252,8 +254,8 @@ static double variance_of(const struct hr__fit_at *at, double alpha, double drif
 }
 
 /* Of a fit alone. `growth` 0: with the fit's drift. */
-static void draw_alone(const struct hr__fit *fit, double growth, uint64_t seed, uint32_t entity, uint32_t replication,
-                       uint32_t n_weeks, double *path) {
+static void draw_alone(const struct hr__forecast_fit *fit, double growth, uint64_t seed, uint32_t entity,
+                       uint32_t replication, uint32_t n_weeks, double *path) {
   struct hr__stream stream;
   hr__stream_init(&stream, seed, HR__PURPOSE_FORECAST, entity, replication);
   gsl_rng rng = hr__stream_rng(&stream);

@@ -18,7 +18,7 @@ struct hr__series {
   uint64_t jobs;
 };
 
-struct hr__history {
+struct hr__demand_history {
   uint32_t n_weeks, first_week, n_series, n_hours;
   uint32_t *series_of; /* [n_jobs] */
   struct hr__series *series;
@@ -27,18 +27,20 @@ struct hr__history {
   uint32_t first_hour; /* of the week, at the first column of `hour` */
   bool dated;
 };
-enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__history *demand, struct hr_error *error);
-void hr__history_finish(struct hr__history *demand);
+enum hr_status hr__history_make(const struct hr_trace *trace, struct hr__demand_history *demand,
+                                struct hr_error *error);
+void hr__history_finish(struct hr__demand_history *demand);
 
 /* The shape of a week: by the hour, 1 on average; and how hours of single weeks differ from it, as quantiles of the
    ratio at even steps. */
-struct hr__shape {
+struct hr__forecast_shape {
   uint32_t hours; /* told apart */
   double at[HR__WEEK_HOURS], ratio[HR__RATIO_POINTS];
   uint32_t peak;
 };
 /* Of a row of `hour`. HR_NO_MEMORY. */
-enum hr_status hr__shape_make(const struct hr__history *demand, uint32_t series, struct hr__shape *profile);
+enum hr_status hr__shape_make(const struct hr__demand_history *demand, uint32_t series,
+                              struct hr__forecast_shape *profile);
 
 /* ---- One series (forecast_fit.c) -------------------------------------------------------------------- */
 
@@ -53,7 +55,7 @@ struct hr__fit_at {
   double smear;   /* mean of exp(residual): what turns exp(level) into a mean */
 };
 
-struct hr__fit {
+struct hr__forecast_fit {
   double scale;   /* mean weekly demand, by which all was divided */
   double freedom; /* of sigma^2 */
   double fade;    /* of the drift from one week of the future to the next; 0: there is none */
@@ -63,20 +65,20 @@ struct hr__fit {
 };
 
 /* Of `n_weeks` (at least 2) GPU hours. A drift is fitted from HR__TREND_WEEKS on. HR_NO_MEMORY. */
-enum hr_status hr__fit_make(const double *week, uint32_t n_weeks, struct hr__fit *fit);
+enum hr_status hr__fit_make(const double *week, uint32_t n_weeks, struct hr__forecast_fit *fit);
 double hr__alpha(uint32_t place);
 /* Posterior means. The drift is of the logarithm, per week. */
-double hr__fit_alpha(const struct hr__fit *fit);
-double hr__fit_drift(const struct hr__fit *fit);
-double hr__fit_sigma(const struct hr__fit *fit);
+double hr__fit_alpha(const struct hr__forecast_fit *fit);
+double hr__fit_drift(const struct hr__forecast_fit *fit);
+double hr__fit_sigma(const struct hr__forecast_fit *fit);
 /* Mean GPU hours of week `ahead`, 1 for the first of the future, 0 for the level that it starts from. `growth` per
    year in place of the drift, or 0. */
-double hr__fit_mean(const struct hr__fit *fit, double growth, uint32_t ahead);
+double hr__fit_mean(const struct hr__forecast_fit *fit, double growth, uint32_t ahead);
 
 /* ---- Paths (forecast_paths.c) ----------------------------------------------------------------------- */
 
 struct hr__model {
-  const struct hr__fit *fits; /* [n_series + 1], the last of the total */
+  const struct hr__forecast_fit *fits; /* [n_series + 1], the last of the total */
   uint32_t n_series;
   double growth; /* 0: as fitted */
 };
@@ -98,7 +100,7 @@ void hr__band_of(const double *values, uint32_t count, double confidence, double
 /* ---- The back-test (forecast_test.c) ---------------------------------------------------------------- */
 
 /* Scores of all series and of the total, [n_series + 1]. */
-enum hr_status hr__forecast_test(const struct hr__history *demand, uint32_t holdout_weeks, double confidence,
+enum hr_status hr__forecast_test(const struct hr__demand_history *demand, uint32_t holdout_weeks, double confidence,
                                  struct hr_forecast_score *scores);
 
 /* ---- All of it -------------------------------------------------------------------------------------- */
@@ -106,10 +108,10 @@ enum hr_status hr__forecast_test(const struct hr__history *demand, uint32_t hold
 struct hr_forecast {
   struct hr_forecast_config config; /* defaults filled in but for the growth */
   const struct hr_trace *trace;
-  struct hr__history demand;
-  struct hr__fit *fits;       /* [n_series + 1] */
-  struct hr__shape *profiles; /* likewise */
-  double *share;              /* [n_series][HR_MAX_FORECAST_WEEKS] */
+  struct hr__demand_history demand;
+  struct hr__forecast_fit *fits;       /* [n_series + 1] */
+  struct hr__forecast_shape *profiles; /* likewise */
+  double *share;                       /* [n_series][HR_MAX_FORECAST_WEEKS] */
   struct hr__model model;
   uint32_t n_weeks;
   struct hr_forecast_band *week;  /* [n_series + 1][n_weeks] */

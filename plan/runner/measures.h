@@ -45,8 +45,9 @@ enum hr__measure_kind { HR__MEAN, HR__QUANTILE };
   HR__DISTRIBUTION_TABLE(X, HR__M_SLOWDOWN, "slowdown", "slowdown_", "", HR__FACTOR, true)                             \
   X(HR__M_MAKESPAN, "makespan_s", "makespan_s", HR__SECONDS, HR__MEAN, false)                                          \
   X(HR__M_SUBMIT_WINDOW, "submit_window_s", "submit_window_s", HR__SECONDS, HR__MEAN, false)                           \
-  X(HR__M_UTILIZATION_SUBMIT_WINDOW, "utilization.submit_window", "utilization_submit_window", HR__SHARE, HR__MEAN, false)          \
-  X(HR__M_UTILIZATION_MAKESPAN, "utilization.makespan", "utilization_makespan", HR__SHARE, HR__MEAN, false)                   \
+  X(HR__M_UTILIZATION_SUBMIT_WINDOW, "utilization.submit_window", "utilization_submit_window", HR__SHARE, HR__MEAN,    \
+    false)                                                                                                             \
+  X(HR__M_UTILIZATION_MAKESPAN, "utilization.makespan", "utilization_makespan", HR__SHARE, HR__MEAN, false)            \
   X(HR__M_QUEUE_MEAN, "queue.mean", "queue_mean", HR__COUNT, HR__MEAN, false)                                          \
   X(HR__M_QUEUE_MAX, "queue.max", "queue_max", HR__COUNT, HR__QUANTILE, false)                                         \
   X(HR__M_GPU_HOURS, "gpu_hours", "gpu_hours", HR__GPU_HOURS, HR__MEAN, true)                                          \
@@ -61,7 +62,7 @@ enum hr__measure_kind { HR__MEAN, HR__QUANTILE };
   X(HR__M_RECLAIM_RATE, "spot.reclaims_per_node_hour", "spot_reclaims_per_node_hour", HR__FACTOR, HR__MEAN, false)     \
   X(HR__M_INTERRUPTED, "spot.jobs_interrupted", "spot_jobs_interrupted", HR__COUNT, HR__MEAN, false)                   \
   X(HR__M_SPOT_HOURS, "spot.gpu_hours", "spot_gpu_hours", HR__GPU_HOURS, HR__MEAN, false)                              \
-  X(HR__M_SPOT_AVAILABILITY, "spot.availability", "spot_availability", HR__SHARE, HR__MEAN, false)                            \
+  X(HR__M_SPOT_AVAILABILITY, "spot.availability", "spot_availability", HR__SHARE, HR__MEAN, false)                     \
   X(HR__M_OOM_KILLS, "oom_kills.count", "oom_kills", HR__COUNT, HR__MEAN, false)                                       \
   X(HR__M_JAIN, "fairness.jain", "jain", HR__INDEX, HR__MEAN, false)                                                   \
   X(HR__M_RHO_MEAN, "fairness.finish_time_fairness.mean", "finish_time_fairness_mean", HR__FACTOR, HR__MEAN, false)    \
@@ -111,11 +112,11 @@ void hr__measure_names(bool of_groups, const char *names[HR__N_MEASURES + 1]);
 
 /* A figure of a run as people name it: "wait_s.p95", "wait_s.p95 of inference", "completed of tenant retail". */
 
-enum hr__figure_of { HR__OF_ALL, HR__OF_CLASS, HR__OF_TENANT };
+enum hr__figure_scope { HR__OF_ALL, HR__OF_CLASS, HR__OF_TENANT };
 
 struct hr__figure {
   enum hr__measure measure;
-  enum hr__figure_of of;
+  enum hr__figure_scope of;
   const char *name; /* of the class or tenant, from the trace or from the table of classes; NULL: of all */
 };
 
@@ -146,8 +147,8 @@ void hr__figures_of_run(const struct hr__one_run *run, const struct hr__figure *
   X(HR__SLOWDOWN_MEAN, HR__M_SLOWDOWN_MEAN, "completion", "slowdown")                                                  \
   X(HR__SLOWDOWN_P95, HR__M_SLOWDOWN_P95, "completion", "p95 slowd.")                                                  \
   X(HR__MAKESPAN, HR__M_MAKESPAN, "completion", "makespan")                                                            \
-  X(HR__BUSY_SUBMITS, HR__M_UTILIZATION_SUBMIT_WINDOW, "use", "GPUs, window")                                                       \
-  X(HR__BUSY_MAKESPAN, HR__M_UTILIZATION_MAKESPAN, "use", "GPUs, span")                                                       \
+  X(HR__BUSY_SUBMITS, HR__M_UTILIZATION_SUBMIT_WINDOW, "use", "GPUs, window")                                          \
+  X(HR__BUSY_MAKESPAN, HR__M_UTILIZATION_MAKESPAN, "use", "GPUs, span")                                                \
   X(HR__COMPLETED, HR__M_COMPLETED, "use", "completed")                                                                \
   X(HR__UNFINISHED, HR__M_UNFINISHED, "use", "unfinished")                                                             \
   X(HR__COST, HR__M_COST, "use", "cost")                                                                               \

@@ -120,13 +120,13 @@ static enum hr_status note(struct hr_replicates *replicates, bool many, struct h
 static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error *error) {
   const struct hr_replicate_config *config = &replicates->config;
   struct hr__runner_config lab = {.scenario = config->scenario,
-                               .overrides = config->overrides,
-                               .n_overrides = config->n_overrides,
-                               .trace = config->trace,
-                               .figures = replicates->figures,
-                               .n_figures = replicates->n_figures,
-                               .n_threads = config->n_threads,
-                               .progress = config->progress};
+                                  .overrides = config->overrides,
+                                  .n_overrides = config->n_overrides,
+                                  .trace = config->trace,
+                                  .figures = replicates->figures,
+                                  .n_figures = replicates->n_figures,
+                                  .n_threads = config->n_threads,
+                                  .progress = config->progress};
   struct hr__environment world = {.workload = config->spec->workload};
   uint32_t number;
   hr_stress_init(&world.stress);
@@ -144,7 +144,7 @@ static enum hr_status run_all(struct hr_replicates *replicates, struct hr_error 
     status = run_until(replicates, error);
   if (status == HR_OK)
     status = hr__runner_run_one(replicates->lab, (struct hr__trial){replicates->mix, 0}, &replicates->first,
-                             &replicates->first_trace, error);
+                                &replicates->first_trace, error);
   return status == HR_OK ? note(replicates, many, error) : status;
 }
 
@@ -201,13 +201,13 @@ enum hr_status hr_replicates_figure(const struct hr_replicates *replicates, cons
 
 /* Replications as JSON: the summary of the first, and what all tell (docs/reference/schemas/summary.schema.json). */
 
-struct writer {
+struct replicate_writer {
   struct hr__json json;
   const struct hr_replicates *replicates;
 };
 
 /* Figures `from` on that are of one group, those known in any replication; returns where the next group begins. */
-static size_t put_group(struct writer *writer, cJSON *object, size_t from) {
+static size_t put_group(struct replicate_writer *writer, cJSON *object, size_t from) {
   const struct hr_replicates *replicates = writer->replicates;
   const struct hr__figure *first = &replicates->figures[from];
   size_t i = from;
@@ -225,7 +225,7 @@ static size_t put_group(struct writer *writer, cJSON *object, size_t from) {
 }
 
 /* Groups without a figure are left out. */
-static void put_groups(struct writer *writer, cJSON *root) {
+static void put_groups(struct replicate_writer *writer, cJSON *root) {
   const struct hr_replicates *replicates = writer->replicates;
   cJSON *metrics = hr__json_object(&writer->json, root, "metrics");
   size_t at = put_group(writer, metrics, 0);
@@ -242,7 +242,7 @@ static void put_groups(struct writer *writer, cJSON *root) {
   }
 }
 
-static void put_replications(struct writer *writer, cJSON *root) {
+static void put_replications(struct replicate_writer *writer, cJSON *root) {
   const struct hr_replicates *replicates = writer->replicates;
   const struct hr_replication_spec *spec = replicates->config.spec;
   struct hr__json *json = &writer->json;
@@ -276,7 +276,7 @@ enum hr_status hr_replicates_write_json(const char *path, const struct hr_replic
                                      .n_notes = sizeof notes / sizeof *notes,
                                      .skipped = trace->skipped,
                                      .n_skipped_reasons = trace->n_skipped_reasons};
-  struct writer writer = {.replicates = replicates};
+  struct replicate_writer writer = {.replicates = replicates};
   cJSON *root = cJSON_CreateObject();
   hr__json_summary(&writer.json, root, replicates->first.summary, &label);
   put_replications(&writer, root);
@@ -288,17 +288,18 @@ enum hr_status hr_replicates_write_json(const char *path, const struct hr_replic
 
 enum { NAME_WIDTH = 30, CELL_WIDTH = 15 };
 
-static const enum hr__measure shown[] = {HR__M_WAIT_MEAN,     HR__M_WAIT_P95,     HR__M_WAIT_P99,  HR__M_JCT_MEAN,
-                                         HR__M_SLOWDOWN_MEAN, HR__M_UTILIZATION_SUBMIT_WINDOW, HR__M_COMPLETED, HR__M_DEADLINE_MISS,
-                                         HR__M_RECLAIMS,      HR__M_LOST,         HR__M_COST,      HR__M_MONTHLY,
+static const enum hr__measure shown[] = {HR__M_WAIT_MEAN, HR__M_WAIT_P95,      HR__M_WAIT_P99,
+                                         HR__M_JCT_MEAN,  HR__M_SLOWDOWN_MEAN, HR__M_UTILIZATION_SUBMIT_WINDOW,
+                                         HR__M_COMPLETED, HR__M_DEADLINE_MISS, HR__M_RECLAIMS,
+                                         HR__M_LOST,      HR__M_COST,          HR__M_MONTHLY,
                                          HR__M_PER_JOB};
 
-struct page {
+struct replicate_page {
   struct hr__console console;
   const struct hr_replicates *replicates;
 };
 
-static void put_row(struct page *page, size_t figure) {
+static void put_row(struct replicate_page *page, size_t figure) {
   const struct hr__figure *self = &page->replicates->figures[figure];
   struct hr__interval interval;
   char name[HR__FIGURE_NAME_BYTES], text[4][HR__FIGURE_BYTES];
@@ -316,7 +317,7 @@ static void put_row(struct page *page, size_t figure) {
   free(fitted);
 }
 
-static void put_head(struct page *page) {
+static void put_head(struct replicate_page *page) {
   const struct hr_replicates *replicates = page->replicates;
   const struct hr_replication_spec *spec = replicates->config.spec;
   struct hr__console *console = &page->console;
@@ -337,7 +338,7 @@ static void put_head(struct page *page) {
 
 enum hr_status hr_replicates_print(FILE *out, const struct hr_replicates *replicates, const struct hr_perf *perf,
                                    bool colour) {
-  struct page page = {.console = {.out = out, .colour = colour}, .replicates = replicates};
+  struct replicate_page page = {.console = {.out = out, .colour = colour}, .replicates = replicates};
   char text[HR__NUMBER_BYTES];
   put_head(&page);
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) put_row(&page, shown[i]);

@@ -7,50 +7,50 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct change {
+struct bounds_change {
   int64_t at_us, milli;
 };
 
 static int by_time(const void *a, const void *b) {
-  const struct change *first = a, *second = b;
+  const struct bounds_change *first = a, *second = b;
   return (first->at_us > second->at_us) - (first->at_us < second->at_us);
 }
 
 static int by_level(const void *a, const void *b) {
-  const struct change *first = a, *second = b;
+  const struct bounds_change *first = a, *second = b;
   return (first->milli > second->milli) - (first->milli < second->milli);
 }
 
-static size_t list_changes(const struct hr_trace *trace, struct change *changes) {
+static size_t list_changes(const struct hr_trace *trace, struct bounds_change *changes) {
   size_t count = 0;
   for (uint32_t i = 0; i < trace->n_jobs; i++) {
     int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i});
     if (milli == 0 || trace->work_us[i] == 0) continue;
-    changes[count++] = (struct change){trace->submit_us[i], milli};
-    changes[count++] = (struct change){trace->submit_us[i] + trace->work_us[i], -milli};
+    changes[count++] = (struct bounds_change){trace->submit_us[i], milli};
+    changes[count++] = (struct bounds_change){trace->submit_us[i] + trace->work_us[i], -milli};
   }
   qsort(changes, count, sizeof *changes, by_time);
   return count;
 }
 
 /* In place: changes become spells within the window, `at_us` their length and `milli` their level. */
-static size_t list_spells(struct change *changes, size_t count, int64_t window_us) {
+static size_t list_spells(struct bounds_change *changes, size_t count, int64_t window_us) {
   int64_t now_us = 0, level = 0;
   size_t n_spells = 0;
   for (size_t i = 0; i < count && now_us < window_us; i++) {
-    struct change change = changes[i];
+    struct bounds_change change = changes[i];
     int64_t until_us = change.at_us < window_us ? change.at_us : window_us;
-    if (until_us > now_us) changes[n_spells++] = (struct change){until_us - now_us, level};
+    if (until_us > now_us) changes[n_spells++] = (struct bounds_change){until_us - now_us, level};
     now_us = until_us;
     level += change.milli;
   }
-  if (now_us < window_us) changes[n_spells++] = (struct change){window_us - now_us, level};
+  if (now_us < window_us) changes[n_spells++] = (struct bounds_change){window_us - now_us, level};
   qsort(changes, n_spells, sizeof *changes, by_level);
   return n_spells;
 }
 
-static void fill_curve(struct hr__demand *demand, const struct change *spells, size_t count, int64_t window_us,
-                       double growth) {
+static void fill_curve(struct hr__demand_curve *demand, const struct bounds_change *spells, size_t count,
+                       int64_t window_us, double growth) {
   double area = 0;
   for (size_t i = 0; i < count; i++) {
     double gpus = (double)spells[i].milli / 1000 * growth, share = (double)spells[i].at_us / (double)window_us;
@@ -66,7 +66,7 @@ static void fill_curve(struct hr__demand *demand, const struct change *spells, s
   demand->peak_gpus = demand->n_steps ? demand->gpus[demand->n_steps - 1] : 0;
 }
 
-static bool sum_work(struct hr__demand *demand, const struct hr_trace *trace, double growth, double may_fail) {
+static bool sum_work(struct hr__demand_curve *demand, const struct hr_trace *trace, double growth, double may_fail) {
   double *hours = malloc(((size_t)trace->n_jobs + 1) * sizeof *hours);
   if (!hours) return false;
   for (uint32_t i = 0; i < trace->n_jobs; i++)
@@ -84,10 +84,10 @@ static bool sum_work(struct hr__demand *demand, const struct hr_trace *trace, do
 }
 
 enum hr_status hr__demand_make(const struct hr_trace *trace, double growth, double may_fail,
-                               struct hr__demand *demand) {
-  *demand = (struct hr__demand){0};
+                               struct hr__demand_curve *demand) {
+  *demand = (struct hr__demand_curve){0};
   size_t most = 2 * (size_t)trace->n_jobs + 1;
-  struct change *changes = malloc(most * sizeof *changes);
+  struct bounds_change *changes = malloc(most * sizeof *changes);
   demand->gpus = malloc(most * sizeof *demand->gpus);
   demand->share = malloc(most * sizeof *demand->share);
   bool made = changes && demand->gpus && demand->share && sum_work(demand, trace, growth, may_fail);
@@ -99,13 +99,13 @@ enum hr_status hr__demand_make(const struct hr_trace *trace, double growth, doub
   return made ? HR_OK : HR_NO_MEMORY;
 }
 
-void hr__demand_finish(struct hr__demand *demand) {
+void hr__demand_finish(struct hr__demand_curve *demand) {
   free(demand->gpus);
   free(demand->share);
-  *demand = (struct hr__demand){0};
+  *demand = (struct hr__demand_curve){0};
 }
 
-double hr__demand_exceeded(const struct hr__demand *demand, double share) {
+double hr__demand_exceeded(const struct hr__demand_curve *demand, double share) {
   double above = 0;
   for (size_t i = demand->n_steps; i-- > 0;) {
     above += demand->share[i];
@@ -114,7 +114,7 @@ double hr__demand_exceeded(const struct hr__demand *demand, double share) {
   return 0;
 }
 
-double hr__demand_newsvendor(const struct hr__demand *demand, double standing, double elastic) {
+double hr__demand_newsvendor(const struct hr__demand_curve *demand, double standing, double elastic) {
   return standing < elastic ? hr__demand_exceeded(demand, standing / elastic) : 0;
 }
 
@@ -235,7 +235,7 @@ static double weight_of_cost(const struct hr__goals *goals) {
 }
 
 enum hr_status hr__bounds_make(const struct hr__evaluator *judge, const struct hr__runner_config *config,
-                               const struct hr__demand *demand, bool redrawn, struct hr__bounds *bounds,
+                               const struct hr__demand_curve *demand, bool redrawn, struct hr__bounds *bounds,
                                struct hr_error *error) {
   *bounds = (struct hr__bounds){.space = judge->space,
                                 .demand = demand,

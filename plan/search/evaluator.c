@@ -118,7 +118,7 @@ const char **hr__space_overrides(const struct hr__space *space, uint32_t candida
 }
 
 enum hr_status hr__evaluator_make(struct hr__evaluator *judge, struct hr__runner *lab, const struct hr__space *space,
-                              const struct hr__goals *goals, uint32_t world, struct hr_error *error) {
+                                  const struct hr__goals *goals, uint32_t world, struct hr_error *error) {
   *judge = (struct hr__evaluator){.lab = lab, .space = space, .goals = goals, .world = world};
   judge->mixes = malloc(((size_t)space->n_candidates + 1) * sizeof *judge->mixes);
   if (!judge->mixes) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
@@ -139,15 +139,16 @@ static enum hr_status add(struct hr__evaluator *judge, uint32_t candidate, struc
   const char **overrides = hr__space_overrides(judge->space, candidate, &count);
   if (!overrides) return hr_fail(error, HR_NO_MEMORY, "out of memory for the candidates");
   struct hr_error inner = {0};
-  enum hr_status status = hr__runner_add_candidate(judge->lab, overrides, count, judge->world, &judge->mixes[candidate], &inner);
+  enum hr_status status =
+      hr__runner_add_candidate(judge->lab, overrides, count, judge->world, &judge->mixes[candidate], &inner);
   free(overrides);
   if (status != HR_OK) return hr_fail(error, status, "%s%s", judge->space->spec->self.place, inner.text);
   judge->random = judge->random || hr__runner_is_random(judge->lab, judge->mixes[candidate]);
   return HR_OK;
 }
 
-enum hr_status hr__evaluator_run(struct hr__evaluator *judge, const uint32_t *candidates, size_t count, uint32_t replications,
-                             struct hr_error *error) {
+enum hr_status hr__evaluator_run(struct hr__evaluator *judge, const uint32_t *candidates, size_t count,
+                                 uint32_t replications, struct hr_error *error) {
   struct hr__trial *trials = calloc(count * replications + 1, sizeof *trials);
   size_t n_trials = 0;
   enum hr_status status = trials ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the runs");
@@ -170,12 +171,13 @@ uint32_t hr__evaluator_count(const struct hr__evaluator *judge, uint32_t candida
 }
 
 void hr__evaluator_figure(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, size_t figure,
-                      double *values) {
+                          double *values) {
   for (uint32_t r = 0; r < replications; r++)
     values[r] = hr__runner_values(judge->lab, judge->mixes[candidate], r)[figure];
 }
 
-void hr__evaluator_objectives(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, double *values) {
+void hr__evaluator_objectives(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications,
+                              double *values) {
   for (uint32_t r = 0; r < replications; r++) {
     double objective = hr__goals_objective(judge->goals, hr__runner_values(judge->lab, judge->mixes[candidate], r));
     values[r] = isnan(objective) ? (double)INFINITY : objective;
@@ -198,7 +200,8 @@ double hr__centre_of(double *values, uint32_t count, enum hr__measure_kind kind)
   return kind == HR__QUANTILE ? gsl_stats_median_from_sorted_data(values, 1, known) : mean_of(values, known);
 }
 
-double hr__evaluator_centre(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, size_t figure) {
+double hr__evaluator_centre(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications,
+                            size_t figure) {
   enum { MOST = 1024 };
   double values[MOST];
   uint32_t count = replications < MOST ? replications : MOST;
@@ -206,10 +209,11 @@ double hr__evaluator_centre(const struct hr__evaluator *judge, uint32_t candidat
   return hr__centre_of(values, count, hr__measure_infos[judge->goals->figures[figure].measure].kind);
 }
 
-struct hr__verdict hr__evaluator_evaluation(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications) {
+struct hr__evaluation hr__evaluator_evaluation(const struct hr__evaluator *judge, uint32_t candidate,
+                                               uint32_t replications) {
   enum { MOST = 1024 };
   double values[MOST];
-  struct hr__verdict verdict = {0};
+  struct hr__evaluation verdict = {0};
   uint32_t count = replications < MOST ? replications : MOST;
   hr__evaluator_objectives(judge, candidate, count, values);
   verdict.objective = mean_of(values, count);
@@ -231,8 +235,8 @@ bool hr__evaluator_is_short(const struct hr__evaluator *judge, uint32_t candidat
   return false;
 }
 
-bool hr__verdict_better(const struct hr__space *space, uint32_t a, const struct hr__verdict *of_a, uint32_t b,
-                        const struct hr__verdict *of_b) {
+bool hr__verdict_better(const struct hr__space *space, uint32_t a, const struct hr__evaluation *of_a, uint32_t b,
+                        const struct hr__evaluation *of_b) {
   if (of_a->violation != of_b->violation) return of_a->violation < of_b->violation;
   if (of_a->objective != of_b->objective) return of_a->objective < of_b->objective;
   if (of_a->cost != of_b->cost) return of_a->cost < of_b->cost;

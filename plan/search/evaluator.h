@@ -53,7 +53,7 @@ const char **hr__space_overrides(const struct hr__space *space, uint32_t candida
  * replications of two candidates are over the same random events, and so may be compared.
  */
 
-struct hr__verdict {
+struct hr__evaluation {
   double objective; /* infinite where it is unknown */
   double violation; /* the sum over goals, 0: it meets them all */
   double cost;      /* a month's; 0 where nothing has a price */
@@ -70,34 +70,37 @@ struct hr__evaluator {
 };
 
 enum hr_status hr__evaluator_make(struct hr__evaluator *judge, struct hr__runner *lab, const struct hr__space *space,
-                              const struct hr__goals *goals, uint32_t world, struct hr_error *error);
+                                  const struct hr__goals *goals, uint32_t world, struct hr_error *error);
 void hr__evaluator_finish(struct hr__evaluator *judge);
 
 /* Runs the first `replications` of every candidate listed, all at a time. */
-enum hr_status hr__evaluator_run(struct hr__evaluator *judge, const uint32_t *candidates, size_t count, uint32_t replications,
-                             struct hr_error *error);
+enum hr_status hr__evaluator_run(struct hr__evaluator *judge, const uint32_t *candidates, size_t count,
+                                 uint32_t replications, struct hr_error *error);
 
 /* How many of a candidate's replications were run, from the first one on without a gap; of an exact one as many as one
    likes once it was run. */
 uint32_t hr__evaluator_count(const struct hr__evaluator *judge, uint32_t candidate);
 /* What its first `replications`, which were run, say. */
-struct hr__verdict hr__evaluator_evaluation(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications);
+struct hr__evaluation hr__evaluator_evaluation(const struct hr__evaluator *judge, uint32_t candidate,
+                                               uint32_t replications);
 /* A figure by replication, into `values`. */
 void hr__evaluator_figure(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, size_t figure,
-                      double *values);
+                          double *values);
 /* Likewise the objective. */
-void hr__evaluator_objectives(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, double *values);
+void hr__evaluator_objectives(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications,
+                              double *values);
 /* What a figure's interval is of: the mean of the values that are known, or of a quantile their median. Reorders them.
  */
 double hr__centre_of(double *values, uint32_t count, enum hr__measure_kind kind);
 /* The figure's estimate over the first replications: a mean, or of quantiles the median. */
-double hr__evaluator_centre(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications, size_t figure);
+double hr__evaluator_centre(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications,
+                            size_t figure);
 
 /* Whether it misses a goal that more capacity would bring nearer: then so do all that it covers. */
 bool hr__evaluator_is_short(const struct hr__evaluator *judge, uint32_t candidate, uint32_t replications);
 
 /* Goals first, then the objective, then the cost, then fewer GPUs, then the number. */
-bool hr__verdict_better(const struct hr__space *space, uint32_t a, const struct hr__verdict *of_a, uint32_t b,
-                        const struct hr__verdict *of_b);
+bool hr__verdict_better(const struct hr__space *space, uint32_t a, const struct hr__evaluation *of_a, uint32_t b,
+                        const struct hr__evaluation *of_b);
 
 #endif

@@ -22,14 +22,16 @@ static uint32_t place_of(struct hr__goals *goals, const struct hr__figure *figur
 
 /* What every answer shows, whatever was asked. */
 static const enum hr__measure always_shown[] = {
-    HR__M_MONTHLY, HR__M_WAIT_MEAN, HR__M_WAIT_P95,   HR__M_COMPLETED_SHARE, HR__M_DEADLINE_MISS, HR__M_UTILIZATION_SUBMIT_WINDOW,
-    HR__M_PER_JOB, HR__M_JCT_MEAN,  HR__M_SPOT_HOURS, HR__M_RECLAIMS,        HR__M_LOST};
+    HR__M_MONTHLY,         HR__M_WAIT_MEAN,     HR__M_WAIT_P95,
+    HR__M_COMPLETED_SHARE, HR__M_DEADLINE_MISS, HR__M_UTILIZATION_SUBMIT_WINDOW,
+    HR__M_PER_JOB,         HR__M_JCT_MEAN,      HR__M_SPOT_HOURS,
+    HR__M_RECLAIMS,        HR__M_LOST};
 enum { N_ALWAYS_SHOWN = sizeof always_shown / sizeof *always_shown };
 
 /* ---- Numbers ---------------------------------------------------------------------------------------- */
 
 /* What stands behind a bound, and what the bound is multiplied with. */
-static const struct unit {
+static const struct goals_unit {
   const char *text;
   double factor;
   enum hr__unit of;

@@ -13,7 +13,7 @@ static enum hr_status no_memory(struct hr_error *error) {
 }
 
 /* A mix beside the grid: overrides, and the text of each variable. */
-struct draft {
+struct plan_draft {
   const char **set; /* borrowed */
   size_t n_set;
   char **texts; /* by variable */
@@ -21,7 +21,7 @@ struct draft {
   size_t n_made;
 };
 
-static bool draft_make(const struct hr_plan *plan, struct draft *draft) {
+static bool draft_make(const struct hr_plan *plan, struct plan_draft *draft) {
   size_t most = 0;
   for (uint32_t i = 0; i < plan->space.n_axes; i++) {
     const struct hr_plan_variable *variable = &plan->space.spec->variables[i];
@@ -29,14 +29,14 @@ static bool draft_make(const struct hr_plan *plan, struct draft *draft) {
     for (uint32_t k = 0; k < variable->axis.n_levels; k++) most += variable->axis.levels[k].n_set;
     if (plan->space.spec->baseline) most += plan->space.spec->baseline[i].n_set;
   }
-  *draft = (struct draft){.set = calloc(most + 1, sizeof *draft->set),
-                          .texts = calloc((size_t)plan->space.n_axes + 1, sizeof *draft->texts),
-                          .made = calloc(most + 1, sizeof *draft->made)};
+  *draft = (struct plan_draft){.set = calloc(most + 1, sizeof *draft->set),
+                               .texts = calloc((size_t)plan->space.n_axes + 1, sizeof *draft->texts),
+                               .made = calloc(most + 1, sizeof *draft->made)};
   return draft->set && draft->texts && draft->made;
 }
 
 /* The texts are an option's once one was made of it. */
-static void draft_finish(const struct hr_plan *plan, struct draft *draft) {
+static void draft_finish(const struct hr_plan *plan, struct plan_draft *draft) {
   for (size_t i = 0; i < draft->n_made; i++) free(draft->made[i]);
   for (uint32_t i = 0; draft->texts && i < plan->space.n_axes; i++) free(draft->texts[i]);
   free(draft->texts);
@@ -44,12 +44,12 @@ static void draft_finish(const struct hr_plan *plan, struct draft *draft) {
   free(draft->made);
 }
 
-static bool take_level(struct draft *draft, uint32_t variable, const struct hr_grid_level *level) {
+static bool take_level(struct plan_draft *draft, uint32_t variable, const struct hr_grid_level *level) {
   for (size_t i = 0; i < level->n_set; i++) draft->set[draft->n_set++] = level->set[i];
   return (draft->texts[variable] = strdup(level->text)) != NULL;
 }
 
-static enum hr_status run_draft(struct hr_plan *plan, struct draft *draft, struct hr__option *option,
+static enum hr_status run_draft(struct hr_plan *plan, struct plan_draft *draft, struct hr__option *option,
                                 struct hr_error *error) {
   uint32_t mix, replications = plan->choice.replications;
   struct hr__trial *trials = calloc((size_t)replications + 1, sizeof *trials);
@@ -75,7 +75,7 @@ static enum hr_status run_draft(struct hr_plan *plan, struct draft *draft, struc
 /* What it does not name is as in the choice. */
 static enum hr_status make_today(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_spec *spec = plan->space.spec;
-  struct draft draft;
+  struct plan_draft draft;
   bool made = draft_make(plan, &draft);
   struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
   for (uint32_t i = 0; i < plan->space.n_axes && made; i++)
@@ -109,7 +109,7 @@ static bool has_on_demand(const struct hr_plan *plan) {
   return false;
 }
 
-static bool take_none(struct draft *draft, uint32_t variable, const struct hr_plan_variable *of) {
+static bool take_none(struct plan_draft *draft, uint32_t variable, const struct hr_plan_variable *of) {
   for (uint32_t i = 0; i < of->n_pools; i++) {
     char text[64];
     snprintf(text, sizeof text, "cluster.pools.%u.nodes=0", of->pools[i]);
@@ -123,7 +123,7 @@ static bool take_none(struct draft *draft, uint32_t variable, const struct hr_pl
 
 /* Every on-demand limit as high as it goes, no other capacity that may be chosen; all else as in the choice. */
 static enum hr_status make_all_on_demand(struct hr_plan *plan, struct hr_error *error) {
-  struct draft draft;
+  struct plan_draft draft;
   bool made = draft_make(plan, &draft);
   struct hr__point point = hr__space_point(&plan->space, plan->choice.candidate);
   for (uint32_t i = 0; i < plan->space.n_axes && made; i++) {
@@ -182,7 +182,7 @@ enum hr_status hr__option_make(const struct hr_plan *plan, const struct hr__eval
   struct hr__evaluator of_mix = *judge;
   uint32_t self = mix;
   of_mix.mixes = &self;
-  struct hr__verdict verdict = hr__evaluator_evaluation(&of_mix, 0, count);
+  struct hr__evaluation verdict = hr__evaluator_evaluation(&of_mix, 0, count);
   option->objective = verdict.objective;
   option->violation = verdict.violation;
   free(values);
@@ -252,13 +252,13 @@ static enum hr_status prepare(struct hr_plan *plan, struct hr_error *error) {
   if (status != HR_OK) return status;
   hr__space_doubt(&plan->space, scenario);
   struct hr__runner_config lab = {.scenario = scenario,
-                               .overrides = config->overrides,
-                               .n_overrides = config->n_overrides,
-                               .trace = config->trace,
-                               .figures = plan->goals.figures,
-                               .n_figures = plan->goals.n_figures,
-                               .n_threads = config->n_threads,
-                               .progress = config->progress};
+                                  .overrides = config->overrides,
+                                  .n_overrides = config->n_overrides,
+                                  .trace = config->trace,
+                                  .figures = plan->goals.figures,
+                                  .n_figures = plan->goals.n_figures,
+                                  .n_threads = config->n_threads,
+                                  .progress = config->progress};
   plan->lab = hr__runner_create(&lab);
   if (!plan->lab) return hr_fail(error, HR_NO_MEMORY, "out of memory for the plan");
   hr__plan_world(plan, &world);
@@ -291,7 +291,7 @@ static enum hr_status find_screening(struct hr_plan *plan, struct hr_error *erro
 
 /* Whether few replications leave it open that a candidate is the best. Near misses that cost less than the best are
    asked for, or what meets the goals and costs little more. */
-static bool is_hopeful(const struct hr__verdict *best, const struct hr__verdict *verdict, bool near_misses) {
+static bool is_hopeful(const struct hr__evaluation *best, const struct hr__evaluation *verdict, bool near_misses) {
   if (best->violation > 0) return !near_misses && verdict->violation <= best->violation + near_miss;
   if (near_misses)
     return verdict->violation > 0 && verdict->violation <= near_miss && verdict->objective < best->objective;
@@ -302,12 +302,12 @@ static bool is_hopeful(const struct hr__verdict *best, const struct hr__verdict 
    goals. */
 static uint32_t list_finalists(const struct hr_plan *plan, uint32_t finalists[MOST_FINALISTS]) {
   const struct hr__search_result *search = &plan->search;
-  struct hr__verdict best = hr__evaluator_evaluation(&plan->judge, search->ranking[0], plan->screening);
+  struct hr__evaluation best = hr__evaluator_evaluation(&plan->judge, search->ranking[0], plan->screening);
   uint32_t count = 0;
   finalists[count++] = search->ranking[0];
   for (int pass = 0; pass < 2; pass++)
     for (uint32_t i = 1; i < search->n_ranked && count < (pass ? MOST_FINALISTS : MOST_FINALISTS / 2); i++) {
-      struct hr__verdict verdict = hr__evaluator_evaluation(&plan->judge, search->ranking[i], plan->screening);
+      struct hr__evaluation verdict = hr__evaluator_evaluation(&plan->judge, search->ranking[i], plan->screening);
       if (is_hopeful(&best, &verdict, pass == 0)) finalists[count++] = search->ranking[i];
     }
   return count;
@@ -317,8 +317,8 @@ static enum hr_status choose(struct hr_plan *plan, struct hr_error *error) {
   const struct hr_plan_spec *spec = plan->space.spec;
   uint32_t finalists[MOST_FINALISTS], count = list_finalists(plan, finalists);
   struct hr__selection_config config = {.judge = &plan->judge,
-                                        .first = FIRST_STAGE < spec->max_replications ? FIRST_STAGE
-                                                                                       : spec->max_replications,
+                                        .first =
+                                            FIRST_STAGE < spec->max_replications ? FIRST_STAGE : spec->max_replications,
                                         .most = spec->max_replications,
                                         .confidence = plan->config.scenario->replications.confidence,
                                         .indifference = spec->indifference,
@@ -338,10 +338,10 @@ enum hr_status hr__plan_settle(struct hr__evaluator *judge, const struct hr__sea
                                uint32_t *best, struct hr_error *error) {
   uint32_t count = result->n_ranked < SETTLED ? result->n_ranked : SETTLED;
   enum hr_status status = hr__evaluator_run(judge, result->ranking, count, depth, error);
-  struct hr__verdict of_best = {0};
+  struct hr__evaluation of_best = {0};
   *best = HR_NONE;
   for (uint32_t i = 0; i < count && status == HR_OK; i++) {
-    struct hr__verdict verdict = hr__evaluator_evaluation(judge, result->ranking[i], depth);
+    struct hr__evaluation verdict = hr__evaluator_evaluation(judge, result->ranking[i], depth);
     if (*best != HR_NONE && !hr__verdict_better(judge->space, result->ranking[i], &verdict, *best, &of_best)) continue;
     *best = result->ranking[i];
     of_best = verdict;

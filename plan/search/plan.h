@@ -45,7 +45,7 @@ struct hr_plan {
   struct hr__space space;
   struct hr__runner *lab;
   struct hr__evaluator judge; /* in the world as supposed */
-  struct hr__demand demand;
+  struct hr__demand_curve demand;
   struct hr__bounds bounds;
   double bracket[2];  /* the newsvendor's levels of standing capacity in the choice's slice */
   uint32_t screening; /* replications of each candidate in a search */

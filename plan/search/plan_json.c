@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-struct writer {
+struct plan_json_writer {
   struct hr__json json;
   const struct hr_plan *plan;
 };
@@ -25,7 +25,7 @@ static bool is_number(const struct hr_grid_axis *axis, const char *text) {
 }
 
 /* A number where the variable has numbers, else its text. */
-static void put_choice(struct writer *writer, cJSON *object, const struct hr__option *option) {
+static void put_choice(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
   const struct hr_plan *plan = writer->plan;
   cJSON *choice = hr__json_object(&writer->json, object, "choice");
   for (uint32_t i = 0; i < plan->space.n_axes; i++) {
@@ -38,7 +38,7 @@ static void put_choice(struct writer *writer, cJSON *object, const struct hr__op
   }
 }
 
-static void put_metrics(struct writer *writer, cJSON *object, const struct hr__option *option) {
+static void put_metrics(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
   cJSON *metrics = hr__json_object(&writer->json, object, "metrics");
   for (size_t i = 0; i < writer->plan->goals.n_figures; i++) {
     char name[HR__FIGURE_NAME_BYTES];
@@ -48,7 +48,7 @@ static void put_metrics(struct writer *writer, cJSON *object, const struct hr__o
   }
 }
 
-static void put_option(struct writer *writer, cJSON *object, const struct hr__option *option) {
+static void put_option(struct plan_json_writer *writer, cJSON *object, const struct hr__option *option) {
   put_choice(writer, object, option);
   put_known(&writer->json, object, "objective", option->objective);
   hr__json_bool(&writer->json, object, "feasible", option->violation == 0);
@@ -57,8 +57,8 @@ static void put_option(struct writer *writer, cJSON *object, const struct hr__op
 }
 
 /* null where there is no such option. */
-static void put_option_if(struct writer *writer, cJSON *object, const char *key, const struct hr__option *option,
-                          bool known) {
+static void put_option_if(struct plan_json_writer *writer, cJSON *object, const char *key,
+                          const struct hr__option *option, bool known) {
   if (known)
     put_option(writer, hr__json_object(&writer->json, object, key), option);
   else
@@ -66,7 +66,7 @@ static void put_option_if(struct writer *writer, cJSON *object, const char *key,
 }
 
 /* A candidate as the search knows it. */
-static void put_candidate(struct writer *writer, cJSON *object, uint32_t candidate) {
+static void put_candidate(struct plan_json_writer *writer, cJSON *object, uint32_t candidate) {
   const struct hr_plan *plan = writer->plan;
   struct hr__option option;
   if (hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->depth, &option, NULL) != HR_OK)
@@ -78,7 +78,7 @@ static void put_candidate(struct writer *writer, cJSON *object, uint32_t candida
 
 /* ---- What is bought --------------------------------------------------------------------------------- */
 
-static void put_pools(struct writer *writer, cJSON *root) {
+static void put_pools(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_cluster_spec *cluster = &hr__runner_scenario(writer->plan->lab, writer->plan->choice.mix)->cluster;
   cJSON *pools = hr__json_array(json, root, "pools");
@@ -96,7 +96,7 @@ static void put_pools(struct writer *writer, cJSON *root) {
 
 /* ---- Beside the choice ------------------------------------------------------------------------------ */
 
-static void put_goals(struct writer *writer, cJSON *root) {
+static void put_goals(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
   cJSON *goals = hr__json_array(json, root, "goals"), *binding = hr__json_array(json, root, "binding");
@@ -114,7 +114,7 @@ static void put_goals(struct writer *writer, cJSON *root) {
   }
 }
 
-static void put_pareto(struct writer *writer, cJSON *root) {
+static void put_pareto(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
   char name[HR__FIGURE_NAME_BYTES];
@@ -126,7 +126,7 @@ static void put_pareto(struct writer *writer, cJSON *root) {
   hr__json_text(json, of, "wait", hr__figure_name(&plan->goals.figures[plan->pareto_wait], name));
 }
 
-static void put_tightening(struct writer *writer, cJSON *root) {
+static void put_tightening(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
   cJSON *list = hr__json_array(json, root, "tightening");
@@ -148,7 +148,7 @@ static void put_tightening(struct writer *writer, cJSON *root) {
   }
 }
 
-static void put_sensitivity(struct writer *writer, cJSON *root) {
+static void put_sensitivity(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   cJSON *list = hr__json_array(json, root, "sensitivity");
   for (size_t i = 0; i < writer->plan->n_worlds; i++) {
@@ -163,11 +163,11 @@ static void put_sensitivity(struct writer *writer, cJSON *root) {
 
 /* ---- How it was found ------------------------------------------------------------------------------- */
 
-static void put_demand(struct writer *writer, cJSON *root) {
+static void put_demand(struct plan_json_writer *writer, cJSON *root) {
   static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};
   static const char *const names[] = {"p50", "p90", "p95", "p99"};
   struct hr__json *json = &writer->json;
-  const struct hr__demand *demand = &writer->plan->demand;
+  const struct hr__demand_curve *demand = &writer->plan->demand;
   cJSON *inner = hr__json_object(json, root, "demand");
   hr__json_number(json, inner, "window_hours", demand->window_h);
   hr__json_number(json, inner, "gpu_hours", demand->gpu_hours);
@@ -181,7 +181,7 @@ static void put_demand(struct writer *writer, cJSON *root) {
   hr__json_number(json, newsvendor, "high", writer->plan->bracket[1]);
 }
 
-static void put_runs(struct writer *writer, cJSON *root) {
+static void put_runs(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
   hr__json_count(json, root, "runs", plan->runs_of_search + plan->runs_of_selection);
@@ -199,7 +199,7 @@ static void put_runs(struct writer *writer, cJSON *root) {
   hr__json_count(json, candidates, "left", plan->search.counts.left);
 }
 
-static void put_head(struct writer *writer, cJSON *root) {
+static void put_head(struct plan_json_writer *writer, cJSON *root) {
   struct hr__json *json = &writer->json;
   const struct hr_plan *plan = writer->plan;
   char text[1000];
@@ -219,7 +219,7 @@ static void put_head(struct writer *writer, cJSON *root) {
     hr__json_null(json, root, "forecast_months");
 }
 
-static void put_perf(struct writer *writer, cJSON *root, const struct hr_perf *perf) {
+static void put_perf(struct plan_json_writer *writer, cJSON *root, const struct hr_perf *perf) {
   cJSON *inner = hr__json_object(&writer->json, root, "perf");
   hr__json_number(&writer->json, inner, "load_s", perf->load_s);
   hr__json_number(&writer->json, inner, "sim_s", perf->sim_s);
@@ -227,7 +227,7 @@ static void put_perf(struct writer *writer, cJSON *root, const struct hr_perf *p
   hr__json_number(&writer->json, inner, "peak_rss_mib", perf->peak_rss_mib);
 }
 
-static cJSON *make_tree(struct writer *writer, const struct hr_perf *perf) {
+static cJSON *make_tree(struct plan_json_writer *writer, const struct hr_perf *perf) {
   static const struct hr_perf nothing = {0};
   const struct hr_plan *plan = writer->plan;
   struct hr__json *json = &writer->json;
@@ -257,14 +257,14 @@ static cJSON *make_tree(struct writer *writer, const struct hr_perf *perf) {
 }
 
 char *hr_plan_json(const struct hr_plan *plan, const struct hr_perf *perf) {
-  struct writer writer = {.plan = plan};
+  struct plan_json_writer writer = {.plan = plan};
   cJSON *root = make_tree(&writer, perf);
   return hr__json_print(&writer.json, root);
 }
 
 enum hr_status hr_plan_write_json(const char *path, const struct hr_plan *plan, const struct hr_perf *perf,
                                   struct hr_error *error) {
-  struct writer writer = {.plan = plan};
+  struct plan_json_writer writer = {.plan = plan};
   cJSON *root = make_tree(&writer, perf);
   return hr__json_write(&writer.json, root, path, error);
 }

@@ -16,13 +16,13 @@ static enum hr_status no_memory(struct hr_error *error) {
 /* ---- The frontier ----------------------------------------------------------------------------------- */
 
 /* A candidate of the search, its cost and its wait. */
-struct spot {
+struct plan_sensitivity_spot {
   double cost, wait;
   uint32_t candidate;
 };
 
 static int by_cost(const void *a, const void *b) {
-  const struct spot *first = a, *second = b;
+  const struct plan_sensitivity_spot *first = a, *second = b;
   if (first->cost != second->cost) return first->cost < second->cost ? -1 : 1;
   if (first->wait != second->wait) return first->wait < second->wait ? -1 : 1;
   return (first->candidate > second->candidate) - (first->candidate < second->candidate);
@@ -53,11 +53,12 @@ static bool meets_others(const struct hr_plan *plan, uint32_t candidate, uint32_
 
 /* The frontier of `count` candidates by so many replications, in place, the cheapest first; its length. */
 static size_t sift(const struct hr_plan *plan, uint32_t *candidates, size_t count, uint32_t replications,
-                   struct spot *spots) {
+                   struct plan_sensitivity_spot *spots) {
   size_t n_spots = 0, n_kept = 0;
   for (size_t i = 0; i < count; i++) {
-    struct spot spot = {hr__evaluator_centre(&plan->judge, candidates[i], replications, plan->pareto_cost),
-                        hr__evaluator_centre(&plan->judge, candidates[i], replications, plan->pareto_wait), candidates[i]};
+    struct plan_sensitivity_spot spot = {
+        hr__evaluator_centre(&plan->judge, candidates[i], replications, plan->pareto_cost),
+        hr__evaluator_centre(&plan->judge, candidates[i], replications, plan->pareto_wait), candidates[i]};
     if (!isnan(spot.cost) && !isnan(spot.wait) && meets_others(plan, candidates[i], replications))
       spots[n_spots++] = spot;
   }
@@ -75,7 +76,7 @@ static size_t sift(const struct hr_plan *plan, uint32_t *candidates, size_t coun
    has: what stands side by side was run as often. */
 enum hr_status hr__plan_pareto(struct hr_plan *plan, struct hr_error *error) {
   const struct hr__search_result *search = &plan->search;
-  struct spot *spots = calloc((size_t)search->n_ranked + 2, sizeof *spots);
+  struct plan_sensitivity_spot *spots = calloc((size_t)search->n_ranked + 2, sizeof *spots);
   plan->pareto = calloc((size_t)search->n_ranked + 2, sizeof *plan->pareto);
   enum hr_status status = spots && plan->pareto ? HR_OK : no_memory(error);
   if (status == HR_OK) {
@@ -142,7 +143,7 @@ static enum hr_status tighten(struct hr_plan *plan, size_t number, double share,
   uint32_t best = HR_NONE;
   if (status == HR_OK) status = hr__plan_settle(&plan->judge, &result, plan->depth, &best, error);
   if (status == HR_OK && best != HR_NONE) {
-    struct hr__verdict verdict = hr__evaluator_evaluation(&plan->judge, best, plan->depth);
+    struct hr__evaluation verdict = hr__evaluator_evaluation(&plan->judge, best, plan->depth);
     if (verdict.violation == 0) tightening->candidate = best;
     tightening->objective = verdict.objective;
   }
@@ -233,8 +234,8 @@ static uint32_t depth_of(const struct hr_plan *plan, const struct hr__evaluator 
   return most < ENOUGH ? most : ENOUGH;
 }
 
-static enum hr_status add_world(struct hr_plan *plan, const struct hr__environment *world, double factor, const char *name,
-                                struct hr_error *error) {
+static enum hr_status add_world(struct hr_plan *plan, const struct hr__environment *world, double factor,
+                                const char *name, struct hr_error *error) {
   if (plan->n_worlds == HR__MOST_WORLDS) return HR_OK;
   struct hr__changed_world *changed = &plan->worlds[plan->n_worlds++];
   struct hr__evaluator judge = {0};

@@ -13,23 +13,23 @@
 
 enum { NAME_WIDTH = 24, COST_WIDTH = 20, CELL_WIDTH = 17, BOUND_WIDTH = 46, MOST_PARETO = 10 };
 
-struct page {
+struct plan_table_page {
   struct hr__console console;
   const struct hr_plan *plan;
 };
 
-static void put_title(struct page *page, const char *title) {
+static void put_title(struct plan_table_page *page, const char *title) {
   fprintf(page->console.out, "\n%s%s%s\n", hr__bold(&page->console), title, hr__plain(&page->console));
 }
 
 /* ---- Words ------------------------------------------------------------------------------------------ */
 
-static enum hr__unit unit_of(const struct page *page, size_t figure) {
+static enum hr__unit unit_of(const struct plan_table_page *page, size_t figure) {
   return hr__measure_infos[page->plan->goals.figures[figure].measure].unit;
 }
 
 /* "reserved 20, on-demand 40, policy sjf". The caller frees it; NULL when out of memory. */
-static char *choice_words(const struct page *page, const struct hr__option *option) {
+static char *choice_words(const struct plan_table_page *page, const struct hr__option *option) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
@@ -43,8 +43,8 @@ static char *choice_words(const struct page *page, const struct hr__option *opti
 }
 
 /* Of one figure: its estimate, and its interval in brackets. */
-static const char *interval_text(const struct page *page, const struct hr__option *option, size_t figure, char *text,
-                                 size_t size) {
+static const char *interval_text(const struct plan_table_page *page, const struct hr__option *option, size_t figure,
+                                 char *text, size_t size) {
   const struct hr__interval *interval = &option->figures[figure];
   char number[3][HR__FIGURE_BYTES];
   enum hr__unit unit = unit_of(page, figure);
@@ -57,13 +57,13 @@ static const char *interval_text(const struct page *page, const struct hr__optio
   return text;
 }
 
-static size_t find(const struct page *page, enum hr__measure measure) {
+static size_t find(const struct plan_table_page *page, enum hr__measure measure) {
   return hr__goals_find(&page->plan->goals, &(struct hr__figure){.measure = measure});
 }
 
 /* ---- The answer ------------------------------------------------------------------------------------- */
 
-static void put_head(struct page *page) {
+static void put_head(struct plan_table_page *page) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
   char text[2][1000], counts[HR__NUMBER_BYTES];
@@ -82,7 +82,7 @@ static void put_head(struct page *page) {
 }
 
 /* "24 A100-40, reserved: $19,235 a month, $1.10 an hour each". */
-static void put_pool(struct page *page, const struct hr_pool_spec *pool) {
+static void put_pool(struct plan_table_page *page, const struct hr_pool_spec *pool) {
   char gpus[HR__NUMBER_BYTES], price[HR__NUMBER_BYTES], month[HR__NUMBER_BYTES];
   uint64_t count = (uint64_t)pool->nodes * pool->gpus_per_node;
   const struct hr_market_spec *market = &pool->market;
@@ -98,14 +98,14 @@ static void put_pool(struct page *page, const struct hr_pool_spec *pool) {
                   hr__usd_text((int64_t)((hr_amount)market->price_uusd_h * (hr_amount)count * 730), month), price);
 }
 
-static void put_figure(struct page *page, const char *label, enum hr__measure measure) {
+static void put_figure(struct plan_table_page *page, const char *label, enum hr__measure measure) {
   char text[200];
   size_t figure = find(page, measure);
   if (figure == SIZE_MAX || page->plan->choice.figures[figure].count == 0) return;
   hr__put_field(&page->console, label, "%s", interval_text(page, &page->plan->choice, figure, text, sizeof text));
 }
 
-static void put_answer(struct page *page) {
+static void put_answer(struct plan_table_page *page) {
   const struct hr_plan *plan = page->plan;
   const struct hr_cluster_spec *cluster = &hr__runner_scenario(plan->lab, plan->choice.mix)->cluster;
   bool feasible = hr_plan_feasible(plan);
@@ -126,7 +126,7 @@ static void put_answer(struct page *page) {
 
 /* ---- Goals ------------------------------------------------------------------------------------------ */
 
-static void put_goals(struct page *page) {
+static void put_goals(struct plan_table_page *page) {
   const struct hr_plan *plan = page->plan;
   put_title(page, "Goals");
   for (size_t i = 0; i < plan->goals.n_goals; i++) {
@@ -153,21 +153,21 @@ static void put_goals(struct page *page) {
 /* ---- Beside it -------------------------------------------------------------------------------------- */
 
 /* A line of words under an option, or before its figures where it has no name and they are too long for the row. */
-static void put_words(struct page *page, const char *words) {
+static void put_words(struct plan_table_page *page, const char *words) {
   char *fitted = hr__fitted(&page->console, words, HR__LINE_WIDTH - 6, false);
   if (fitted) fprintf(page->console.out, "      %s%s%s\n", hr__dim(&page->console), fitted, hr__plain(&page->console));
   free(fitted);
 }
 
 /* Text at the right end of so many columns. */
-static void put_right(struct page *page, const char *text, size_t width) {
+static void put_right(struct plan_table_page *page, const char *text, size_t width) {
   size_t taken = hr__width_of(text, strlen(text));
   fprintf(page->console.out, "%*s%s", (int)(taken < width ? width - taken : 0), "", text);
 }
 
 /* A figure with half the width of its interval, where it has one. */
-static const char *margin_text(const struct page *page, const struct hr__option *option, size_t figure, char *text,
-                               size_t size) {
+static const char *margin_text(const struct plan_table_page *page, const struct hr__option *option, size_t figure,
+                               char *text, size_t size) {
   const struct hr__interval *interval = &option->figures[figure];
   char number[2][HR__FIGURE_BYTES];
   enum hr__unit unit = unit_of(page, figure);
@@ -181,7 +181,7 @@ static const char *margin_text(const struct page *page, const struct hr__option 
 }
 
 /* Name, cost, wait, whether the goals are met; and the mix in words below, or in place of a name. */
-static void put_option(struct page *page, const char *name, const struct hr__option *option, bool with_mix) {
+static void put_option(struct plan_table_page *page, const char *name, const struct hr__option *option, bool with_mix) {
   const struct hr_plan *plan = page->plan;
   char cost[2 * HR__FIGURE_BYTES], wait[HR__FIGURE_BYTES];
   margin_text(page, option, plan->pareto_cost, cost, sizeof cost);
@@ -197,7 +197,7 @@ static void put_option(struct page *page, const char *name, const struct hr__opt
   free(words);
 }
 
-static void put_columns(struct page *page, const char *title) {
+static void put_columns(struct plan_table_page *page, const char *title) {
   const struct hr_plan *plan = page->plan;
   char wait[HR__FIGURE_NAME_BYTES];
   hr__figure_name(&plan->goals.figures[plan->pareto_wait], wait);
@@ -208,18 +208,18 @@ static void put_columns(struct page *page, const char *title) {
 }
 
 /* Two options of which neither need be there. */
-static bool is_same_mix(const struct page *page, const struct hr__option *a, const struct hr__option *b) {
+static bool is_same_mix(const struct plan_table_page *page, const struct hr__option *a, const struct hr__option *b) {
   if (a->mix == HR_NONE || b->mix == HR_NONE) return false;
   for (uint32_t i = 0; i < page->plan->space.n_axes; i++)
     if (strcmp(hr__option_text(page->plan, a, i), hr__option_text(page->plan, b, i)) != 0) return false;
   return true;
 }
 
-static const char *own_name(const struct page *page) {
+static const char *own_name(const struct plan_table_page *page) {
   return hr_plan_feasible(page->plan) ? "this plan" : "the nearest";
 }
 
-static void put_baselines(struct page *page) {
+static void put_baselines(struct plan_table_page *page) {
   const struct hr_plan *plan = page->plan;
   if (plan->today.mix == HR_NONE && plan->all_on_demand.mix == HR_NONE) return;
   put_columns(page, "Compared");
@@ -229,7 +229,7 @@ static void put_baselines(struct page *page) {
   if (plan->all_on_demand.mix != HR_NONE && !same) put_option(page, "all on demand", &plan->all_on_demand, true);
 }
 
-static void put_candidate(struct page *page, const char *name, uint32_t candidate) {
+static void put_candidate(struct plan_table_page *page, const char *name, uint32_t candidate) {
   const struct hr_plan *plan = page->plan;
   struct hr__option option;
   if (hr__option_make(plan, &plan->judge, candidate, plan->judge.mixes[candidate], plan->depth, &option, NULL) != HR_OK)
@@ -240,7 +240,7 @@ static void put_candidate(struct page *page, const char *name, uint32_t candidat
 }
 
 /* At most ten of the frontier, spread over it. */
-static void put_pareto(struct page *page) {
+static void put_pareto(struct plan_table_page *page) {
   const struct hr_plan *plan = page->plan;
   size_t shown = plan->n_pareto < MOST_PARETO ? plan->n_pareto : MOST_PARETO;
   if (shown < 2) return;
@@ -252,7 +252,7 @@ static void put_pareto(struct page *page) {
 }
 
 /* The goal with its tighter bound, in the words of constraints. */
-static void put_tighter_goal(const struct page *page, const struct hr__tightening *tightening, char *text,
+static void put_tighter_goal(const struct plan_table_page *page, const struct hr__tightening *tightening, char *text,
                              size_t size) {
   const struct hr__goal *goal = &page->plan->goals.goals[tightening->goal];
   char name[HR__FIGURE_NAME_BYTES], bound[HR__FIGURE_BYTES];
@@ -266,14 +266,14 @@ static void put_tighter_goal(const struct page *page, const struct hr__tightenin
 }
 
 /* Whether it costs nothing; what the search happens to find cheaper is within what it does not tell apart. */
-static bool is_free(const struct page *page, const struct hr__tightening *tightening) {
+static bool is_free(const struct plan_table_page *page, const struct hr__tightening *tightening) {
   const struct hr_plan *plan = page->plan;
   double own = hr__evaluator_evaluation(&plan->judge, plan->choice.candidate, plan->depth).objective;
   return tightening->candidate != HR_NONE && tightening->objective <= own;
 }
 
 /* Of the bounds of a goal that cost nothing only the tightest is shown. */
-static void put_tightening(struct page *page) {
+static void put_tightening(struct plan_table_page *page) {
   const struct hr_plan *plan = page->plan;
   double own = hr__evaluator_evaluation(&plan->judge, plan->choice.candidate, plan->depth).objective;
   bool of_money = plan->goals.n_terms == 1 && unit_of(page, plan->goals.terms[0]) == HR__DOLLARS;
@@ -297,7 +297,7 @@ static void put_tightening(struct page *page) {
   }
 }
 
-static void put_sensitivity(struct page *page) {
+static void put_sensitivity(struct plan_table_page *page) {
   const struct hr_plan *plan = page->plan;
   if (plan->n_worlds == 0) return;
   put_columns(page, "What if");
@@ -314,7 +314,7 @@ static void put_sensitivity(struct page *page) {
 /* ---- How it was found ------------------------------------------------------------------------------- */
 
 /* Of capacity that stands, as far as prices tell: before any job had to wait, or stayed where it began. */
-static void put_demand(struct page *page) {
+static void put_demand(struct plan_table_page *page) {
   const struct hr_plan *plan = page->plan;
   char text[4][HR__NUMBER_BYTES], pays[200] = "";
   hr__fixed_text(plan->bracket[0], 0, text[2]);
@@ -328,7 +328,7 @@ static void put_demand(struct page *page) {
                 pays);
 }
 
-static void put_sure(struct page *page) {
+static void put_sure(struct plan_table_page *page) {
   const struct hr_plan *plan = page->plan;
   bool of_money = plan->goals.n_terms == 1 && unit_of(page, plan->goals.terms[0]) == HR__DOLLARS;
   char zone[HR__FIGURE_BYTES];
@@ -343,7 +343,7 @@ static void put_sure(struct page *page) {
                   zone, plan->selection.probability, plan->choice.replications);
 }
 
-static void put_foot(struct page *page, const struct hr_perf *perf) {
+static void put_foot(struct plan_table_page *page, const struct hr_perf *perf) {
   const struct hr_plan *plan = page->plan;
   struct hr__console *console = &page->console;
   const struct hr__search_counts *counts = &plan->search.counts;
@@ -366,7 +366,7 @@ static void put_foot(struct page *page, const struct hr_perf *perf) {
 }
 
 enum hr_status hr_plan_print(FILE *out, const struct hr_plan *plan, const struct hr_perf *perf, bool colour) {
-  struct page page = {.console = {.out = out, .colour = colour}, .plan = plan};
+  struct plan_table_page page = {.console = {.out = out, .colour = colour}, .plan = plan};
   put_head(&page);
   put_answer(&page);
   put_goals(&page);

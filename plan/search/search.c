@@ -23,9 +23,9 @@ struct hr__search {
   const struct hr__search_config *config;
   const struct hr__space *space;
   struct hr__evaluator *judge;
-  uint8_t *state;               /* [n_candidates] enum hr__search_state */
-  struct hr__verdict *verdicts; /* [n_candidates] of those that were run */
-  uint32_t *run;                /* in the order in which they were run */
+  uint8_t *state;                  /* [n_candidates] enum hr__search_state */
+  struct hr__evaluation *verdicts; /* [n_candidates] of those that were run */
+  uint32_t *run;                   /* in the order in which they were run */
   uint32_t n_run;
   uint32_t *small; /* of them, those that serve jobs too badly */
   uint32_t n_small;
@@ -613,7 +613,7 @@ static bool hr__search_is_too_small(const struct hr__search *search, uint32_t ca
 
 static bool hr__search_is_too_dear(const struct hr__search *search, uint32_t candidate) {
   if (!search->config->bounds || search->best == HR_NONE) return false;
-  const struct hr__verdict *best = &search->verdicts[search->best];
+  const struct hr__evaluation *best = &search->verdicts[search->best];
   return best->violation == 0 && hr__bounds_least(search->config->bounds, candidate) > best->objective;
 }
 

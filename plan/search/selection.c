@@ -51,17 +51,17 @@ static enum hr_status run(struct contest *contest, uint32_t replications) {
 
 /* ---- Dropping --------------------------------------------------------------------------------------- */
 
-static struct hr__verdict verdict_of(const struct contest *contest, uint32_t finalist) {
+static struct hr__evaluation verdict_of(const struct contest *contest, uint32_t finalist) {
   return hr__evaluator_evaluation(contest->judge, contest->finalists[finalist], contest->made[finalist]);
 }
 
 /* The best that is in. */
 static uint32_t leader(const struct contest *contest) {
   uint32_t best = HR_NONE;
-  struct hr__verdict of_best = {0};
+  struct hr__evaluation of_best = {0};
   for (uint32_t i = 0; i < contest->count; i++) {
     if (!contest->in[i]) continue;
-    struct hr__verdict verdict = verdict_of(contest, i);
+    struct hr__evaluation verdict = verdict_of(contest, i);
     if (best != HR_NONE &&
         !hr__verdict_better(contest->judge->space, contest->finalists[i], &verdict, contest->finalists[best], &of_best))
       continue;
@@ -117,7 +117,7 @@ static enum hr_status surely_fails(const struct contest *contest, uint32_t final
 /* Those that another leaves behind, and those that surely miss a goal while the leader meets all. */
 static enum hr_status drop(struct contest *contest, double *zone, bool *settled) {
   uint32_t best = leader(contest);
-  struct hr__verdict of_best = verdict_of(contest, best);
+  struct hr__evaluation of_best = verdict_of(contest, best);
   *zone = contest->config->indifference * fabs(of_best.objective);
   *settled = true;
   if (of_best.violation > 0) {

@@ -18,7 +18,7 @@
 
 /* ---- All points ------------------------------------------------------------------------------------- */
 
-static enum hr_status make_room(const struct hr_grid *grid, size_t n_points, struct hr__design *design,
+static enum hr_status make_room(const struct hr_grid *grid, size_t n_points, struct hr__sweep_design *design,
                                 struct hr_error *error) {
   design->n_points = n_points;
   design->n_axes = grid->n_axes;
@@ -33,7 +33,7 @@ static enum hr_status too_many(const struct hr_grid *grid, uint64_t most, struct
 }
 
 /* The last axis goes fastest. */
-static enum hr_status make_full(const struct hr_grid *grid, uint64_t most, struct hr__design *design,
+static enum hr_status make_full(const struct hr_grid *grid, uint64_t most, struct hr__sweep_design *design,
                                 struct hr_error *error) {
   uint64_t count = 1;
   for (uint32_t i = 0; i < grid->n_axes; i++) {
@@ -53,7 +53,7 @@ static enum hr_status make_full(const struct hr_grid *grid, uint64_t most, struc
 
 /* ---- Samples of the unit cube ----------------------------------------------------------------------- */
 
-static enum hr_status fill_sobol(const struct hr_grid *grid, struct hr__design *design, struct hr_error *error) {
+static enum hr_status fill_sobol(const struct hr_grid *grid, struct hr__sweep_design *design, struct hr_error *error) {
   gsl_qrng *sequence = gsl_qrng_alloc(gsl_qrng_sobol, grid->n_axes);
   if (!sequence) return hr_fail(error, HR_NO_MEMORY, "out of memory for the design");
   for (size_t i = 0; i < design->n_points; i++) gsl_qrng_get(sequence, design->at + i * design->n_axes);
@@ -62,7 +62,7 @@ static enum hr_status fill_sobol(const struct hr_grid *grid, struct hr__design *
 }
 
 /* The column of an axis: the strata in some order, and a place in each. */
-static void fill_strata(uint64_t seed, uint32_t axis, struct hr__design *design, uint32_t *strata) {
+static void fill_strata(uint64_t seed, uint32_t axis, struct hr__sweep_design *design, uint32_t *strata) {
   struct hr__stream stream;
   uint32_t n = (uint32_t)design->n_points;
   hr__stream_init(&stream, seed, HR__PURPOSE_DESIGN, axis, 0);
@@ -76,7 +76,7 @@ static void fill_strata(uint64_t seed, uint32_t axis, struct hr__design *design,
     design->at[i * design->n_axes + axis] = (strata[i] + hr__stream_uniform(&stream)) / n;
 }
 
-static enum hr_status fill_latin(const struct hr_grid *grid, struct hr__design *design, struct hr_error *error) {
+static enum hr_status fill_latin(const struct hr_grid *grid, struct hr__sweep_design *design, struct hr_error *error) {
   uint32_t *strata = calloc(design->n_points, sizeof *strata);
   if (!strata) return hr_fail(error, HR_NO_MEMORY, "out of memory for the design");
   for (uint32_t axis = 0; axis < grid->n_axes; axis++) fill_strata(grid->seed, axis, design, strata);
@@ -116,7 +116,7 @@ static bool same_place(const struct place *a, const struct place *b) {
 }
 
 /* Keeps the first of points that are the same. */
-static enum hr_status drop_twins(struct hr__design *design, struct hr_error *error) {
+static enum hr_status drop_twins(struct hr__sweep_design *design, struct hr_error *error) {
   size_t n = design->n_points, bytes = design->n_axes * sizeof *design->at, kept = 0;
   struct place *places = calloc(n + 1, sizeof *places);
   bool *twin = calloc(n + 1, sizeof *twin);
@@ -134,7 +134,7 @@ static enum hr_status drop_twins(struct hr__design *design, struct hr_error *err
   return whole ? HR_OK : hr_fail(error, HR_NO_MEMORY, "out of memory for the design");
 }
 
-static enum hr_status make_sample(const struct hr_grid *grid, uint64_t most, struct hr__design *design,
+static enum hr_status make_sample(const struct hr_grid *grid, uint64_t most, struct hr__sweep_design *design,
                                   struct hr_error *error) {
   if (grid->n_points > most) return too_many(grid, most, error);
   enum hr_status status = make_room(grid, grid->n_points, design, error);
@@ -149,13 +149,13 @@ static enum hr_status make_sample(const struct hr_grid *grid, uint64_t most, str
   return drop_twins(design, error);
 }
 
-enum hr_status hr__design_make(const struct hr_grid *grid, uint64_t most, struct hr__design *design,
+enum hr_status hr__design_make(const struct hr_grid *grid, uint64_t most, struct hr__sweep_design *design,
                                struct hr_error *error) {
-  *design = (struct hr__design){0};
+  *design = (struct hr__sweep_design){0};
   return grid->design == HR_DESIGN_FULL ? make_full(grid, most, design, error) : make_sample(grid, most, design, error);
 }
 
-void hr__design_finish(struct hr__design *design) {
+void hr__design_finish(struct hr__sweep_design *design) {
   free(design->at);
-  *design = (struct hr__design){0};
+  *design = (struct hr__sweep_design){0};
 }

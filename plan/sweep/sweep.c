@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct table {
+struct sweep_table {
   const struct hr__deal *deal;
   pthread_mutex_t lock;
 };
@@ -22,7 +22,7 @@ static enum hr_status hr__sweep_run(const struct hr__sweep *sweep, uint64_t run,
                                     struct hr_error *error);
 
 static enum hr_status make(void *self, size_t task, struct hr_error *error) {
-  struct table *table = self;
+  struct sweep_table *table = self;
   const struct hr__deal *deal = table->deal;
   struct hr__record record;
   enum hr_status status = hr__sweep_run(deal->sweep, deal->runs[task], &record, error);
@@ -36,7 +36,7 @@ static enum hr_status make(void *self, size_t task, struct hr_error *error) {
 }
 
 enum hr_status hr__deal_on_threads(const struct hr__deal *deal, struct hr_error *error) {
-  struct table table = {.deal = deal};
+  struct sweep_table table = {.deal = deal};
   struct hr__tasks tasks = {.self = &table, .run = make, .count = deal->n_runs};
   pthread_mutex_init(&table.lock, NULL);
   enum hr_status status = hr__pool_run(&tasks, deal->n_threads, error);

@@ -66,7 +66,7 @@ struct hr__sweep_trace {
 
 struct hr__sweep {
   struct hr_grid *grid;
-  struct hr__design design;
+  struct hr__sweep_design design;
   struct hr__sweep_point *points; /* [design.n_points] */
   uint64_t n_runs;
   struct hr__sweep_trace *traces; /* by key */

@@ -130,7 +130,7 @@ static enum hr_status gather(struct hr__store *store, const char *file, const ch
 enum hr_status hr_sweep_merge(const char *file, const char *const *shards, size_t n_shards,
                               struct hr_sweep_counts *counts, struct hr_error *error) {
   struct hr__store store = {0};
-  struct hr__draft draft = {0}, last = {0};
+  struct hr__sweep_draft draft = {0}, last = {0};
   *counts = (struct hr_sweep_counts){0};
   enum hr_status status = check_target(file, shards, n_shards, error);
   if (status == HR_OK) status = hr__draft_begin(&draft, file, error);

@@ -50,7 +50,7 @@ static enum hr_status share_trace(struct hr__sweep *sweep, const struct hr_scena
 
 /* ---- Points ----------------------------------------------------------------------------------------- */
 
-struct check {
+struct sweep_points_check {
   struct hr__sweep *sweep;
   pthread_mutex_t lock;
 };
@@ -61,7 +61,7 @@ static bool add_notes(struct hr_notes *to, const struct hr_notes *from) {
   return true;
 }
 
-static enum hr_status keep_point(struct check *check, size_t place, const struct hr_scenario *scenario,
+static enum hr_status keep_point(struct sweep_points_check *check, size_t place, const struct hr_scenario *scenario,
                                  struct hr_error *error) {
   struct hr__sweep *sweep = check->sweep;
   struct hr__sweep_point *point = &sweep->points[place];
@@ -110,7 +110,7 @@ static enum hr_status blame(const struct hr__sweep *sweep, size_t place, enum hr
 }
 
 static enum hr_status check_point(void *self, size_t place, struct hr_error *error) {
-  struct check *check = self;
+  struct sweep_points_check *check = self;
   struct hr__sweep *sweep = check->sweep;
   struct hr__overrides overrides;
   struct hr_scenario *scenario = NULL;
@@ -126,7 +126,7 @@ static enum hr_status check_point(void *self, size_t place, struct hr_error *err
 }
 
 static enum hr_status check_points(struct hr__sweep *sweep, uint32_t n_threads, struct hr_error *error) {
-  struct check check = {.sweep = sweep};
+  struct sweep_points_check check = {.sweep = sweep};
   struct hr__tasks tasks = {.self = &check, .run = check_point, .count = sweep->design.n_points};
   sweep->points = calloc(sweep->design.n_points, sizeof *sweep->points);
   if (!sweep->points) return hr_fail(error, HR_NO_MEMORY, "out of memory for the points");

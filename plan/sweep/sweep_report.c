@@ -169,14 +169,14 @@ enum hr_status hr_sweep_print(FILE *out, const char *file, const struct hr_sweep
 
 enum { MOST_ROWS = 3000 };
 
-struct shape {
+struct sweep_report_shape {
   int first_axis, n_axes, first_measure;
 };
 
 /* Columns of a table or view: some of its own, the axes, the figures. */
-static struct shape shape_of(sqlite3_stmt *rows, int first_axis) {
+static struct sweep_report_shape shape_of(sqlite3_stmt *rows, int first_axis) {
   int n_axes = sqlite3_column_count(rows) - first_axis - HR__N_MEASURES;
-  return (struct shape){first_axis, n_axes, first_axis + n_axes};
+  return (struct sweep_report_shape){first_axis, n_axes, first_axis + n_axes};
 }
 
 static void put_value(struct hr__json *json, cJSON *object, sqlite3_stmt *row, int column) {
@@ -188,7 +188,8 @@ static void put_value(struct hr__json *json, cJSON *object, sqlite3_stmt *row, i
     hr__json_text(json, object, name, (const char *)sqlite3_column_text(row, column));
 }
 
-static void json_put_row(struct hr__json *json, cJSON *runs, sqlite3_stmt *row, const struct shape *shape) {
+static void json_put_row(struct hr__json *json, cJSON *runs, sqlite3_stmt *row,
+                         const struct sweep_report_shape *shape) {
   cJSON *run = hr__json_append(json, runs, cJSON_CreateObject());
   cJSON *settings = hr__json_object(json, run, "settings");
   for (int i = 0; i < shape->n_axes; i++) put_value(json, settings, row, shape->first_axis + i);
@@ -203,7 +204,7 @@ static enum hr_status json_put_rows(struct hr__store *store, struct hr__json *js
     sqlite3_finalize(rows);
     return hr__store_fail(store, error);
   }
-  struct shape shape = shape_of(rows, first_axis);
+  struct sweep_report_shape shape = shape_of(rows, first_axis);
   cJSON *axes = hr__json_array(json, root, "axes");
   for (int i = 0; i < shape.n_axes; i++)
     hr__json_append(json, axes, cJSON_CreateString(sqlite3_column_name(rows, first_axis + i)));

@@ -58,7 +58,7 @@ static enum hr_status run_made(struct hr__store *store, char *sql, struct hr_err
 
 /* ---- Whose file it is ------------------------------------------------------------------------------- */
 
-enum fact { FORMAT, VERSION, GRID, SCENARIO, TRACE, INPUTS, POINTS, RUNS, FINGERPRINT, N_FACTS };
+enum sweep_store_fact { FORMAT, VERSION, GRID, SCENARIO, TRACE, INPUTS, POINTS, RUNS, FINGERPRINT, N_FACTS };
 
 static const struct {
   const char *key;
@@ -97,7 +97,7 @@ static char *trace_names(const struct hr__sweep *sweep) {
   return NULL;
 }
 
-static char *fact_text(const struct hr__sweep *sweep, enum fact fact) {
+static char *fact_text(const struct hr__sweep *sweep, enum sweep_store_fact fact) {
   switch (fact) {
   case FORMAT:
     return sqlite3_mprintf("%s", HR__SWEEP_FORMAT);
@@ -126,7 +126,7 @@ static char *fact_text(const struct hr__sweep *sweep, enum fact fact) {
 static enum hr_status add_facts(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = HR_OK;
   for (unsigned i = 0; i < N_FACTS && status == HR_OK; i++) {
-    char *text = fact_text(sweep, (enum fact)i);
+    char *text = fact_text(sweep, (enum sweep_store_fact)i);
     char *sql = text ? sqlite3_mprintf("INSERT INTO meta VALUES(%Q, ?)", facts[i].key) : NULL;
     status = sql ? hr__store_run_with(store, sql, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
     sqlite3_free(sql);
@@ -174,7 +174,7 @@ enum hr_status hr__schema_check_version(struct hr__store *store, const char *sch
   return status;
 }
 
-static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep *sweep, enum fact fact,
+static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep *sweep, enum sweep_store_fact fact,
                                  struct hr_error *error) {
   char *has = NULL, *wanted = fact_text(sweep, fact);
   enum hr_status status = wanted ? hr__store_fact(store, "main", facts[fact].key, &has, error)
@@ -190,7 +190,8 @@ static enum hr_status check_fact(struct hr__store *store, const struct hr__sweep
 /* HR_BAD_INPUT that says what differs where `meta` is another sweep's. */
 static enum hr_status hr__schema_check(struct hr__store *store, const struct hr__sweep *sweep, struct hr_error *error) {
   enum hr_status status = hr__schema_check_version(store, "main", store->path, error);
-  for (unsigned i = GRID; i < N_FACTS && status == HR_OK; i++) status = check_fact(store, sweep, (enum fact)i, error);
+  for (unsigned i = GRID; i < N_FACTS && status == HR_OK; i++)
+    status = check_fact(store, sweep, (enum sweep_store_fact)i, error);
   return status;
 }
 
@@ -319,10 +320,10 @@ static mode_t mode_for(const char *path) {
   return 0666 & ~mask;
 }
 
-enum hr_status hr__draft_begin(struct hr__draft *draft, const char *path, struct hr_error *error) {
+enum hr_status hr__draft_begin(struct hr__sweep_draft *draft, const char *path, struct hr_error *error) {
   static const char suffix[] = ".XXXXXX";
   char *name = malloc(strlen(path) + sizeof suffix);
-  *draft = (struct hr__draft){0};
+  *draft = (struct hr__sweep_draft){0};
   if (!name) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   strcat(strcpy(name, path), suffix);
   int descriptor = hr__unfinished_make(name, &draft->place);
@@ -344,21 +345,22 @@ static bool synced(const char *path) {
   return good;
 }
 
-enum hr_status hr__draft_end(struct hr__draft *draft, enum hr_status status, const char *path, struct hr_error *error) {
+enum hr_status hr__draft_end(struct hr__sweep_draft *draft, enum hr_status status, const char *path,
+                             struct hr_error *error) {
   if (!draft->name) return status;
   if (status == HR_OK && (!synced(draft->name) || rename(draft->name, path) != 0))
     status = hr_fail(error, HR_IO_ERROR, "%s: cannot be written: %s", path, strerror(errno));
   if (status != HR_OK) unlink(draft->name);
   if (hr__unfinished_remove(draft->place)) free(draft->name);
-  *draft = (struct hr__draft){0};
+  *draft = (struct hr__sweep_draft){0};
   return status;
 }
 
-void hr__draft_drop(struct hr__draft *draft) {
+void hr__draft_drop(struct hr__sweep_draft *draft) {
   (void)hr__draft_end(draft, HR_INTERNAL, "", NULL);
 }
 
-enum hr_status hr__draft_open(const struct hr__draft *draft, const char *path, struct hr__store *store,
+enum hr_status hr__draft_open(const struct hr__sweep_draft *draft, const char *path, struct hr__store *store,
                               struct hr_error *error) {
   char head[64];
   *store = (struct hr__store){0};
@@ -370,7 +372,7 @@ enum hr_status hr__draft_open(const struct hr__draft *draft, const char *path, s
 
 static enum hr_status make(const char *path, const struct hr__sweep *sweep, struct hr_error *error) {
   struct hr__store store = {0};
-  struct hr__draft draft;
+  struct hr__sweep_draft draft;
   enum hr_status status = hr__draft_begin(&draft, path, error);
   if (status != HR_OK) return status;
   status = hr__draft_open(&draft, path, &store, error);
@@ -527,14 +529,14 @@ enum hr_status hr__store_add(struct hr__store *store, const struct hr__record *r
 
 /* ---- The last form ---------------------------------------------------------------------------------- */
 
-enum hr_status hr__store_rewrite(struct hr__store *store, const struct hr__draft *draft, struct hr_error *error) {
+enum hr_status hr__store_rewrite(struct hr__store *store, const struct hr__sweep_draft *draft, struct hr_error *error) {
   enum hr_status status = hr__store_run(store, "PRAGMA schema_version=1", error);
   return status == HR_OK ? hr__store_run_with(store, "VACUUM main INTO ?", draft->name, error) : status;
 }
 
 /* The log goes before the file does: none is to be found beside the new one. */
 enum hr_status hr__store_seal(struct hr__store *store, struct hr_error *error) {
-  struct hr__draft draft;
+  struct hr__sweep_draft draft;
   char *path = strdup(store->path);
   if (!path) return hr_fail(error, HR_NO_MEMORY, "out of memory");
   enum hr_status status = hr__draft_begin(&draft, path, error);

@@ -48,19 +48,20 @@ enum hr_status hr__store_fact(struct hr__store *store, const char *schema, const
 /* A number that a query gives; 0 for none. */
 uint64_t hr__store_number(struct hr__store *store, const char *sql);
 /* A new, empty file beside `path`, which goes when the process ends before it is whole. */
-struct hr__draft {
+struct hr__sweep_draft {
   char *name;
   uint32_t place; /* in the list of unfinished files */
 };
-enum hr_status hr__draft_begin(struct hr__draft *draft, const char *path, struct hr_error *error);
+enum hr_status hr__draft_begin(struct hr__sweep_draft *draft, const char *path, struct hr_error *error);
 /* Gives it its name, or, where `status` is not HR_OK, removes it; what comes of it. */
-enum hr_status hr__draft_end(struct hr__draft *draft, enum hr_status status, const char *path, struct hr_error *error);
+enum hr_status hr__draft_end(struct hr__sweep_draft *draft, enum hr_status status, const char *path,
+                             struct hr_error *error);
 /* Writes what the store holds into a draft, in the order of its keys. The number of changes of its tables, which SQLite
    counts on from file to file, is set back. */
-enum hr_status hr__store_rewrite(struct hr__store *store, const struct hr__draft *draft, struct hr_error *error);
-void hr__draft_drop(struct hr__draft *draft);
+enum hr_status hr__store_rewrite(struct hr__store *store, const struct hr__sweep_draft *draft, struct hr_error *error);
+void hr__draft_drop(struct hr__sweep_draft *draft);
 /* Opens it; errors are told of `path`. */
-enum hr_status hr__draft_open(const struct hr__draft *draft, const char *path, struct hr__store *store,
+enum hr_status hr__draft_open(const struct hr__sweep_draft *draft, const char *path, struct hr__store *store,
                               struct hr_error *error);
 
 /* ---- What is in it ---------------------------------------------------------------------------------- */

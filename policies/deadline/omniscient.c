@@ -22,7 +22,7 @@ enum { MOST_PLACES = 30 }; /* a place fits into five bits */
 #define UNREACHED INT64_MAX
 
 /* Places: 0 is nowhere, then the pools that the job may use. */
-struct search {
+struct omniscient_search {
   struct hr__queue *queue;
   hr_job job;
   int64_t from_us, deadline_us, work_us, change_us; /* as asked */
@@ -52,13 +52,13 @@ static int64_t least(int64_t a, uint64_t b) {
   return (uint64_t)a < b ? a : (int64_t)b;
 }
 
-static const struct hr_pool_spec *spec_at(const struct search *search, uint32_t place) {
+static const struct hr_pool_spec *spec_at(const struct omniscient_search *search, uint32_t place) {
   return hr_cluster_pool_spec(search->queue->cluster, (hr_pool){search->pool[place]});
 }
 
 /* Calls for each step of the pool's level within the search's time, and the first one at its beginning. */
-static void read_steps(struct search *search, uint32_t place,
-                       void (*visit)(struct search *, uint32_t, int64_t, uint32_t)) {
+static void read_steps(struct omniscient_search *search, uint32_t place,
+                       void (*visit)(struct omniscient_search *, uint32_t, int64_t, uint32_t)) {
   const struct hr_pool_spec *spec = spec_at(search, place);
   const struct hr_spot_spec *spot = &spec->market.spot;
   if (spec->market.market != HR_MARKET_SPOT || spot->model == HR_SPOT_NONE) {
@@ -74,25 +74,25 @@ static void read_steps(struct search *search, uint32_t place,
     }
 }
 
-static void measure_step(struct search *search, uint32_t place, int64_t at_us, uint32_t level) {
+static void measure_step(struct omniscient_search *search, uint32_t place, int64_t at_us, uint32_t level) {
   (void)place, (void)level;
   search->grid_us = gcd(search->grid_us, at_us - search->from_us);
 }
 
-static uint32_t nodes_needed(const struct search *search, uint32_t place) {
+static uint32_t nodes_needed(const struct omniscient_search *search, uint32_t place) {
   uint32_t gpus = hr__gpus(search->queue, search->job), size = spec_at(search, place)->gpus_per_node;
   return gpus / size + (gpus % size != 0);
 }
 
 /* From its time on; later steps write over it. */
-static void mark_step(struct search *search, uint32_t place, int64_t at_us, uint32_t level) {
+static void mark_step(struct omniscient_search *search, uint32_t place, int64_t at_us, uint32_t level) {
   bool there = level >= nodes_needed(search, place);
   bool *row = search->there + (size_t)place * search->n_times;
   uint32_t from = (uint32_t)((at_us - search->from_us) / search->grid_us);
   memset(row + from, there, (search->n_times - from) * sizeof *row);
 }
 
-static enum hr_status list_places(struct search *search, struct hr_error *error) {
+static enum hr_status list_places(struct omniscient_search *search, struct hr_error *error) {
   uint32_t accept_class = hr_cluster_accept_class(search->queue->cluster, search->job);
   search->n_places = 1;
   for (uint32_t i = 0; i < hr_cluster_pools(search->queue->cluster); i++) {
@@ -114,7 +114,7 @@ static enum hr_status list_places(struct search *search, struct hr_error *error)
   return HR_OK;
 }
 
-static enum hr_status make_grid(struct search *search, struct hr_error *error) {
+static enum hr_status make_grid(struct omniscient_search *search, struct hr_error *error) {
   search->grid_us = gcd(gcd(search->work_us, search->deadline_us - search->from_us), search->change_us);
   for (uint32_t place = 1; place < search->n_places; place++) read_steps(search, place, measure_step);
   uint64_t n_times = (uint64_t)((search->deadline_us - search->from_us) / search->grid_us);
@@ -139,7 +139,7 @@ static enum hr_status make_grid(struct search *search, struct hr_error *error) {
 
 /* ---- The search ------------------------------------------------------------------------------------- */
 
-static enum hr_status make_tables(struct search *search) {
+static enum hr_status make_tables(struct omniscient_search *search) {
   size_t places = search->n_places, times = search->n_times, spent = search->n_spent;
   search->there = calloc(places * times + 1, sizeof *search->there);
   search->price = calloc(places * times + 1, sizeof *search->price);
@@ -159,23 +159,23 @@ static enum hr_status make_tables(struct search *search) {
   return HR_OK;
 }
 
-static int64_t *costs_at(const struct search *search, uint32_t time, uint32_t place) {
+static int64_t *costs_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   size_t ring = time % (search->n_change + 2);
   return search->cost + (ring * search->n_places + place) * search->n_spent;
 }
 
-static uint8_t *choices_at(const struct search *search, uint32_t time, uint32_t place) {
+static uint8_t *choices_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   return search->choice + ((size_t)time * search->n_places + place) * search->n_spent;
 }
 
 enum { STEP = 32 }; /* in a choice: a step of the grid, or a change, was spent; the rest is the place before */
 
-static void forget(const struct search *search, uint32_t time) {
+static void forget(const struct omniscient_search *search, uint32_t time) {
   int64_t *cost = costs_at(search, time, 0);
   for (size_t i = 0; i < (size_t)search->n_places * search->n_spent; i++) cost[i] = UNREACHED;
 }
 
-static void reach(const struct search *search, uint32_t time, uint32_t place, uint32_t spent, int64_t cost,
+static void reach(const struct omniscient_search *search, uint32_t time, uint32_t place, uint32_t spent, int64_t cost,
                   uint8_t choice) {
   int64_t *known = &costs_at(search, time, place)[spent];
   if (cost >= *known) return;
@@ -184,7 +184,7 @@ static void reach(const struct search *search, uint32_t time, uint32_t place, ui
 }
 
 /* Works for a step, as long as there is work. */
-static void work_at(const struct search *search, uint32_t time, uint32_t place) {
+static void work_at(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
   if (!search->there[(size_t)place * search->n_times + time]) return;
   int64_t price = search->price[(size_t)place * search->n_times + time];
@@ -193,21 +193,21 @@ static void work_at(const struct search *search, uint32_t time, uint32_t place) 
     if (cost[spent] != UNREACHED) reach(search, time + 1, place, spent, cost[spent] + price, (uint8_t)(STEP | place));
 }
 
-static void wait_nowhere(const struct search *search, uint32_t time) {
+static void wait_nowhere(const struct omniscient_search *search, uint32_t time) {
   const int64_t *cost = costs_at(search, time, 0);
   for (uint32_t spent = 0; spent + 1 < search->n_spent; spent++)
     if (cost[spent] != UNREACHED) reach(search, time + 1, 0, spent + 1, cost[spent], STEP);
 }
 
 /* Free, and at once. */
-static void leave(const struct search *search, uint32_t time, uint32_t place) {
+static void leave(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, place);
   for (uint32_t spent = 0; spent < search->n_spent; spent++)
     if (cost[spent] != UNREACHED) reach(search, time, 0, spent, cost[spent], (uint8_t)place);
 }
 
 /* From nowhere to a place: paid for, and without work. */
-static void change_to(const struct search *search, uint32_t time, uint32_t place) {
+static void change_to(const struct omniscient_search *search, uint32_t time, uint32_t place) {
   const int64_t *cost = costs_at(search, time, 0);
   const bool *there = search->there + (size_t)place * search->n_times;
   int64_t price = 0;
@@ -224,7 +224,7 @@ static void change_to(const struct search *search, uint32_t time, uint32_t place
             search->n_change ? STEP : 0);
 }
 
-static void search_all(const struct search *search) {
+static void search_all(const struct omniscient_search *search) {
   for (uint32_t time = 0; time <= search->n_change + 1; time++) forget(search, time);
   costs_at(search, 0, 0)[0] = 0;
   for (uint32_t time = 0;; time++) {
@@ -240,7 +240,7 @@ static void search_all(const struct search *search) {
 /* ---- The way back ----------------------------------------------------------------------------------- */
 
 /* Writes the place held from each time on, last first; the number of steps. */
-static uint32_t trace_back(const struct search *search, struct hr__itinerary_step *steps) {
+static uint32_t trace_back(const struct omniscient_search *search, struct hr__itinerary_step *steps) {
   uint32_t time = search->n_times, place = 0, spent = search->n_spent - 1, count = 0;
   while (time > 0 || place > 0) {
     uint8_t choice = choices_at(search, time, place)[spent];
@@ -263,7 +263,7 @@ static uint32_t trace_back(const struct search *search, struct hr__itinerary_ste
   return count;
 }
 
-static enum hr_status write_itinerary(const struct search *search, struct hr__itinerary *itinerary) {
+static enum hr_status write_itinerary(const struct omniscient_search *search, struct hr__itinerary *itinerary) {
   if (costs_at(search, search->n_times, 0)[search->n_spent - 1] == UNREACHED) return HR_OK;
   uint32_t count = trace_back(search, NULL);
   struct hr__itinerary_step *steps = hr_arena_alloc(search->queue->arena, (count + 1) * sizeof *steps);
@@ -280,12 +280,12 @@ static enum hr_status write_itinerary(const struct search *search, struct hr__it
 
 enum hr_status hr__itinerary_make(struct hr__queue *queue, hr_job job, int64_t from_us, int64_t changeover_us,
                                   struct hr__itinerary *itinerary, struct hr_error *error) {
-  struct search search = {.queue = queue,
-                          .job = job,
-                          .from_us = from_us,
-                          .deadline_us = queue->trace->deadline_us[job.id],
-                          .work_us = queue->trace->work_us[job.id],
-                          .change_us = changeover_us};
+  struct omniscient_search search = {.queue = queue,
+                                     .job = job,
+                                     .from_us = from_us,
+                                     .deadline_us = queue->trace->deadline_us[job.id],
+                                     .work_us = queue->trace->work_us[job.id],
+                                     .change_us = changeover_us};
   *itinerary = (struct hr__itinerary){0};
   if (search.work_us <= 0 || search.deadline_us - from_us < search.work_us) return HR_OK;
   enum hr_status status = list_places(&search, error);

@@ -11,7 +11,7 @@ struct hr__gang {
   hr_job job;
   uint32_t row;
   struct hr__gang *next, *previous; /* in its row, by when it came */
-  struct hr__place place;           /* where it runs */
+  struct hr__planned_place place;   /* where it runs */
   bool runs;
   bool pinned;      /* runs on a node that is to go: it is left alone */
   uint64_t chosen;  /* the last arrangement that it was part of */
@@ -21,8 +21,8 @@ struct hr__gang {
 struct hr__gang_row {
   struct hr__gang *first, *last;
   uint32_t count;
-  bool freed;                   /* something left it since this was last set to false */
-  struct hr__capacity capacity; /* what no job of the row has */
+  bool freed;                           /* something left it since this was last set to false */
+  struct hr__planned_capacity capacity; /* what no job of the row has */
 };
 
 struct hr__matrix {
@@ -407,9 +407,9 @@ static void choose(struct slicer *slicer, struct hr__gang *gang) {
 }
 
 /* Who of a row may be chosen. */
-enum kind { PINNED, RUNNING, ANY };
+enum gang_slice_kind { PINNED, RUNNING, ANY };
 
-static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, enum kind kind) {
+static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, enum gang_slice_kind kind) {
   for (struct hr__gang *gang = row->first; gang; gang = gang->next) {
     if (gang->chosen == slicer->walk || (kind == PINNED && !gang->pinned) || (kind == RUNNING && !gang->runs)) continue;
     if (kind == PINNED || is_free(slicer, gang)) choose(slicer, gang);
@@ -417,7 +417,7 @@ static void choose_from(struct slicer *slicer, const struct hr__gang_row *row, e
 }
 
 /* From the present row on, until there is no GPU left. */
-static void choose_in_turn(struct slicer *slicer, const struct hr_view *view, enum kind kind) {
+static void choose_in_turn(struct slicer *slicer, const struct hr_view *view, enum gang_slice_kind kind) {
   const struct hr__matrix *matrix = &slicer->matrix;
   for (uint32_t i = 0; i < matrix->n_rows; i++) {
     if (slicer->taken_gpus * MILLI >= view->total_milli && kind != PINNED) return;

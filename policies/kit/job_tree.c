@@ -220,7 +220,7 @@ static const int64_t *leaf_values(const struct leaf *leaf) {
 }
 
 /* What a split hands up: a new child and where it begins. */
-struct split {
+struct job_tree_split {
   uint32_t place; /* 0: no split */
   int64_t key, least, sum;
   uint32_t job;
@@ -228,7 +228,7 @@ struct split {
 
 /* Splits a full leaf, which begins at 0, and puts the entry into the right half of it. */
 static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const struct hr_job_entry *entry,
-                       struct split *split) {
+                       struct job_tree_split *split) {
   split->place = make_leaf(store);
   if (!split->place) return false;
   struct leaf *right = leaf_at(store, split->place);
@@ -248,7 +248,7 @@ static bool leaf_split(struct hr_tree_store *store, struct leaf *leaf, const str
   return true;
 }
 
-static void inner_put(struct inner *inner, uint32_t at, const struct split *split) {
+static void inner_put(struct inner *inner, uint32_t at, const struct job_tree_split *split) {
   SHIFT_UP(inner->key, at, inner->count);
   SHIFT_UP(inner->least, at, inner->count);
   SHIFT_UP(inner->sum, at, inner->count);
@@ -263,8 +263,8 @@ static void inner_put(struct inner *inner, uint32_t at, const struct split *spli
 }
 
 /* Puts the split's new child after child `slot`; splits the inner node in turn when it is full. */
-static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32_t slot, const struct split *below,
-                        struct split *split) {
+static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32_t slot,
+                        const struct job_tree_split *below, struct job_tree_split *split) {
   split->place = make_inner(store);
   if (!split->place) return false;
   struct inner *right = inner_at(store, split->place);
@@ -287,7 +287,7 @@ static bool inner_split(struct hr_tree_store *store, struct inner *inner, uint32
   return true;
 }
 
-static bool grow_root(struct hr_job_tree *tree, const struct split *split, int64_t least, int64_t sum) {
+static bool grow_root(struct hr_job_tree *tree, const struct job_tree_split *split, int64_t least, int64_t sum) {
   uint32_t place = make_inner(tree->store);
   if (!place || tree->depth + 1 == MAX_DEPTH) return false;
   struct inner *root = inner_at(tree->store, place);
@@ -304,7 +304,8 @@ static bool grow_root(struct hr_job_tree *tree, const struct split *split, int64
 }
 
 /* Hands a split up along the path; `least` and `sum` are those of the node that was split, after the split. */
-static bool hand_up(struct hr_job_tree *tree, struct path *path, struct split split, int64_t least, int64_t sum) {
+static bool hand_up(struct hr_job_tree *tree, struct path *path, struct job_tree_split split, int64_t least,
+                    int64_t sum) {
   for (uint32_t level = tree->depth; level-- > 0;) {
     struct inner *inner = path->inner[level];
     uint32_t slot = path->slot[level];
@@ -314,7 +315,7 @@ static bool hand_up(struct hr_job_tree *tree, struct path *path, struct split sp
       inner_put(inner, slot + 1, &split);
       return true;
     }
-    struct split above;
+    struct job_tree_split above;
     if (!inner_split(tree->store, inner, slot, &split, &above)) return false;
     split = above;
     least = least_of(inner->least, inner->count);
@@ -342,7 +343,7 @@ bool hr_job_tree_insert(struct hr_job_tree *tree, struct hr_job_entry entry) {
   if (leaf->count < FANOUT) {
     leaf_put(leaf, &entry);
   } else {
-    struct split split;
+    struct job_tree_split split;
     if (!leaf_split(tree->store, leaf, &entry, &split)) return false;
     if (!hand_up(tree, &path, split, least_of(leaf_values(leaf), leaf->count), sum_of(leaf_values(leaf), leaf->count)))
       return false;

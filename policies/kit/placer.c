@@ -51,18 +51,18 @@ bool hr_placer_is_single(const struct hr_placer *placer, uint32_t gpus, uint32_t
 
 /* The nodes that may be taken: those from `from` to before `end`, and of wholly free ones none below `whole_from`,
    which are spoken for. */
-struct range {
+struct placer_range {
   uint32_t from, whole_from, end;
 };
-static const struct range whole_pool = {0, 0, HR_NONE};
+static const struct placer_range whole_pool = {0, 0, HR_NONE};
 
-static uint32_t node_at_level(const struct hr_free_index *index, uint32_t level, struct range range) {
+static uint32_t node_at_level(const struct hr_free_index *index, uint32_t level, struct placer_range range) {
   bool whole = level == hr_free_index_gpus_per_node(index);
   uint32_t node = hr_free_index_node(index, level, whole ? range.whole_from : range.from);
   return node < range.end ? node : HR_NONE;
 }
 
-static uint32_t first_fit(const struct hr_free_index *index, uint32_t gpus, struct range range) {
+static uint32_t first_fit(const struct hr_free_index *index, uint32_t gpus, struct placer_range range) {
   uint32_t first = HR_NONE;
   for (uint32_t level = hr_free_index_lowest(index, gpus); level != HR_NONE;
        level = hr_free_index_lowest(index, level + 1)) {
@@ -72,7 +72,7 @@ static uint32_t first_fit(const struct hr_free_index *index, uint32_t gpus, stru
   return first;
 }
 
-static uint32_t best_fit(const struct hr_free_index *index, uint32_t gpus, struct range range) {
+static uint32_t best_fit(const struct hr_free_index *index, uint32_t gpus, struct placer_range range) {
   uint32_t node = HR_NONE;
   for (uint32_t level = hr_free_index_lowest(index, gpus); level != HR_NONE && node == HR_NONE;
        level = hr_free_index_lowest(index, level + 1))
@@ -80,7 +80,7 @@ static uint32_t best_fit(const struct hr_free_index *index, uint32_t gpus, struc
   return node;
 }
 
-static uint32_t worst_fit(const struct hr_free_index *index, uint32_t gpus, struct range range) {
+static uint32_t worst_fit(const struct hr_free_index *index, uint32_t gpus, struct placer_range range) {
   uint32_t level = hr_free_index_highest(index);
   uint32_t node = level >= gpus ? node_at_level(index, level, range) : HR_NONE;
   while (node == HR_NONE && level-- > gpus) /* none of these may be taken: the next level that has nodes */
@@ -90,7 +90,7 @@ static uint32_t worst_fit(const struct hr_free_index *index, uint32_t gpus, stru
 
 /* The rule's node for `gpus` > 0 GPUs in one pool, HR_NONE if no node has them. */
 static uint32_t pick_node(enum hr_placement_rule rule, const struct hr_free_index *index, uint32_t gpus,
-                          struct range range) {
+                          struct placer_range range) {
   switch (rule) {
   case HR_PLACE_FIRST_FIT:
     return first_fit(index, gpus, range);
@@ -137,7 +137,7 @@ static bool place_on_node(struct hr_placer *placer, const struct hr_capacity *ca
 
 /* In a range that has as many wholly free nodes as the gang fills. */
 static bool place_in_range(struct hr_placer *placer, const struct hr_free_index *index, hr_pool pool,
-                           struct range range, uint32_t gpus, struct hr_placement *placement) {
+                           struct placer_range range, uint32_t gpus, struct hr_placement *placement) {
   uint32_t size = hr_free_index_gpus_per_node(index), whole = gpus / size, rest = gpus % size;
   uint32_t first = hr_cluster_first_node(placer->cluster, pool).id;
   for (uint32_t i = 0; i < whole; i++) {
@@ -203,7 +203,7 @@ static bool place_in_group(struct hr_placer *placer, hr_pool pool, uint32_t n_no
   if (n_nodes >= hr_free_index_nodes(index)) return place_on_nodes(placer, &placer->present, pool, gpus, placement);
   uint32_t group = hr_group_index_tightest(hr_free_index_groups(index, n_nodes), gpus);
   if (group == HR_NONE) return false;
-  struct range range = {group * n_nodes, group * n_nodes, (group + 1) * n_nodes};
+  struct placer_range range = {group * n_nodes, group * n_nodes, (group + 1) * n_nodes};
   return place_in_range(placer, index, pool, range, gpus, placement);
 }
 

@@ -12,7 +12,7 @@ enum { MILLI = 1000 };
 
 /* ---- Places ----------------------------------------------------------------------------------------- */
 
-bool hr__place_set(struct hr__place *place, struct hr_arena *arena, const struct hr_placement *placement,
+bool hr__place_set(struct hr__planned_place *place, struct hr_arena *arena, const struct hr_placement *placement,
                    uint32_t gpus) {
   if (placement->n_slices > place->n_room) {
     struct hr_slice *slices = hr_arena_alloc(arena, placement->n_slices * sizeof *slices);
@@ -27,7 +27,7 @@ bool hr__place_set(struct hr__place *place, struct hr_arena *arena, const struct
   return true;
 }
 
-bool hr__place_has(const struct hr__place *place, hr_node node) {
+bool hr__place_has(const struct hr__planned_place *place, hr_node node) {
   for (uint32_t i = 0; i < place->n_slices; i++)
     if (place->slices[i].node.id == node.id) return true;
   return false;
@@ -35,11 +35,11 @@ bool hr__place_has(const struct hr__place *place, hr_node node) {
 
 /* ---- Capacity --------------------------------------------------------------------------------------- */
 
-static bool is_up(const struct hr__capacity *capacity, hr_node node) {
+static bool is_up(const struct hr__planned_capacity *capacity, hr_node node) {
   return hr_cluster_node_state(capacity->cluster, node) == HR_NODE_UP;
 }
 
-static void reset_pool(struct hr__capacity *capacity, hr_pool pool) {
+static void reset_pool(struct hr__planned_capacity *capacity, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(capacity->cluster, pool);
   uint32_t first = hr_cluster_first_node(capacity->cluster, pool).id, n_up = 0;
   for (uint32_t node = 0; node < spec->nodes; node++) {
@@ -50,14 +50,14 @@ static void reset_pool(struct hr__capacity *capacity, hr_pool pool) {
   capacity->free_gpus[pool.id] = (uint64_t)n_up * spec->gpus_per_node;
 }
 
-void hr__capacity_reset(struct hr__capacity *capacity) {
+void hr__capacity_reset(struct hr__planned_capacity *capacity) {
   for (uint32_t i = 0; i < capacity->n_pools; i++) reset_pool(capacity, (hr_pool){i});
 }
 
-enum hr_status hr__capacity_init(struct hr__capacity *capacity, struct hr_arena *arena,
+enum hr_status hr__capacity_init(struct hr__planned_capacity *capacity, struct hr_arena *arena,
                                  const struct hr_cluster *cluster, enum hr_placement_rule rule) {
   uint32_t n_pools = hr_cluster_pools(cluster);
-  *capacity = (struct hr__capacity){.cluster = cluster, .n_pools = n_pools, .by_count = rule == HR_PLACE_POOL};
+  *capacity = (struct hr__planned_capacity){.cluster = cluster, .n_pools = n_pools, .by_count = rule == HR_PLACE_POOL};
   capacity->index = hr_arena_alloc(arena, n_pools * sizeof(*capacity->index));
   capacity->only = hr_arena_alloc(arena, n_pools * sizeof(*capacity->only));
   capacity->free_gpus = hr_arena_alloc(arena, n_pools * sizeof *capacity->free_gpus);
@@ -77,11 +77,11 @@ enum hr_status hr__capacity_init(struct hr__capacity *capacity, struct hr_arena 
   return HR_OK;
 }
 
-static uint32_t number_of(const struct hr__capacity *capacity, hr_pool pool, hr_node node) {
+static uint32_t number_of(const struct hr__planned_capacity *capacity, hr_pool pool, hr_node node) {
   return node.id - hr_cluster_first_node(capacity->cluster, pool).id;
 }
 
-bool hr__capacity_holds(const struct hr__capacity *capacity, const struct hr__place *place) {
+bool hr__capacity_holds(const struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
   if (place->n_slices == 0) return capacity->free_gpus[place->pool.id] >= place->gpus;
   for (uint32_t i = 0; i < place->n_slices; i++) {
     uint32_t node = number_of(capacity, place->pool, place->slices[i].node);
@@ -91,7 +91,7 @@ bool hr__capacity_holds(const struct hr__capacity *capacity, const struct hr__pl
 }
 
 /* The index counts down from what it has: an unsigned sum that wraps takes. */
-static void add(struct hr__capacity *capacity, const struct hr__place *place, bool gives) {
+static void add(struct hr__planned_capacity *capacity, const struct hr__planned_place *place, bool gives) {
   uint32_t pool = place->pool.id;
   if (place->n_slices == 0)
     capacity->free_gpus[pool] =
@@ -105,15 +105,15 @@ static void add(struct hr__capacity *capacity, const struct hr__place *place, bo
   }
 }
 
-void hr__capacity_take(struct hr__capacity *capacity, const struct hr__place *place) {
+void hr__capacity_take(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
   add(capacity, place, false);
 }
 
-void hr__capacity_give(struct hr__capacity *capacity, const struct hr__place *place) {
+void hr__capacity_give(struct hr__planned_capacity *capacity, const struct hr__planned_place *place) {
   add(capacity, place, true);
 }
 
-void hr__capacity_set_usable(struct hr__capacity *capacity, hr_pool pool, hr_node node, bool usable) {
+void hr__capacity_set_usable(struct hr__planned_capacity *capacity, hr_pool pool, hr_node node, bool usable) {
   if (capacity->by_count) return;
   struct hr_free_index *index = capacity->index[pool.id];
   uint32_t number = number_of(capacity, pool, node);
@@ -125,14 +125,14 @@ void hr__capacity_set_usable(struct hr__capacity *capacity, hr_pool pool, hr_nod
 
 /* ---- Searches --------------------------------------------------------------------------------------- */
 
-bool hr__capacity_find(const struct hr__capacity *capacity, struct hr_placer *placer, uint32_t gpus,
+bool hr__capacity_find(const struct hr__planned_capacity *capacity, struct hr_placer *placer, uint32_t gpus,
                        uint32_t accept_class, struct hr_placement *placement) {
   const struct hr_capacity all = {capacity->n_pools, (const struct hr_free_index *const *)capacity->index,
                                   capacity->free_gpus};
   return hr_placer_find_in(placer, &all, gpus, accept_class, placement);
 }
 
-bool hr__capacity_find_in(struct hr__capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
+bool hr__capacity_find_in(struct hr__planned_capacity *capacity, struct hr_placer *placer, hr_pool pool, uint32_t gpus,
                           uint32_t accept_class, struct hr_placement *placement) {
   const struct hr_capacity one = {capacity->n_pools, capacity->only, capacity->only_gpus};
   if (capacity->free_gpus[pool.id] < gpus) return false;

@@ -22,7 +22,7 @@ struct question {
   struct pool_groups *pools;
 };
 
-struct hr__groups {
+struct hr__gang_groups {
   struct hr_arena *arena;
   const struct hr_cluster_spec *cluster;
   const struct hr_gpu_inventory *inventory;
@@ -34,13 +34,13 @@ struct hr__groups {
   uint64_t changes;
 };
 
-struct hr__groups *hr__groups_create(struct hr_arena *arena, const struct hr_cluster_spec *cluster,
-                                     const struct hr_gpu_inventory *inventory, const struct hr_request *requests,
-                                     uint32_t n_requests) {
-  struct hr__groups *groups = hr_arena_alloc(arena, sizeof *groups);
+struct hr__gang_groups *hr__groups_create(struct hr_arena *arena, const struct hr_cluster_spec *cluster,
+                                          const struct hr_gpu_inventory *inventory, const struct hr_request *requests,
+                                          uint32_t n_requests) {
+  struct hr__gang_groups *groups = hr_arena_alloc(arena, sizeof *groups);
   size_t n = (size_t)inventory->n_nodes + 1;
   if (!groups) return NULL;
-  *groups = (struct hr__groups){.arena = arena, .cluster = cluster, .inventory = inventory, .requests = requests};
+  *groups = (struct hr__gang_groups){.arena = arena, .cluster = cluster, .inventory = inventory, .requests = requests};
   groups->first_node = hr_arena_alloc(arena, cluster->n_pools * sizeof *groups->first_node);
   groups->questions = hr_arena_alloc(arena, ((size_t)n_requests + 1) * HR_N_TIERS * sizeof(*groups->questions));
   groups->before = hr_arena_alloc(arena, n * sizeof *groups->before);
@@ -63,7 +63,8 @@ static uint64_t least(uint64_t a, uint64_t b) {
 }
 
 /* Tasks that one GPU has room for, which has some for one. */
-static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node, size_t gpu) {
+static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                            size_t gpu) {
   uint64_t room = inventory->gpu_milli[gpu] / hr_gpu_inventory_milli(inventory, request, node);
   if (inventory->max_tasks[node.id] < HR_WHOLE_GPU_MILLI)
     room = least(room, inventory->max_tasks[node.id] - inventory->gpu_tasks[gpu]);
@@ -73,8 +74,8 @@ static uint64_t room_on_gpu(const struct hr_gpu_inventory *inventory, const stru
 }
 
 /* How much of `tasks` tasks, each of another GPU of those that one task takes, the GPUs have room for. */
-static uint64_t shares_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node, uint64_t gpus,
-                          uint64_t tasks) {
+static uint64_t shares_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                          uint64_t gpus, uint64_t tasks) {
   size_t first = (size_t)node.id * inventory->max_gpus;
   uint64_t sum = 0;
   for (; gpus; gpus &= gpus - 1)
@@ -98,11 +99,13 @@ static uint64_t room_on_gpus(const struct hr_gpu_inventory *inventory, const str
   return low;
 }
 
-static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node, uint64_t gpus) {
+static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                        uint64_t gpus) {
   if (!hr_gpu_inventory_fits(inventory, request, node)) return 0;
   uint64_t room = request->dedicated ? 1 : UINT32_MAX;
   uint32_t cpu_milli = hr_gpu_inventory_cpu_milli(inventory, request, node);
-  if (cpu_milli && inventory->cpu_milli[node.id] != HR_NONE) room = least(room, inventory->cpu_milli[node.id] / cpu_milli);
+  if (cpu_milli && inventory->cpu_milli[node.id] != HR_NONE)
+    room = least(room, inventory->cpu_milli[node.id] / cpu_milli);
   if (request->mem_mib && inventory->mem_mib[node.id] != UINT64_MAX)
     room = least(room, inventory->mem_mib[node.id] / request->mem_mib);
   return request->gpus ? least(room, room_on_gpus(inventory, request, node, gpus)) : room;
@@ -111,27 +114,27 @@ static uint64_t room_on(const struct hr_gpu_inventory *inventory, const struct h
 /* ---- Groups ----------------------------------------------------------------------------------------- */
 
 /* Of a pool and a tier: a group is some nodes, or a node is some groups. */
-struct shape {
+struct gang_groups_shape {
   uint32_t nodes_per_group, groups_per_node, gpus_per_group, n_groups;
 };
 
-static struct shape shape_of(const struct hr_pool_spec *spec, enum hr_tier tier) {
-  struct shape shape = {.nodes_per_group = hr_topology_nodes(&spec->topology, tier, spec->nodes)};
+static struct gang_groups_shape shape_of(const struct hr_pool_spec *spec, enum hr_tier tier) {
+  struct gang_groups_shape shape = {.nodes_per_group = hr_topology_nodes(&spec->topology, tier, spec->nodes)};
   shape.gpus_per_group = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node);
   shape.groups_per_node = shape.gpus_per_group ? spec->gpus_per_node / shape.gpus_per_group : 1;
   shape.n_groups = (spec->nodes + shape.nodes_per_group - 1) / shape.nodes_per_group * shape.groups_per_node;
   return shape;
 }
 
-static uint64_t mask_of(const struct shape *shape, uint32_t part) {
+static uint64_t mask_of(const struct gang_groups_shape *shape, uint32_t part) {
   uint64_t one = shape->gpus_per_group >= HR_MAX_STOCK_GPUS ? UINT64_MAX : (UINT64_C(1) << shape->gpus_per_group) - 1;
   return one << (part * shape->gpus_per_group);
 }
 
-struct hr__group_place hr__groups_place(const struct hr__groups *groups, enum hr_tier tier, hr_pool pool,
+struct hr__group_place hr__groups_place(const struct hr__gang_groups *groups, enum hr_tier tier, hr_pool pool,
                                         uint32_t group) {
   const struct hr_pool_spec *spec = &groups->cluster->pools[pool.id];
-  struct shape shape = shape_of(spec, tier);
+  struct gang_groups_shape shape = shape_of(spec, tier);
   uint32_t number = group / shape.groups_per_node * shape.nodes_per_group;
   return (struct hr__group_place){.first = {groups->first_node[pool.id] + number},
                                   .n_nodes = (uint32_t)least(shape.nodes_per_group, spec->nodes - number),
@@ -140,7 +143,7 @@ struct hr__group_place hr__groups_place(const struct hr__groups *groups, enum hr
 
 /* ---- Questions -------------------------------------------------------------------------------------- */
 
-static struct question *make_question(struct hr__groups *groups, enum hr_tier tier) {
+static struct question *make_question(struct hr__gang_groups *groups, enum hr_tier tier) {
   struct question *question = hr_arena_alloc(groups->arena, sizeof *question);
   if (!question) return NULL;
   question->node_room = hr_arena_alloc(groups->arena, ((size_t)groups->inventory->n_nodes + 1) * sizeof(uint64_t));
@@ -164,10 +167,10 @@ static void set_room(struct pool_groups *pool, const struct hr_request *request,
 }
 
 /* Its groups, or the one that it is in, have as much room as they have now. */
-static void look_at(struct hr__groups *groups, struct question *question, const struct hr_request *request,
+static void look_at(struct hr__gang_groups *groups, struct question *question, const struct hr_request *request,
                     enum hr_tier tier, hr_node node) {
   uint32_t pool = groups->inventory->pool[node.id], number = node.id - groups->first_node[pool];
-  struct shape shape = shape_of(&groups->cluster->pools[pool], tier);
+  struct gang_groups_shape shape = shape_of(&groups->cluster->pools[pool], tier);
   struct pool_groups *of_pool = &question->pools[pool];
   for (uint32_t part = 0; part < shape.groups_per_node && shape.groups_per_node > 1; part++)
     set_room(of_pool, request, number * shape.groups_per_node + part,
@@ -179,7 +182,7 @@ static void look_at(struct hr__groups *groups, struct question *question, const 
   question->node_room[node.id] = room;
 }
 
-static void refresh(struct hr__groups *groups, struct question *question, const struct hr_request *request,
+static void refresh(struct hr__gang_groups *groups, struct question *question, const struct hr_request *request,
                     enum hr_tier tier) {
   uint32_t head = groups->inventory->n_nodes;
   for (uint32_t node = groups->before[head]; node != head; node = groups->before[node]) {
@@ -189,24 +192,25 @@ static void refresh(struct hr__groups *groups, struct question *question, const 
   question->asked = groups->changes + 1;
 }
 
-bool hr__groups_look(struct hr__groups *groups, uint32_t request, enum hr_tier tier) {
+bool hr__groups_look(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier) {
   struct question **question = &groups->questions[(size_t)request * HR_N_TIERS + tier];
   if (!*question) *question = make_question(groups, tier);
   if (*question) refresh(groups, *question, &groups->requests[request], tier);
   return *question != NULL;
 }
 
-static struct pool_groups *pool_of(const struct hr__groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool) {
+static struct pool_groups *pool_of(const struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier,
+                                   hr_pool pool) {
   return &groups->questions[(size_t)request * HR_N_TIERS + tier]->pools[pool.id];
 }
 
-uint32_t hr__groups_tightest(struct hr__groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool) {
+uint32_t hr__groups_tightest(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool) {
   const struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
   bool any = hr__tournament_root(&of_pool->shape, of_pool->tree, 1, 0) != 0;
   return any ? hr__tournament_best(&of_pool->shape, of_pool->tree, 1, 0) : HR_NONE;
 }
 
-void hr__groups_leave_out(struct hr__groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
+void hr__groups_leave_out(struct hr__gang_groups *groups, uint32_t request, enum hr_tier tier, hr_pool pool,
                           uint32_t group) {
   struct pool_groups *of_pool = pool_of(groups, request, tier, pool);
   uint32_t none = 0;
@@ -214,7 +218,7 @@ void hr__groups_leave_out(struct hr__groups *groups, uint32_t request, enum hr_t
   hr__groups_changed(groups, hr__groups_place(groups, tier, pool, group).first);
 }
 
-void hr__groups_changed(struct hr__groups *groups, hr_node node) {
+void hr__groups_changed(struct hr__gang_groups *groups, hr_node node) {
   uint32_t i = node.id, head = groups->inventory->n_nodes;
   groups->after[groups->before[i]] = groups->after[i];
   groups->before[groups->after[i]] = groups->before[i];

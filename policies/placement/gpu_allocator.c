@@ -10,8 +10,8 @@
 struct hr__cluster_snapshot {
   struct hr_gpu_inventory *inventory;
   struct hr_packer *packer;
-  struct hr__groups *groups; /* NULL unless jobs are to be within some */
-  struct hr_packer *bare;    /* sharer_bare.c; NULL until it is asked */
+  struct hr__gang_groups *groups; /* NULL unless jobs are to be within some */
+  struct hr_packer *bare;         /* sharer_bare.c; NULL until it is asked */
 };
 
 struct hr__gpu_allocator {
@@ -26,7 +26,7 @@ struct hr__gpu_allocator {
   struct hr_slice *slices;         /* room for the largest gang */
   const struct hr_cluster *cluster;
   struct hr__gpu_allocator *bare; /* sharer_bare.c; likewise */
-  bool failed;             /* out of memory while it was asked something */
+  bool failed;                    /* out of memory while it was asked something */
 };
 
 /*
@@ -36,8 +36,8 @@ struct hr__gpu_allocator {
 
 /* ---- Finding ---------------------------------------------------------------------------------------- */
 
-static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                      struct hr_slice *slice) {
+static bool find_task(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                      uint32_t request, struct hr_slice *slice) {
   const struct hr_request *asked = &allocator->asked[request];
   hr_node node;
   uint64_t gpus;
@@ -51,29 +51,30 @@ static void change_node(const struct hr__cluster_snapshot *snapshot, hr_node nod
   if (snapshot->bare) hr_packer_changed(snapshot->bare, node);
 }
 
-static void take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                 const struct hr_slice *slice) {
+static void take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                 uint32_t request, const struct hr_slice *slice) {
   hr_gpu_inventory_take(snapshot->inventory, &allocator->asked[request], slice);
   hr_packer_taken(snapshot->packer, request, slice->node);
   change_node(snapshot, slice->node);
 }
 
-static void give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                 const struct hr_slice *slice) {
+static void give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                 uint32_t request, const struct hr_slice *slice) {
   hr_gpu_inventory_give(snapshot->inventory, &allocator->asked[request], slice);
   hr_packer_given(snapshot->packer, request, slice->node);
   change_node(snapshot, slice->node);
 }
 
-static void undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                 const struct hr_slice *slice) {
+static void undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                 uint32_t request, const struct hr_slice *slice) {
   hr_gpu_inventory_undo(snapshot->inventory, &allocator->asked[request], slice);
   hr_packer_given(snapshot->packer, request, slice->node);
   change_node(snapshot, slice->node);
 }
 
 /* Each task as if those before it were there already. */
-static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t variant) {
+static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                      uint32_t variant) {
   uint32_t tasks = allocator->asked[variant].tasks, placed = 0;
   while (placed < tasks && find_task(allocator, snapshot, variant, &allocator->slices[placed]))
     take(allocator, snapshot, variant, &allocator->slices[placed++]);
@@ -81,8 +82,8 @@ static bool find_gang(const struct hr__gpu_allocator *allocator, const struct hr
   return placed == tasks;
 }
 
-static bool find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                 struct hr_placement *placement) {
+static bool find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                 uint32_t request, struct hr_placement *placement) {
   const struct hr_request *asked = &allocator->asked[request];
   *placement = (struct hr_placement){.slices = allocator->slices};
   if (!hr_request_needs_node(asked)) return true;
@@ -104,27 +105,28 @@ bool hr__gpu_allocator_find(struct hr__gpu_allocator *allocator, uint32_t reques
   return find(allocator, &allocator->now, request, placement);
 }
 
-bool hr__cluster_snapshot_find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                   struct hr_placement *placement) {
+bool hr__cluster_snapshot_find(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, struct hr_placement *placement) {
   return find(allocator, snapshot, request, placement);
 }
 
-void hr__cluster_snapshot_take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                   const struct hr_placement *placement) {
+void hr__cluster_snapshot_take(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, const struct hr_placement *placement) {
   for (uint32_t i = 0; i < placement->n_slices; i++) take(allocator, snapshot, request, &placement->slices[i]);
 }
 
-void hr__cluster_snapshot_give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                   const struct hr_placement *placement) {
+void hr__cluster_snapshot_give(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, const struct hr_placement *placement) {
   for (uint32_t i = 0; i < placement->n_slices; i++) give(allocator, snapshot, request, &placement->slices[i]);
 }
 
-void hr__cluster_snapshot_undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                   const struct hr_placement *placement) {
+void hr__cluster_snapshot_undo(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                               uint32_t request, const struct hr_placement *placement) {
   for (uint32_t i = placement->n_slices; i-- > 0;) undo(allocator, snapshot, request, &placement->slices[i]);
 }
 
-void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapshot, const struct hr_view *view, const struct hr_event *event) {
+void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapshot, const struct hr_view *view,
+                                       const struct hr_event *event) {
   if (event->node.id == HR_NONE) return;
   if (event->kind == HR_EVENT_NODE_UP) hr_gpu_inventory_renew(snapshot->inventory, event->node);
   snapshot->inventory->closed[event->node.id] = hr_cluster_node_state(view->cluster, event->node) != HR_NODE_UP;
@@ -135,8 +137,8 @@ void hr__cluster_snapshot_node_changes(const struct hr__cluster_snapshot *snapsh
 /* ---- Within groups ---------------------------------------------------------------------------------- */
 
 /* On parts of one node a task has the GPUs that hr_gpu_inventory_pick would take of them. */
-static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                         const struct hr__group_place *place, bool parted, struct hr_slice *slice) {
+static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                         uint32_t request, const struct hr__group_place *place, bool parted, struct hr_slice *slice) {
   const struct hr_request *asked = &allocator->asked[request];
   hr_node node = place->first;
   uint64_t gpus;
@@ -152,8 +154,8 @@ static bool find_task_in(const struct hr__gpu_allocator *allocator, const struct
 }
 
 /* Each task as if those before it were there already. */
-static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                    const struct hr__group_place *place, bool parted) {
+static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                    uint32_t request, const struct hr__group_place *place, bool parted) {
   uint32_t tasks = allocator->asked[request].tasks, placed = 0;
   while (placed < tasks && find_task_in(allocator, snapshot, request, place, parted, &allocator->slices[placed]))
     take(allocator, snapshot, request, &allocator->slices[placed++]);
@@ -162,8 +164,8 @@ static bool find_in(const struct hr__gpu_allocator *allocator, const struct hr__
 }
 
 /* Groups that have room by their number are tried, the tightest first, until the tasks find their places in one. */
-static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request,
-                         enum hr_tier tier, hr_pool pool) {
+static bool find_in_pool(const struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                         uint32_t request, enum hr_tier tier, hr_pool pool) {
   const struct hr_pool_spec *spec = hr_cluster_pool_spec(allocator->cluster, pool);
   bool parted = hr_topology_gpus(&spec->topology, tier, spec->gpus_per_node) < spec->gpus_per_node;
   for (;;) {
@@ -190,10 +192,11 @@ static bool is_within(const struct hr__gpu_allocator *allocator, const struct hr
   return asked->tasks == 1 && (asked->gpus <= 1 || tier >= HR_TIER_NODE || !parts_nodes(allocator, asked, tier));
 }
 
-static bool find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request, enum hr_tier tier,
-                        struct hr_placement *placement) {
+static bool find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                        uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
   const struct hr_request *asked = &allocator->asked[request];
-  if (is_within(allocator, asked, tier) || !hr_request_needs_node(asked)) return find(allocator, snapshot, request, placement);
+  if (is_within(allocator, asked, tier) || !hr_request_needs_node(asked))
+    return find(allocator, snapshot, request, placement);
   if (!hr__groups_look(snapshot->groups, request, tier)) {
     allocator->failed = true;
     return false;
@@ -207,12 +210,12 @@ static bool find_within(struct hr__gpu_allocator *allocator, const struct hr__cl
 }
 
 bool hr__gpu_allocator_find_within(struct hr__gpu_allocator *allocator, uint32_t request, enum hr_tier tier,
-                            struct hr_placement *placement) {
+                                   struct hr_placement *placement) {
   return find_within(allocator, &allocator->now, request, tier, placement);
 }
 
-bool hr__cluster_snapshot_find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t request, enum hr_tier tier,
-                          struct hr_placement *placement) {
+bool hr__cluster_snapshot_find_within(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                                      uint32_t request, enum hr_tier tier, struct hr_placement *placement) {
   return find_within(allocator, snapshot, request, tier, placement);
 }
 
@@ -278,7 +281,8 @@ static const struct hr__listener listener = {
 
 /* ---- Making one ------------------------------------------------------------------------------------- */
 
-static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena *arena, const struct hr_cluster *cluster) {
+static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena *arena,
+                            const struct hr_cluster *cluster) {
   uint32_t n_classes = 0;
   for (uint32_t i = 0; i < allocator->requests->count; i++)
     if (allocator->requests->request[i].accept_class >= n_classes)
@@ -289,7 +293,8 @@ static bool make_acceptance(struct hr__gpu_allocator *allocator, struct hr_arena
   for (uint32_t class_ = 0; class_ < n_classes; class_++)
     for (uint32_t pool = 0; pool < allocator->n_pools; pool++)
       row[(size_t)class_ * allocator->n_pools + pool] = hr_cluster_accepts(cluster, class_, (hr_pool){pool});
-  for (uint32_t pool = 0; pool < allocator->n_pools; pool++) row[(size_t)(n_classes + pool) * allocator->n_pools + pool] = 1;
+  for (uint32_t pool = 0; pool < allocator->n_pools; pool++)
+    row[(size_t)(n_classes + pool) * allocator->n_pools + pool] = 1;
   allocator->acceptance = (struct hr_acceptance){row, n_rows, allocator->n_pools};
   return true;
 }
@@ -327,7 +332,7 @@ static bool make_asked(struct hr__gpu_allocator *allocator, struct hr_arena *are
 }
 
 static bool make_snapshot(const struct hr__gpu_allocator *allocator, const struct hr_policy_env *env,
-                      const struct hr_packing_rule *rule, struct hr__cluster_snapshot *snapshot) {
+                          const struct hr_packing_rule *rule, struct hr__cluster_snapshot *snapshot) {
   const struct hr_cluster_spec *cluster = hr_cluster_spec_of(env->cluster);
   snapshot->inventory = hr_gpu_inventory_create(env->arena, cluster, allocator->requests);
   struct hr_packer_config config = {.rule = rule,
@@ -340,7 +345,8 @@ static bool make_snapshot(const struct hr__gpu_allocator *allocator, const struc
                                     .seed = env->seed};
   snapshot->packer = snapshot->inventory ? hr_packer_create(env->arena, &config) : NULL;
   if (!snapshot->packer || !hr_cluster_any_within(env->cluster)) return snapshot->packer != NULL;
-  snapshot->groups = hr__groups_create(env->arena, cluster, snapshot->inventory, allocator->asked, allocator->requests->count);
+  snapshot->groups =
+      hr__groups_create(env->arena, cluster, snapshot->inventory, allocator->asked, allocator->requests->count);
   return snapshot->groups != NULL;
 }
 
@@ -353,28 +359,31 @@ static bool make_present(const struct hr__gpu_allocator *allocator, const struct
   return true;
 }
 
-struct hr__cluster_snapshot *hr__cluster_snapshot_create(const struct hr__gpu_allocator *allocator, const struct hr_policy_env *env,
-                                 const struct hr_packing_rule *rule) {
+struct hr__cluster_snapshot *hr__cluster_snapshot_create(const struct hr__gpu_allocator *allocator,
+                                                         const struct hr_policy_env *env,
+                                                         const struct hr_packing_rule *rule) {
   struct hr__cluster_snapshot *snapshot = hr_arena_alloc(env->arena, sizeof *snapshot);
   return snapshot && make_present(allocator, env, rule, snapshot) ? snapshot : NULL;
 }
 
-static bool make_empty(struct hr__gpu_allocator *allocator, const struct hr_policy_env *env, const struct hr_packing_rule *rule) {
+static bool make_empty(struct hr__gpu_allocator *allocator, const struct hr_policy_env *env,
+                       const struct hr_packing_rule *rule) {
   for (uint32_t i = 0; i < allocator->requests->count; i++)
     if (may_not_fit(&allocator->requests->request[i])) return make_snapshot(allocator, env, rule, &allocator->empty);
   return true;
 }
 
 struct hr__gpu_allocator *hr__gpu_allocator_create(struct hr__queue *queue, const struct hr_policy_env *env,
-                                     const struct hr_packing_rule *rule) {
+                                                   const struct hr_packing_rule *rule) {
   struct hr__gpu_allocator *allocator = hr_arena_alloc(env->arena, sizeof *allocator);
   if (!allocator) return NULL;
   allocator->cluster = env->cluster;
   allocator->n_pools = hr_cluster_pools(env->cluster);
   allocator->requests = hr_cluster_requests(env->cluster);
   allocator->typical = hr_typical_pods_create(env->arena, allocator->requests);
-  if (!allocator->typical || !make_acceptance(allocator, env->arena, env->cluster) || !make_asked(allocator, env->arena) ||
-      !make_present(allocator, env, rule, &allocator->now) || !make_empty(allocator, env, rule))
+  if (!allocator->typical || !make_acceptance(allocator, env->arena, env->cluster) ||
+      !make_asked(allocator, env->arena) || !make_present(allocator, env, rule, &allocator->now) ||
+      !make_empty(allocator, env, rule))
     return NULL;
   hr__queue_listen(queue, &listener);
   return allocator;

@@ -14,7 +14,7 @@ struct wait {
   hr_job job;
 };
 
-struct hr__locality {
+struct hr__locality_state {
   uint8_t *is_over; /* by job: its wait */
   struct wait *heap;
   uint32_t n_waits, capacity;
@@ -24,7 +24,7 @@ struct hr__locality {
 
 /* ---- Kinds ------------------------------------------------------------------------------------------ */
 
-struct kind {
+struct locality_kind {
   uint32_t base;
   enum hr_tier tier; /* HR_TIER_ANY: none */
   bool preferred;
@@ -32,9 +32,9 @@ struct kind {
 
 enum { KINDS_OF_BASE = 2 * HR_N_TIERS };
 
-static struct kind kind_of(uint32_t number) {
+static struct locality_kind kind_of(uint32_t number) {
   uint32_t rest = number % KINDS_OF_BASE;
-  return (struct kind){number / KINDS_OF_BASE, (enum hr_tier)(rest / 2), rest % 2};
+  return (struct locality_kind){number / KINDS_OF_BASE, (enum hr_tier)(rest / 2), rest % 2};
 }
 
 uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t base) {
@@ -46,29 +46,30 @@ uint32_t hr__locality_kind(const struct hr__queue *queue, hr_job job, uint32_t b
 
 static bool fits_anywhere(const struct hr__queue *queue, uint32_t gpus, uint32_t base, struct hr_placement *placement) {
   return queue->allocator ? hr__gpu_allocator_find(queue->allocator, base, placement)
-                       : hr_placer_find(queue->placer, gpus, base, placement);
+                          : hr_placer_find(queue->placer, gpus, base, placement);
 }
 
 bool hr__locality_fits(const struct hr__queue *queue, uint32_t gpus, uint32_t number, struct hr_placement *placement) {
-  struct kind kind = kind_of(number);
+  struct locality_kind kind = kind_of(number);
   if (kind.tier == HR_TIER_ANY) return fits_anywhere(queue, gpus, kind.base, placement);
   bool found = queue->allocator ? hr__gpu_allocator_find_within(queue->allocator, kind.base, kind.tier, placement)
-                             : hr_placer_find_within(queue->placer, kind.tier, gpus, kind.base, placement);
+                                : hr_placer_find_within(queue->placer, kind.tier, gpus, kind.base, placement);
   return found || (kind.preferred && fits_anywhere(queue, gpus, kind.base, placement));
 }
 
 bool hr__locality_keeps_out(const struct hr__queue *queue, uint32_t gpus, uint32_t number) {
-  struct kind kind = kind_of(number);
+  struct locality_kind kind = kind_of(number);
   struct hr_placement unused;
   return kind.tier != HR_TIER_ANY && !kind.preferred && fits_anywhere(queue, gpus, kind.base, &unused);
 }
 
-bool hr__locality_snapshot_fits(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot, uint32_t number,
-                          struct hr_placement *placement) {
-  struct kind kind = kind_of(number);
+bool hr__locality_snapshot_fits(struct hr__gpu_allocator *allocator, const struct hr__cluster_snapshot *snapshot,
+                                uint32_t number, struct hr_placement *placement) {
+  struct locality_kind kind = kind_of(number);
   bool may_be_anywhere = kind.tier == HR_TIER_ANY || kind.preferred;
   if (may_be_anywhere && hr__cluster_snapshot_find(allocator, snapshot, kind.base, placement)) return true;
-  return kind.tier != HR_TIER_ANY && hr__cluster_snapshot_find_within(allocator, snapshot, kind.base, kind.tier, placement);
+  return kind.tier != HR_TIER_ANY &&
+         hr__cluster_snapshot_find_within(allocator, snapshot, kind.base, kind.tier, placement);
 }
 
 /* ---- Times ------------------------------------------------------------------------------------------ */
@@ -76,7 +77,7 @@ bool hr__locality_snapshot_fits(struct hr__gpu_allocator *allocator, const struc
 /* When the shape's first job may go anywhere; what has come already: INT64_MIN. */
 static int64_t until_us(const struct hr__queue *queue, const struct hr__shape *shape) {
   if (!queue->within) return INT64_MIN;
-  struct kind kind = kind_of(shape->kind);
+  struct locality_kind kind = kind_of(shape->kind);
   if (kind.tier == HR_TIER_ANY || kind.preferred) return INT64_MIN;
   return hr_cluster_locality(queue->cluster, shape->head.job).until_us;
 }
@@ -127,17 +128,19 @@ int64_t hr__locality_earliest(struct hr__queue *queue, const struct hr_view *vie
 }
 
 bool hr__locality_allows(struct hr__queue *queue, const struct hr__shape *shape, struct hr_placement *placement,
-                       const struct hr__shape *head, int64_t at_us, int64_t now_us) {
+                         const struct hr__shape *head, int64_t at_us, int64_t now_us) {
   struct hr_release_calendar *calendar = queue->calendar;
   int64_t until = until_us(queue, head);
   bool is_over = until != INT64_MIN && until <= at_us;
   uint32_t base = base_of(queue, head->kind);
   if (queue->gpu_calendar)
-    return hr__gpu_release_calendar_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind), head->kind + is_over);
+    return hr__gpu_release_calendar_allows(queue->gpu_calendar, placement, base_of(queue, shape->kind),
+                                           head->kind + is_over);
   if (until <= at_us && hr_release_calendar_allow(calendar, placement, shape->gpus, head->gpus, base, at_us, now_us))
     return true;
-  return until != INT64_MIN && hr_release_calendar_allow_within(calendar, placement, shape->gpus, kind_of(head->kind).tier,
-                                                        head->gpus, base, at_us, now_us);
+  return until != INT64_MIN &&
+         hr_release_calendar_allow_within(calendar, placement, shape->gpus, kind_of(head->kind).tier, head->gpus, base,
+                                          at_us, now_us);
 }
 
 /* ---- Waits ------------------------------------------------------------------------------------------ */
@@ -150,7 +153,7 @@ static bool is_before(const void *self, struct wait a, struct wait b) {
 HR__HEAP(waits, struct wait, is_before)
 
 static bool push(struct hr__queue *queue, struct wait wait) {
-  struct hr__locality *within = queue->within;
+  struct hr__locality_state *within = queue->within;
   if (within->n_waits == within->capacity) {
     struct wait *heap = hr_arena_grown(queue->arena, within->heap, &within->capacity, sizeof *heap);
     if (!heap) return false;
@@ -160,14 +163,14 @@ static bool push(struct hr__queue *queue, struct wait wait) {
   return true;
 }
 
-static void pop(struct hr__locality *within) {
+static void pop(struct hr__locality_state *within) {
   struct wait last = within->heap[--within->n_waits];
   waits_sink(within->heap, within->n_waits, last, NULL);
 }
 
 /* The first that is not over of a job that waits; NULL: there is none. A job that is over does not wait, also where its
    state has been forgotten and is zero. */
-static const struct wait *first_wait(struct hr__locality *within, const struct hr_view *view) {
+static const struct wait *first_wait(struct hr__locality_state *within, const struct hr_view *view) {
   while (within->n_waits > 0) {
     hr_job job = within->heap[0].job;
     if (view->state[job.id] == HR_JOB_WAITING && !within->is_over[job.id]) return within->heap;
@@ -187,7 +190,7 @@ static enum hr_status job_waits(struct hr__queue *queue, const struct hr_view *v
 static const struct hr__listener listener = {.job_waits = job_waits};
 
 enum hr_status hr__locality_begin_pass(struct hr__queue *queue, const struct hr_view *view) {
-  struct hr__locality *within = queue->within;
+  struct hr__locality_state *within = queue->within;
   const struct wait *first;
   enum hr_status status = HR_OK;
   bool any = false;
@@ -211,8 +214,8 @@ bool hr__locality_lapses(const struct hr__queue *queue) {
   return queue->within->lapses;
 }
 
-struct hr__locality *hr__locality_create(struct hr__queue *queue, const struct hr_policy_env *env) {
-  struct hr__locality *within = hr_arena_alloc(env->arena, sizeof *within);
+struct hr__locality_state *hr__locality_create(struct hr__queue *queue, const struct hr_policy_env *env) {
+  struct hr__locality_state *within = hr_arena_alloc(env->arena, sizeof *within);
   if (!within) return NULL;
   within->is_over = hr_arena_alloc_by_job(env->arena, env->jobs->n_jobs, sizeof *within->is_over);
   if (!within->is_over) return NULL;

@@ -16,7 +16,8 @@ static bool hr__node_equivalence_init(struct hr__node_equivalence *alike, struct
 /* Before nodes are looked at again, one after the other, none of which changes meanwhile. */
 static void hr__node_equivalence_begin(struct hr__node_equivalence *alike);
 /* The first node that was looked at and is like this one; itself: there is none before it. */
-static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing, hr_node node);
+static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
+                                          hr_node node);
 
 static bool hr__node_equivalence_init(struct hr__node_equivalence *alike, struct hr_arena *arena, uint32_t n_nodes) {
   for (alike->size = 2; alike->size / 2 < n_nodes;) alike->size *= 2;
@@ -52,11 +53,13 @@ static bool same_state(const struct hr_packing *packing, uint32_t a, uint32_t b)
   if (inventory->pool[a] != inventory->pool[b] || inventory->cpu_milli[a] != inventory->cpu_milli[b]) return false;
   if (inventory->mem_mib[a] != inventory->mem_mib[b] || inventory->tasks[a] != inventory->tasks[b]) return false;
   if (inventory->alone[a] != inventory->alone[b] || inventory->closed[a] != inventory->closed[b]) return false;
-  return SAME(inventory->gpu_milli, n_gpus) && SAME(inventory->gpu_mem_mib, n_gpus) && SAME(inventory->gpu_tasks, n_gpus) &&
-         SAME(packing->tasks, 1) && SAME(packing->tasks_of_kind, packing->n_kinds) && same_instances(inventory, a, b);
+  return SAME(inventory->gpu_milli, n_gpus) && SAME(inventory->gpu_mem_mib, n_gpus) &&
+         SAME(inventory->gpu_tasks, n_gpus) && SAME(packing->tasks, 1) &&
+         SAME(packing->tasks_of_kind, packing->n_kinds) && same_instances(inventory, a, b);
 }
 
-static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing, hr_node node) {
+static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, const struct hr_packing *packing,
+                                          hr_node node) {
   uint32_t at = (uint32_t)hash_of(packing->inventory, node) & (alike->size - 1);
   while (alike->slot[at] && !same_state(packing, alike->slot[at] - 1, node.id)) at = (at + 1) & (alike->size - 1);
   if (!alike->slot[at]) alike->slot[at] = node.id + 1;
@@ -73,9 +76,9 @@ static hr_node hr__node_equivalence_first(struct hr__node_equivalence *alike, co
  */
 
 /* Requests that are looked after together. */
-struct block {
+struct packer_block {
   uint32_t *tree;
-  uint64_t good_at; /* packer->changes + 1 when the tournament was last made good */
+  uint64_t good_at;     /* packer->changes + 1 when the tournament was last made good */
   uint32_t n_subqueues; /* that are taken */
   const struct hr_request *request[HR__MOST_LANES];
   const uint8_t *accepted[HR__MOST_LANES]; /* by each, [n_pools] */
@@ -103,10 +106,11 @@ struct hr_packer {
   uint64_t *changed;            /* [n_nodes], when: a count of changes */
   uint64_t changes;
   struct hr__tournament_shape shape;
-  struct block *blocks; /* [n_requests / n_lanes, rounded up] */
-  uint32_t n_subqueues;     /* of each block: 1 or HR__MOST_LANES */
-  uint32_t *subqueue_of; /* [n_requests], through all blocks, in order of the first time that they are asked for; HR_NONE */
-  uint32_t n_asked;  /* requests that have a lane */
+  struct packer_block *blocks; /* [n_requests / n_lanes, rounded up] */
+  uint32_t n_subqueues;        /* of each block: 1 or HR__MOST_LANES */
+  uint32_t
+      *subqueue_of; /* [n_requests], through all blocks, in order of the first time that they are asked for; HR_NONE */
+  uint32_t n_asked; /* requests that have a lane */
   struct answer last;
   struct hr__node_equivalence alike; /* where scores are of fragments */
 };
@@ -194,7 +198,8 @@ struct hr_packer *hr_packer_create(struct hr_arena *arena, const struct hr_packe
   packer->packing.tasks_of_kind = packer->tasks_of_kind;
   if (config->rule->wants_fragmentation) {
     if (!hr__node_equivalence_init(&packer->alike, arena, packer->n_nodes)) return NULL;
-    packer->packing.fragmentation = hr_fragmentation_create(arena, config->typical, &packer->acceptance, config->inventory);
+    packer->packing.fragmentation =
+        hr_fragmentation_create(arena, config->typical, &packer->acceptance, config->inventory);
     if (!packer->packing.fragmentation) return NULL;
   }
   return packer;
@@ -210,7 +215,7 @@ static uint32_t value_of(const struct hr_packer *packer, const struct hr_request
   return is_tally(packer) ? 1 : (uint32_t)packer->rule->score(&packer->packing, request, node) + 1;
 }
 
-static void find_values(const struct hr_packer *packer, const struct block *block, hr_node node,
+static void find_values(const struct hr_packer *packer, const struct packer_block *block, hr_node node,
                         uint32_t values[HR__MOST_LANES]) {
   uint32_t pool = packer->inventory->pool[node.id], value = 0;
   uint64_t fitting = hr_gpu_inventory_fits_each(packer->inventory, block->request, block->n_subqueues, node);
@@ -223,7 +228,7 @@ static void find_values(const struct hr_packer *packer, const struct block *bloc
   }
 }
 
-static void score_changed(struct hr_packer *packer, struct block *block) {
+static void score_changed(struct hr_packer *packer, struct packer_block *block) {
   uint32_t head = packer->n_nodes, values[HR__MOST_LANES];
   for (uint32_t node = packer->before[head]; node != head; node = packer->before[node]) {
     if (packer->changed[node] < block->good_at) break;
@@ -241,7 +246,7 @@ static void score_changed(struct hr_packer *packer, struct block *block) {
 /* ---- Finding ---------------------------------------------------------------------------------------- */
 
 /* The block is good, but for the lane. */
-static void score_all(struct hr_packer *packer, struct block *block, uint32_t subqueue) {
+static void score_all(struct hr_packer *packer, struct packer_block *block, uint32_t subqueue) {
   const struct hr_request *request = block->request[subqueue];
   bool shares = packer->alike.size > 0;
   if (shares) hr__node_equivalence_begin(&packer->alike);
@@ -252,17 +257,18 @@ static void score_all(struct hr_packer *packer, struct block *block, uint32_t su
     if (first.id != i)
       *value = block->tree[(size_t)packer->place_of[first.id] * packer->n_subqueues + subqueue];
     else
-      *value = accepted && hr_gpu_inventory_fits(packer->inventory, request, node) ? value_of(packer, request, node) : 0;
+      *value =
+          accepted && hr_gpu_inventory_fits(packer->inventory, request, node) ? value_of(packer, request, node) : 0;
   }
   hr__tournament_build(&packer->shape, block->tree, packer->n_subqueues, is_tally(packer));
 }
 
 /* The request's block, good. */
-static const struct block *refresh(struct hr_packer *packer, uint32_t request) {
+static const struct packer_block *refresh(struct hr_packer *packer, uint32_t request) {
   bool is_new = packer->subqueue_of[request] == HR_NONE;
   if (is_new) packer->subqueue_of[request] = packer->n_asked++;
   uint32_t subqueue = packer->subqueue_of[request] % packer->n_subqueues;
-  struct block *block = &packer->blocks[packer->subqueue_of[request] / packer->n_subqueues];
+  struct packer_block *block = &packer->blocks[packer->subqueue_of[request] / packer->n_subqueues];
   score_changed(packer, block);
   if (!is_new) return block;
   const struct hr_request *asked = &packer->requests[request];
@@ -276,7 +282,7 @@ static const struct block *refresh(struct hr_packer *packer, uint32_t request) {
 static struct answer find(struct hr_packer *packer, uint32_t request) {
   const struct hr_packing *packing = &packer->packing;
   const struct hr_request *asked = &packer->requests[request];
-  const struct block *block = refresh(packer, request);
+  const struct packer_block *block = refresh(packer, request);
   const struct hr__tournament_shape *shape = &packer->shape;
   uint32_t subqueues = packer->n_subqueues, subqueue = packer->subqueue_of[request] % subqueues;
   uint32_t root = hr__tournament_root(shape, block->tree, subqueues, subqueue);
@@ -339,14 +345,15 @@ bool hr_packer_find_among(struct hr_packer *packer, uint32_t request, hr_node fi
                           uint64_t *gpus) {
   struct hr_packing *packing = &packer->packing;
   const struct hr_request *asked = &packer->requests[request];
-  const struct block *block = refresh(packer, request);
+  const struct packer_block *block = refresh(packer, request);
   uint32_t subqueue = packer->subqueue_of[request] % packer->n_subqueues;
   const struct among among = {block->tree + subqueue, packer->n_subqueues, first.id, first.id + n_nodes};
   uint32_t found = is_tally(packer) ? drawn_among(packer, &among) : best_among(packer, &among);
   packing->finds++;
   if (found == HR_NONE) return false;
   *node = (hr_node){found};
-  *gpus = packer->rule->pick ? packer->rule->pick(packing, asked, *node) : hr_gpu_inventory_pick(packer->inventory, asked, *node);
+  *gpus = packer->rule->pick ? packer->rule->pick(packing, asked, *node)
+                             : hr_gpu_inventory_pick(packer->inventory, asked, *node);
   return true;
 }
 

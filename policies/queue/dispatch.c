@@ -100,10 +100,11 @@ enum hr_status hr__queue_start_in_order(struct hr__queue *queue, const struct hr
 
 bool hr__queue_give_up(struct hr__queue *queue, hr_job job, enum hr_reason reason) {
   if (queue->n_rejections == queue->rejections_capacity) {
-    queue->rejections = hr_arena_grown(queue->arena, queue->rejections, &queue->rejections_capacity, sizeof *queue->rejections);
+    queue->rejections =
+        hr_arena_grown(queue->arena, queue->rejections, &queue->rejections_capacity, sizeof *queue->rejections);
     if (!queue->rejections) return false;
   }
-  queue->rejections[queue->n_rejections++] = (struct hr__rejection){job, reason};
+  queue->rejections[queue->n_rejections++] = (struct hr__queue_rejection){job, reason};
   return true;
 }
 

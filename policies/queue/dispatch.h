@@ -35,7 +35,7 @@ struct hr__listener {
 enum { HR__MOST_LISTENERS = 8 };
 
 /* A job that waits in vain. */
-struct hr__rejection {
+struct hr__queue_rejection {
   hr_job job;
   enum hr_reason reason;
 };
@@ -53,24 +53,25 @@ struct hr__queue {
   struct hr__waiting waiting;
   const struct hr__listener *listeners[HR__MOST_LISTENERS];
   uint32_t n_listeners;
-  bool stops;                    /* jobs may be stopped before their end */
-  bool freed;                    /* capacity came free since this was last set to false */
-  bool parted;                   /* lanes are parted by priority, too */
-  bool frozen;                   /* keys are not to change until the pass is over */
-  hr_job blocked;                /* the job that stopped the last pass, HR_NONE for none */
-  hr_job head;                   /* the first in order that did not fit in this pass, as far as the backfill told */
-  int64_t reserved_us;           /* the start promised to it; HR_NEVER_US for none */
-  struct hr__rejection *rejections; /* since the last pass */
+  bool stops;          /* jobs may be stopped before their end */
+  bool freed;          /* capacity came free since this was last set to false */
+  bool parted;         /* lanes are parted by priority, too */
+  bool frozen;         /* keys are not to change until the pass is over */
+  hr_job blocked;      /* the job that stopped the last pass, HR_NONE for none */
+  hr_job head;         /* the first in order that did not fit in this pass, as far as the backfill told */
+  int64_t reserved_us; /* the start promised to it; HR_NEVER_US for none */
+  struct hr__queue_rejection *rejections; /* since the last pass */
   uint32_t n_rejections, rejections_capacity;
   int64_t wake_us; /* the next wake-up that hr__queue_wake asked for */
   void *order_state, *backfill_state;
-  struct hr__quota *quota;         /* NULL where the scenario has none */
-  struct hr__preemptor *preemptor; /* NULL where no job is stopped for another */
-  struct hr__market_plan *market;  /* NULL where no nodes are asked for */
-  struct hr__deadlines *deadlines; /* NULL unless the market rule goes by deadlines */
-  struct hr__gpu_allocator *allocator;       /* NULL unless GPUs are told apart */
-  struct hr__gpu_release_calendar *gpu_calendar;     /* likewise, and unless the backfill looks ahead; instead of `releases` */
-  struct hr__locality *within;       /* NULL unless a job is to be within a group */
+  struct hr__quota *quota;             /* NULL where the scenario has none */
+  struct hr__preemptor *preemptor;     /* NULL where no job is stopped for another */
+  struct hr__market_plan *market;      /* NULL where no nodes are asked for */
+  struct hr__deadlines *deadlines;     /* NULL unless the market rule goes by deadlines */
+  struct hr__gpu_allocator *allocator; /* NULL unless GPUs are told apart */
+  struct hr__gpu_release_calendar
+      *gpu_calendar;                 /* likewise, and unless the backfill looks ahead; instead of `releases` */
+  struct hr__locality_state *within; /* NULL unless a job is to be within a group */
 };
 
 static inline uint32_t hr__gpus(const struct hr__queue *queue, hr_job job) {
@@ -97,7 +98,7 @@ static inline uint32_t hr__tenant(const struct hr__queue *queue, hr_job job) {
    and how near together they are to be. */
 static inline uint32_t hr__kind(const struct hr__queue *queue, hr_job job) {
   uint32_t kind = queue->allocator ? hr_cluster_requests(queue->cluster)->of_job[job.id]
-                                : hr_cluster_accept_class(queue->cluster, job);
+                                   : hr_cluster_accept_class(queue->cluster, job);
   return queue->within ? hr__locality_kind(queue, job, kind) : kind;
 }
 
@@ -106,7 +107,7 @@ static inline bool hr__fits(const struct hr__queue *queue, uint32_t gpus, uint32
                             struct hr_placement *placement) {
   if (queue->within) return hr__locality_fits(queue, gpus, kind, placement);
   return queue->allocator ? hr__gpu_allocator_find(queue->allocator, kind, placement)
-                       : hr_placer_find(queue->placer, gpus, kind, placement);
+                          : hr_placer_find(queue->placer, gpus, kind, placement);
 }
 
 void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener);
@@ -141,7 +142,8 @@ enum hr_status hr__queue_put_in(struct hr__queue *queue, const struct hr_view *v
 /* Puts a waiting job where its order has it now. */
 enum hr_status hr__queue_rekey(struct hr__queue *queue, const struct hr_view *view, hr_job job, int64_t old_key);
 /* Asks to be woken at a time, unless that was done already; HR_NEVER_US: not at all. */
-enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, int64_t at_us);
+enum hr_status hr__queue_wake(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                              int64_t at_us);
 /* Moves a running job to another place, its work kept, and tells all parts. */
 enum hr_status hr__queue_move(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, hr_job job,
                               const struct hr_placement *from, const struct hr_placement *to);

@@ -50,15 +50,15 @@ static inline void hr__make_full(const struct hr__waiting *waiting, const struct
 }
 
 /* Lanes that the same bar holds back in the same way; see waiting_park.c. */
-struct hr__group {
+struct hr__subqueue_group {
   struct hr__shape *shape;
   struct hr__admission_limit bar;
   uint32_t number;
   bool of_preferred, is_closed;
-  struct hr_job_tree subqueues;                        /* as listed */
-  struct hr__subqueue *speaker;                        /* NULL: none; or while it is empty */
-  struct hr__group *next_spoken;                   /* others that the speaker stands for */
-  struct hr__group *next_in_shape, *last_in_shape; /* likewise in shape->spoken_for */
+  struct hr_job_tree subqueues;                             /* as listed */
+  struct hr__subqueue *speaker;                             /* NULL: none; or while it is empty */
+  struct hr__subqueue_group *next_spoken;                   /* others that the speaker stands for */
+  struct hr__subqueue_group *next_in_shape, *last_in_shape; /* likewise in shape->spoken_for */
 };
 
 /* ---- Who is first (waiting_ranks.c) ----------------------------------------------------------------- */
@@ -78,7 +78,8 @@ void hr__shape_settle(struct hr__waiting *waiting, struct hr__shape *shape);
 /* Out of its group. */
 enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
 /* A parked lane with the same jobs is to be listed otherwise. */
-enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now);
+enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                          struct hr_job_entry now);
 /* A lane that stands for others is listed anew. */
 enum hr_status hr__subqueue_still_speaks(struct hr__waiting *waiting, struct hr__subqueue *subqueue);
 

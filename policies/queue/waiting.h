@@ -21,34 +21,34 @@ struct hr__subqueue {
   struct hr_job_tree jobs;  /* by the key that they came with */
   struct hr_job_entry head; /* the first of them, likewise */
   struct hr_job_entry
-      listed;                /* as it stands in the shape's list: key of its head, head, least value; while not empty */
+      listed; /* as it stands in the shape's list: key of its head, head, least value; while not empty */
   struct hr__subqueue *next_same_key; /* the next lane of this name, in another shape */
-  uint32_t walk;             /* the last walk that came by */
-  uint32_t active_at;        /* its place in waiting->active_lanes while it is not empty */
-  uint32_t refused;          /* for passes: as of a shape */
-  uint32_t place;            /* in its shape's race, while it is in it */
+  uint32_t walk;                      /* the last walk that came by */
+  uint32_t active_at;                 /* its place in waiting->active_lanes while it is not empty */
+  uint32_t refused;                   /* for passes: as of a shape */
+  uint32_t place;                     /* in its shape's race, while it is in it */
   /* Where some are held back or preferred. */
   uint32_t owner;
   struct hr__subqueue *next_owned, *last_owned; /* others of its owner, while it is not empty */
   bool is_preferred;
-  uint32_t parked_at;           /* its place in waiting->parked + 1; 0: it is listed */
-  struct hr__group *group;      /* that it is parked in */
-  struct hr__group *speaks_for; /* the first of the groups that it stands for */
+  uint32_t parked_at;                    /* its place in waiting->parked + 1; 0: it is listed */
+  struct hr__subqueue_group *group;      /* that it is parked in */
+  struct hr__subqueue_group *speaks_for; /* the first of the groups that it stands for */
 };
 
 struct hr__shape {
   uint32_t gpus, kind;          /* kind: what else tells what its jobs ask for, hr__kind */
   uint32_t number;              /* its place in waiting->shapes */
-  struct hr__subqueue *only;        /* where there are no lanes: the one that holds all */
-  struct hr_job_tree subqueues;     /* those that are not empty and not parked, as listed */
+  struct hr__subqueue *only;    /* where there are no lanes: the one that holds all */
+  struct hr_job_tree subqueues; /* those that are not empty and not parked, as listed */
   struct hr_job_tree preferred; /* those among them that are preferred */
   struct hr_job_entry head;   /* the first job of all, or of the preferred while they alone count, while there is one */
   uint32_t active_at[2];      /* its place among those with such lanes, and with preferred ones, HR_NONE without */
   uint32_t refused;           /* for passes: the last one that found that nothing of it can start */
   struct hr__cursor *cursors; /* room for a walk */
   uint32_t cursors_capacity;
-  struct hr__kinetic race;      /* instead of `lanes` where they race: of their first jobs */
-  struct hr__group *spoken_for; /* groups of its lanes that another lane stands for */
+  struct hr__kinetic race;               /* instead of `lanes` where they race: of their first jobs */
+  struct hr__subqueue_group *spoken_for; /* groups of its lanes that another lane stands for */
 };
 
 /* The key by which a job of a lane compares with those of other lanes, from the one it came with. */
@@ -71,20 +71,20 @@ struct hr__admission {
 struct hr__waiting {
   struct hr_arena *arena;
   struct hr_tree_store *store;
-  hr__full_key *full_key;    /* NULL: there are no lanes, and keys are as they came */
-  struct hr__admission warden;  /* all NULL: no lane is ever held back */
-  void *self;                /* of all these */
-  struct hr__shape **shapes; /* every shape seen */
-  uint32_t *active;          /* those with waiting jobs, in no order */
+  hr__full_key *full_key;      /* NULL: there are no lanes, and keys are as they came */
+  struct hr__admission warden; /* all NULL: no lane is ever held back */
+  void *self;                  /* of all these */
+  struct hr__shape **shapes;   /* every shape seen */
+  uint32_t *active;            /* those with waiting jobs, in no order */
   uint32_t n_shapes, n_active, shapes_capacity, active_capacity;
-  struct hr__pair_map shape_numbers; /* (gpus, accept class) */
-  struct hr__subqueue **subqueues;           /* every lane seen */
-  struct hr__subqueue **active_subqueues;    /* those with waiting jobs, in no order */
-  struct hr__subqueue **parked;          /* those that are in groups, in no order */
+  struct hr__pair_map shape_numbers;      /* (gpus, accept class) */
+  struct hr__subqueue **subqueues;        /* every lane seen */
+  struct hr__subqueue **active_subqueues; /* those with waiting jobs, in no order */
+  struct hr__subqueue **parked;           /* those that are in groups, in no order */
   uint32_t n_subqueues, n_active_subqueues, n_parked, subqueues_capacity, active_subqueues_capacity, parked_capacity;
   struct hr__pair_map part_numbers, subqueue_numbers, first_of_name; /* (name, shape); (name, 0) */
   uint32_t *subqueue_of;                                             /* by job, while it waits; NULL without lanes */
-  int64_t *key_of;                                               /* by job: the key it came with; likewise */
+  int64_t *key_of;                                                   /* by job: the key it came with; likewise */
   uint32_t n_walks;
   bool keys_grow;       /* by themselves, and never shrink */
   bool failed;          /* out of memory while it was asked something */
@@ -95,7 +95,7 @@ struct hr__waiting {
   uint32_t *aside;     /* shapes with preferred lanes; or, while they alone count, those of `active` before */
   uint32_t n_aside, aside_capacity;
   struct hr__subqueue **owned; /* by owner: the first of his lanes that are not empty */
-  struct hr__group **groups;
+  struct hr__subqueue_group **groups;
   uint32_t n_groups, groups_capacity;
   struct hr__pair_map group_numbers, class_numbers;
   struct hr_job_tree *closed; /* by bar, none in particular last: the groups that it holds back, by their needs */
@@ -106,7 +106,7 @@ struct hr__queued_job {
   hr_job job;
   uint32_t gpus, kind;
   uint64_t subqueue; /* 0 where there are no lanes */
-  uint64_t part; /* what parts lanes of one name; likewise */
+  uint64_t part;     /* what parts lanes of one name; likewise */
   int64_t key, value;
   uint32_t owner; /* of its lane; below warden.n_owners */
 };
@@ -167,7 +167,7 @@ struct hr__walk {
   struct hr__shape *shape;
   struct hr_job_entry entry; /* the job it is at */
   struct hr_job_entry came;  /* where in the shape's list of lanes the last one was that it came into */
-  struct hr__subqueue *next;     /* the one after it, NULL when there is none; with its first job */
+  struct hr__subqueue *next; /* the one after it, NULL when there is none; with its first job */
   struct hr_job_entry next_entry;
   uint32_t n_cursors, number;
 };

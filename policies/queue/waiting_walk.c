@@ -17,23 +17,25 @@
 #include "base/heap.h"
 #include "policies/queue/subqueues.h"
 
-static bool hr__subqueue_is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue, struct hr__admission_limit *bar) {
+static bool hr__subqueue_is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
+                                 struct hr__admission_limit *bar) {
   return waiting->warden.is_held && waiting->warden.is_held(waiting->self, subqueue, bar);
 }
 
 /* ---- Groups ----------------------------------------------------------------------------------------- */
 
 static uint32_t bar_index(const struct hr__waiting *waiting, uint32_t place, enum hr__admission_limit_kind kind) {
-  return place == HR_NONE ? hr__admission_limit_number(waiting->warden.n_places, HR__BAR_FULL) : hr__admission_limit_number(place, kind);
+  return place == HR_NONE ? hr__admission_limit_number(waiting->warden.n_places, HR__BAR_FULL)
+                          : hr__admission_limit_number(place, kind);
 }
 
-static struct hr__group *make_group(struct hr__waiting *waiting, struct hr__pair name) {
+static struct hr__subqueue_group *make_group(struct hr__waiting *waiting, struct hr__pair name) {
   waiting->groups = hr__roomy(waiting->arena, waiting->groups, waiting->n_groups, &waiting->groups_capacity,
                               sizeof(*waiting->groups));
-  struct hr__group *group = hr_arena_alloc(waiting->arena, sizeof *group);
+  struct hr__subqueue_group *group = hr_arena_alloc(waiting->arena, sizeof *group);
   if (!waiting->groups || !group || !hr__pair_map_add(&waiting->group_numbers, waiting->arena, name, waiting->n_groups))
     return NULL;
-  *group = (struct hr__group){.number = waiting->n_groups, .subqueues.store = waiting->store};
+  *group = (struct hr__subqueue_group){.number = waiting->n_groups, .subqueues.store = waiting->store};
   return waiting->groups[waiting->n_groups++] = group;
 }
 
@@ -47,14 +49,14 @@ static uint32_t class_of(struct hr__waiting *waiting, const struct hr__admission
 }
 
 /* NULL: out of memory. */
-static struct hr__group *group_for(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__admission_limit *bar,
-                                   bool of_preferred) {
+static struct hr__subqueue_group *group_for(struct hr__waiting *waiting, struct hr__shape *shape,
+                                            const struct hr__admission_limit *bar, bool of_preferred) {
   uint32_t class_number = class_of(waiting, bar);
   if (class_number == HR_NONE) return NULL;
   struct hr__pair name = {(uint64_t)bar_index(waiting, bar->place, bar->kind) << 32 | shape->number,
                           (uint64_t)class_number << 1 | of_preferred};
   uint32_t number = hr__pair_map_find(&waiting->group_numbers, name);
-  struct hr__group *group = number == HR_NONE ? make_group(waiting, name) : waiting->groups[number];
+  struct hr__subqueue_group *group = number == HR_NONE ? make_group(waiting, name) : waiting->groups[number];
   if (!group) return NULL;
   group->shape = shape;
   group->bar = *bar;
@@ -63,32 +65,34 @@ static struct hr__group *group_for(struct hr__waiting *waiting, struct hr__shape
 }
 
 /* Whether a bar leaves the group room now. */
-static bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__group *group) {
+static bool hr__group_has_room(const struct hr__waiting *waiting, const struct hr__subqueue_group *group) {
   const struct hr__admission_limit *bar = &group->bar;
-  return bar->place != HR_NONE && waiting->warden.room(waiting->self, bar->place, bar->kind) >= hr__admission_limit_need(bar);
+  return bar->place != HR_NONE &&
+         waiting->warden.room(waiting->self, bar->place, bar->kind) >= hr__admission_limit_need(bar);
 }
 
 static struct hr_job_tree *closed_at(const struct hr__waiting *waiting, const struct hr__admission_limit *bar) {
   return &waiting->closed[bar_index(waiting, bar->place, bar->kind)];
 }
 
-static enum hr_status close_group(struct hr__waiting *waiting, struct hr__group *group) {
+static enum hr_status close_group(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   if (group->is_closed) return HR_OK;
   struct hr_job_entry entry = {hr__admission_limit_need(&group->bar), {group->number}, 0};
   group->is_closed = true;
   return hr_job_tree_insert(closed_at(waiting, &group->bar), entry) ? HR_OK : HR_NO_MEMORY;
 }
 
-static enum hr_status open_group(struct hr__waiting *waiting, struct hr__group *group) {
+static enum hr_status open_group(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   if (!group->is_closed) return HR_OK;
   group->is_closed = false;
   struct hr_job_tree *closed = closed_at(waiting, &group->bar);
-  return hr_job_tree_remove(closed, hr__admission_limit_need(&group->bar), (hr_job){group->number}) ? HR_OK : HR_INTERNAL;
+  return hr_job_tree_remove(closed, hr__admission_limit_need(&group->bar), (hr_job){group->number}) ? HR_OK
+                                                                                                    : HR_INTERNAL;
 }
 
 /* ---- Speakers --------------------------------------------------------------------------------------- */
 
-static void let_speak(struct hr__group *group, struct hr__subqueue *subqueue) {
+static void let_speak(struct hr__subqueue_group *group, struct hr__subqueue *subqueue) {
   struct hr__shape *shape = group->shape;
   group->speaker = subqueue;
   group->next_spoken = subqueue->speaks_for;
@@ -99,8 +103,8 @@ static void let_speak(struct hr__group *group, struct hr__subqueue *subqueue) {
   shape->spoken_for = group;
 }
 
-static void silence(struct hr__group *group) {
-  struct hr__group **at = &group->speaker->speaks_for;
+static void silence(struct hr__subqueue_group *group) {
+  struct hr__subqueue_group **at = &group->speaker->speaks_for;
   while (*at != group) at = &(*at)->next_spoken;
   *at = group->next_spoken;
   group->speaker = NULL;
@@ -112,7 +116,7 @@ static void silence(struct hr__group *group) {
 }
 
 enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
-  struct hr__group *group = subqueue->group;
+  struct hr__subqueue_group *group = subqueue->group;
   struct hr__subqueue *last = waiting->parked[--waiting->n_parked];
   waiting->parked[subqueue->parked_at - 1] = last;
   last->parked_at = subqueue->parked_at;
@@ -125,7 +129,7 @@ enum hr_status hr__subqueue_leave(struct hr__waiting *waiting, struct hr__subque
 }
 
 /* Nobody speaks for the group: the first does if it may, else the bar has closed it. */
-static enum hr_status find_speaker(struct hr__waiting *waiting, struct hr__group *group) {
+static enum hr_status find_speaker(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   struct hr_job_entry first;
   if (!hr_job_tree_first(&group->subqueues, &first)) return open_group(waiting, group);
   if (!hr__group_has_room(waiting, group)) return close_group(waiting, group);
@@ -136,7 +140,8 @@ static enum hr_status find_speaker(struct hr__waiting *waiting, struct hr__group
   return status == HR_OK ? hr__subqueue_list(waiting, subqueue) : status;
 }
 
-static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr__group *group) {
+static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                           struct hr__subqueue_group *group) {
   waiting->parked = hr__roomy(waiting->arena, waiting->parked, waiting->n_parked, &waiting->parked_capacity,
                               sizeof(*waiting->parked));
   if (!waiting->parked || !hr_job_tree_insert(&group->subqueues, subqueue->listed)) return HR_NO_MEMORY;
@@ -147,17 +152,18 @@ static enum hr_status join(struct hr__waiting *waiting, struct hr__subqueue *sub
   return group->speaker ? HR_OK : find_speaker(waiting, group);
 }
 
-static bool hr__group_is_held(const struct hr__group *group, const struct hr__admission_limit *bar);
+static bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *bar);
 
 /* Whether the bar of `above` holds back all of the group if it does its speaker. */
-static bool goes_on_below(const struct hr__group *group, const struct hr__group *above) {
+static bool goes_on_below(const struct hr__subqueue_group *group, const struct hr__subqueue_group *above) {
   return group != above && group->of_preferred == above->of_preferred && hr__group_is_held(group, &above->bar);
 }
 
 /* Stands no longer for groups that may pass where it is parked now. */
-static enum hr_status step_down(struct hr__waiting *waiting, struct hr__subqueue *subqueue, const struct hr__group *parked_in) {
+static enum hr_status step_down(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                const struct hr__subqueue_group *parked_in) {
   enum hr_status status = HR_OK;
-  for (struct hr__group *group = subqueue->speaks_for, *next; group && status == HR_OK; group = next) {
+  for (struct hr__subqueue_group *group = subqueue->speaks_for, *next; group && status == HR_OK; group = next) {
     next = group->next_spoken;
     if (goes_on_below(group, parked_in)) continue;
     silence(group);
@@ -168,14 +174,14 @@ static enum hr_status step_down(struct hr__waiting *waiting, struct hr__subqueue
 
 /* Whether the bar, which holds back one lane of the group, does so with all of them: as far as they need as much room.
  */
-static bool hr__group_is_held(const struct hr__group *group, const struct hr__admission_limit *bar) {
+static bool hr__group_is_held(const struct hr__subqueue_group *group, const struct hr__admission_limit *bar) {
   return bar->place != HR_NONE && bar->place <= group->bar.place && bar->milli == group->bar.milli &&
          bar->spare == group->bar.spare;
 }
 
 enum hr_status hr__subqueue_still_speaks(struct hr__waiting *waiting, struct hr__subqueue *subqueue) {
   enum hr_status status = HR_OK;
-  for (struct hr__group *group = subqueue->speaks_for, *next; group && status == HR_OK; group = next) {
+  for (struct hr__subqueue_group *group = subqueue->speaks_for, *next; group && status == HR_OK; group = next) {
     struct hr_job_entry first;
     next = group->next_spoken;
     hr_job_tree_first(&group->subqueues, &first);
@@ -189,8 +195,9 @@ enum hr_status hr__subqueue_still_speaks(struct hr__waiting *waiting, struct hr_
 
 /* ---- Lanes ------------------------------------------------------------------------------------------ */
 
-static enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue, const struct hr__admission_limit *bar) {
-  struct hr__group *group = group_for(waiting, subqueue->shape, bar, subqueue->is_preferred);
+static enum hr_status hr__subqueue_park(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                        const struct hr__admission_limit *bar) {
+  struct hr__subqueue_group *group = group_for(waiting, subqueue->shape, bar, subqueue->is_preferred);
   if (!group) return HR_NO_MEMORY;
   enum hr_status status = hr__subqueue_unlist(subqueue);
   if (status == HR_OK) status = step_down(waiting, subqueue, group);
@@ -205,8 +212,9 @@ static enum hr_status unpark(struct hr__waiting *waiting, struct hr__subqueue *s
   return status == HR_OK ? hr__subqueue_list(waiting, subqueue) : status;
 }
 
-enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
-  struct hr__group *group = subqueue->group;
+enum hr_status hr__subqueue_relist_parked(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                          struct hr_job_entry now) {
+  struct hr__subqueue_group *group = subqueue->group;
   if (!hr_job_tree_remove(&group->subqueues, subqueue->listed.key, subqueue->listed.job)) return HR_INTERNAL;
   subqueue->listed = now;
   if (!hr_job_tree_insert(&group->subqueues, now)) return HR_NO_MEMORY;
@@ -222,7 +230,7 @@ static enum hr_status change_side(struct hr__waiting *waiting, struct hr__subque
     struct hr__admission_limit bar = subqueue->group->bar;
     status = hr__subqueue_leave(waiting, subqueue);
     subqueue->is_preferred = !subqueue->is_preferred;
-    struct hr__group *group = group_for(waiting, subqueue->shape, &bar, subqueue->is_preferred);
+    struct hr__subqueue_group *group = group_for(waiting, subqueue->shape, &bar, subqueue->is_preferred);
     if (!group) return HR_NO_MEMORY;
     if (status == HR_OK) status = step_down(waiting, subqueue, group);
     return status == HR_OK ? join(waiting, subqueue, group) : status;
@@ -235,7 +243,7 @@ static enum hr_status change_side(struct hr__waiting *waiting, struct hr__subque
 
 /* ---- What is told ----------------------------------------------------------------------------------- */
 
-static enum hr_status let_all_go(struct hr__waiting *waiting, struct hr__group *group) {
+static enum hr_status let_all_go(struct hr__waiting *waiting, struct hr__subqueue_group *group) {
   struct hr_job_entry first;
   enum hr_status status = HR_OK;
   while (status == HR_OK && hr_job_tree_first(&group->subqueues, &first))
@@ -250,7 +258,7 @@ enum hr_status hr__waiting_loosen(struct hr__waiting *waiting, uint32_t place, e
   if (closed->count == 0) return HR_OK;
   int64_t room = place == HR_NONE ? INT64_MAX : waiting->warden.room(waiting->self, place, kind);
   while (status == HR_OK && hr_job_tree_first(closed, &least) && least.key <= room) {
-    struct hr__group *group = waiting->groups[least.job.id];
+    struct hr__subqueue_group *group = waiting->groups[least.job.id];
     status = place == HR_NONE ? let_all_go(waiting, group) : find_speaker(waiting, group);
   }
   return status;
@@ -258,15 +266,18 @@ enum hr_status hr__waiting_loosen(struct hr__waiting *waiting, uint32_t place, e
 
 enum hr_status hr__waiting_release(struct hr__waiting *waiting, uint32_t owner) {
   enum hr_status status = HR_OK;
-  for (struct hr__subqueue *subqueue = waiting->owned[owner]; subqueue && status == HR_OK; subqueue = subqueue->next_owned)
+  for (struct hr__subqueue *subqueue = waiting->owned[owner]; subqueue && status == HR_OK;
+       subqueue = subqueue->next_owned)
     if (subqueue->parked_at) status = unpark(waiting, subqueue);
   return status;
 }
 
 enum hr_status hr__waiting_prefer_anew(struct hr__waiting *waiting, uint32_t owner) {
   enum hr_status status = HR_OK;
-  for (struct hr__subqueue *subqueue = waiting->owned[owner]; subqueue && status == HR_OK; subqueue = subqueue->next_owned)
-    if (subqueue->is_preferred != waiting->warden.is_preferred(waiting->self, subqueue)) status = change_side(waiting, subqueue);
+  for (struct hr__subqueue *subqueue = waiting->owned[owner]; subqueue && status == HR_OK;
+       subqueue = subqueue->next_owned)
+    if (subqueue->is_preferred != waiting->warden.is_preferred(waiting->self, subqueue))
+      status = change_side(waiting, subqueue);
   return status;
 }
 
@@ -313,7 +324,7 @@ enum hr_status hr__waiting_prefer(struct hr__waiting *waiting, bool preferred_on
 /* All lanes of groups that another one stands for are listed. */
 static enum hr_status hr__shape_spread(struct hr__waiting *waiting, struct hr__shape *shape) {
   enum hr_status status = HR_OK;
-  for (struct hr__group *group = shape->spoken_for, *next; group && status == HR_OK; group = next) {
+  for (struct hr__subqueue_group *group = shape->spoken_for, *next; group && status == HR_OK; group = next) {
     next = group->next_in_shape;
     if (hr__group_has_room(waiting, group)) status = let_all_go(waiting, group);
   }
@@ -364,7 +375,8 @@ static bool next_in_race(const struct hr__waiting *waiting, const struct hr__sha
 }
 
 /* The lane's first job within the bound, if it comes before what was found. */
-static void look_in_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue, struct finding *finding) {
+static void look_in_subqueue(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,
+                             struct finding *finding) {
   struct hr_job_entry first;
   if (!hr_job_tree_next(&subqueue->jobs, HR__BEFORE_ALL, (hr_job){0}, finding->bound, &first)) return;
   hr__make_full(waiting, subqueue, &first);
@@ -374,7 +386,7 @@ static void look_in_subqueue(const struct hr__waiting *waiting, const struct hr_
 
 /* The next lane after `listed` in which a job could come before what was found; NULL: none. */
 static struct hr__subqueue *next_to_look_in(const struct hr__waiting *waiting, const struct hr_job_tree *subqueues,
-                                        const struct finding *finding, struct hr_job_entry *listed) {
+                                            const struct finding *finding, struct hr_job_entry *listed) {
   if (!hr_job_tree_next(subqueues, listed->key, listed->job, finding->bound, listed)) return NULL;
   if (finding->found && !hr__entry_before(*listed, *finding->entry)) return NULL;
   return hr__subqueue_listed(waiting, *listed);
@@ -382,7 +394,7 @@ static struct hr__subqueue *next_to_look_in(const struct hr__waiting *waiting, c
 
 /* Lanes that another one stands for. */
 static void look_in_groups(const struct hr__waiting *waiting, const struct hr__shape *shape, struct finding *finding) {
-  for (const struct hr__group *group = shape->spoken_for; group; group = group->next_in_shape) {
+  for (const struct hr__subqueue_group *group = shape->spoken_for; group; group = group->next_in_shape) {
     struct hr_job_entry listed = {HR__BEFORE_ALL, {0}, 0};
     const struct hr__subqueue *subqueue;
     struct hr__admission_limit bar;
@@ -431,7 +443,8 @@ static bool is_above(const void *self, struct hr__cursor a, struct hr__cursor b)
 
 HR__HEAP(cursors, struct hr__cursor, is_above)
 
-static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry at) {
+static struct hr__cursor cursor_at(const struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                   struct hr_job_entry at) {
   struct hr__cursor cursor = {subqueue, at, at};
   hr__make_full(waiting, subqueue, &cursor.entry);
   return cursor;

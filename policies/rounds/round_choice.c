@@ -101,7 +101,7 @@ static bool list_pairs(struct hr__rounds *rounds) {
 /* ---- Places ----------------------------------------------------------------------------------------- */
 
 /* Who gives way takes its lease back from the plan; whether the place is free then. */
-static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__place *place) {
+static bool evict(struct hr__rounds *rounds, struct hr__member *member, const struct hr__planned_place *place) {
   bool overlaps = place->n_slices == 0 && member->place.pool.id == place->pool.id;
   for (uint32_t i = 0; i < place->n_slices && !overlaps; i++)
     overlaps = hr__place_has(&member->place, place->slices[i].node);
@@ -112,7 +112,7 @@ static bool evict(struct hr__rounds *rounds, struct hr__member *member, const st
 }
 
 /* First those who are no candidates, then from the last candidate on. */
-static void evict_for(struct hr__rounds *rounds, const struct hr__place *place) {
+static void evict_for(struct hr__rounds *rounds, const struct hr__planned_place *place) {
   if (hr__capacity_holds(rounds->leases, place)) return;
   for (uint32_t i = 0; i < rounds->n_members; i++)
     if (!rounds->members[i]->listed && evict(rounds, rounds->members[i], place)) return;
@@ -141,7 +141,7 @@ static bool set_place(struct hr__rounds *rounds, struct hr__member *member, cons
   return true;
 }
 
-static bool find_in(struct hr__rounds *rounds, struct hr__capacity *capacity, const struct hr__member *member,
+static bool find_in(struct hr__rounds *rounds, struct hr__planned_capacity *capacity, const struct hr__member *member,
                     uint32_t pool, struct hr_placement *placement) {
   const struct hr__round_shape *shape = hr__member_shape(rounds, member);
   return hr__capacity_find_in(capacity, rounds->placer, (hr_pool){pool}, shape->gpus, shape->accept_class, placement);
@@ -198,7 +198,7 @@ static bool is_pinned(const struct hr__rounds *rounds, const struct hr_view *vie
 }
 
 static void begin_plan(struct hr__rounds *rounds, const struct hr_view *view) {
-  struct hr__capacity *was = rounds->free;
+  struct hr__planned_capacity *was = rounds->free;
   rounds->free = rounds->leases;
   rounds->leases = was;
   hr__capacity_reset(rounds->free);

@@ -21,7 +21,7 @@ struct hr__member {
   uint32_t at;   /* its place in the list of members */
   uint32_t kind; /* of the last solution; HR_NONE: it is not in it */
   uint32_t class_;
-  struct hr__place place; /* where it runs, or is to run */
+  struct hr__planned_place place; /* where it runs, or is to run */
   bool runs;
   int64_t since_us;   /* up to when its time is counted */
   int64_t begun_us;   /* work done when it was started last */
@@ -53,8 +53,8 @@ struct hr__rounds {
   bool by_priority;
   bool manages; /* asks for nodes and gives them back */
   struct hr_placer *placer;
-  struct hr__capacity capacity[2];
-  struct hr__capacity *free, *leases; /* what is free; what is free beside the places of all who ran before */
+  struct hr__planned_capacity capacity[2];
+  struct hr__planned_capacity *free, *leases; /* what is free; what is free beside the places of all who ran before */
 
   struct hr__member **members, **member_of; /* a list; by job */
   uint32_t n_members, room;

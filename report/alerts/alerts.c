@@ -231,10 +231,10 @@ struct departure {
   bool reclaimed;
 };
 
-struct pool {
+struct alerts_pool {
   const struct hr_pool_spec *spec;
   bool is_dirty;
-  int64_t until_us;                                  /* the state below holds since then */
+  int64_t until_us;                                 /* the state below holds since then */
   uint64_t allocated_milli, total_milli, max_milli; /* most: with what could be had besides */
   struct watch underused, saturated;
   /* Of spot pools. */
@@ -250,7 +250,7 @@ struct hr__alert_pools {
   const struct hr_alert_rules *rules;
   const struct hr_trace *trace;
   struct hr__alert_log *log;
-  struct pool *pools;
+  struct alerts_pool *pools;
   uint32_t *dirty; /* pools to be looked at */
   uint32_t n_pools, n_dirty;
   int64_t last_submit_us;
@@ -287,7 +287,7 @@ static void hr__alert_pools_destroy(struct hr__alert_pools *pools) {
 
 /* ---- Utilization ------------------------------------------------------------------------------------ */
 
-static void watch_end(struct hr__alert_pools *self, const struct pool *pool, struct watch *watch,
+static void watch_end(struct hr__alert_pools *self, const struct alerts_pool *pool, struct watch *watch,
                       enum hr_alert_rule rule, int64_t for_us, int64_t end_us) {
   if (!watch->holds) return;
   watch->holds = false;
@@ -297,7 +297,7 @@ static void watch_end(struct hr__alert_pools *self, const struct pool *pool, str
   hr__alert_log_add(self->log, alert);
 }
 
-static void end_watches(struct hr__alert_pools *self, struct pool *pool, int64_t end_us) {
+static void end_watches(struct hr__alert_pools *self, struct alerts_pool *pool, int64_t end_us) {
   watch_end(self, pool, &pool->underused, HR_ALERT_UNDERUSED, self->rules->underused_for_us, end_us);
   watch_end(self, pool, &pool->saturated, HR_ALERT_SATURATED, self->rules->saturated_for_us, end_us);
 }
@@ -306,21 +306,21 @@ static void watch_begin(struct watch *watch, int64_t now_us) {
   if (!watch->holds) *watch = (struct watch){.holds = true, .begin_us = now_us};
 }
 
-static void watch_advance(struct watch *watch, const struct pool *pool, int64_t now_us) {
+static void watch_advance(struct watch *watch, const struct alerts_pool *pool, int64_t now_us) {
   if (!watch->holds) return;
   uint64_t passed_us = (uint64_t)(now_us - pool->until_us);
   watch->allocated += (hr__wide)pool->allocated_milli * passed_us;
   watch->total += (hr__wide)pool->total_milli * passed_us;
 }
 
-static void advance(struct pool *pool, int64_t now_us) {
+static void advance(struct alerts_pool *pool, int64_t now_us) {
   watch_advance(&pool->underused, pool, now_us);
   watch_advance(&pool->saturated, pool, now_us);
   pool->until_us = now_us;
 }
 
 /* A pool without a node is neither; one whose nodes are taken as they are wanted is full when no more can be had. */
-static void judge_use(struct hr__alert_pools *self, struct pool *pool) {
+static void judge_use(struct hr__alert_pools *self, struct alerts_pool *pool) {
   const struct hr_alert_rules *rules = self->rules;
   double share = pool->total_milli ? (double)pool->allocated_milli / (double)pool->total_milli : -1;
   bool low = share >= 0 && share < rules->underused_below && !rules->is_off[HR_ALERT_UNDERUSED];
@@ -339,7 +339,7 @@ static void judge_use(struct hr__alert_pools *self, struct pool *pool) {
 static void end_submits(struct hr__alert_pools *self) {
   self->submits_over = true;
   for (uint32_t i = 0; i < self->n_pools; i++) {
-    struct pool *pool = &self->pools[i];
+    struct alerts_pool *pool = &self->pools[i];
     advance(pool, self->last_submit_us);
     end_watches(self, pool, self->last_submit_us);
   }
@@ -347,14 +347,14 @@ static void end_submits(struct hr__alert_pools *self) {
 
 /* ---- Reclaims --------------------------------------------------------------------------------------- */
 
-static void stop_losing(struct hr__alert_pools *self, struct pool *pool, int64_t now_us) {
+static void stop_losing(struct hr__alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
   struct hr_alert alert = {HR_ALERT_RECLAIMS, pool->spec->name,     pool->loses_since_us, now_us,
                            pool->worst,       pool->worst_reclaimed};
   pool->loses = false;
   hr__alert_log_add(self->log, alert);
 }
 
-static void judge_reclaims(struct hr__alert_pools *self, struct pool *pool, int64_t now_us) {
+static void judge_reclaims(struct hr__alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
   uint32_t n_nodes = pool->n_up + hr__fifo_count(&pool->departures);
   double share = n_nodes ? (double)pool->n_reclaimed / n_nodes : 0;
   bool loses = share > self->rules->reclaims_above;
@@ -371,7 +371,7 @@ static void judge_reclaims(struct hr__alert_pools *self, struct pool *pool, int6
 }
 
 /* What went out of the window by now went as the pool stood until now. */
-static void drop_departures(struct hr__alert_pools *self, struct pool *pool, int64_t now_us) {
+static void drop_departures(struct hr__alert_pools *self, struct alerts_pool *pool, int64_t now_us) {
   int64_t within_us = self->rules->reclaims_within_us;
   while (hr__fifo_count(&pool->departures)) {
     const struct departure *departure = hr__fifo_front(&pool->departures, sizeof *departure);
@@ -383,7 +383,7 @@ static void drop_departures(struct hr__alert_pools *self, struct pool *pool, int
   }
 }
 
-static void add_departure(struct hr__alert_pools *self, struct pool *pool, const struct hr_event *event) {
+static void add_departure(struct hr__alert_pools *self, struct alerts_pool *pool, const struct hr_event *event) {
   drop_departures(self, pool, event->at_us);
   bool reclaimed = event->kind == HR_EVENT_NODE_DOWN && event->reason == HR_REASON_RECLAIMED;
   const struct departure departure = {event->at_us, reclaimed};
@@ -393,7 +393,7 @@ static void add_departure(struct hr__alert_pools *self, struct pool *pool, const
     self->log->failed = true;
 }
 
-static bool watches_reclaims(const struct hr__alert_pools *self, const struct pool *pool) {
+static bool watches_reclaims(const struct hr__alert_pools *self, const struct alerts_pool *pool) {
   return pool->spec->market.market == HR_MARKET_SPOT && !self->rules->is_off[HR_ALERT_RECLAIMS];
 }
 
@@ -409,13 +409,13 @@ static void hr__alert_pools_note(struct hr__alert_pools *pools, const struct hr_
   if (event->placement) make_dirty(pools, event->placement->pool);
   if (event->pool.id == HR_NONE) return;
   make_dirty(pools, event->pool);
-  struct pool *pool = &pools->pools[event->pool.id];
+  struct alerts_pool *pool = &pools->pools[event->pool.id];
   if ((event->kind == HR_EVENT_NODE_DOWN || event->kind == HR_EVENT_RELEASE) && watches_reclaims(pools, pool))
     add_departure(pools, pool, event);
 }
 
 static void look_at(struct hr__alert_pools *self, const struct hr_view *view, hr_pool id) {
-  struct pool *pool = &self->pools[id.id];
+  struct alerts_pool *pool = &self->pools[id.id];
   const struct hr_cluster *cluster = view->cluster;
   if (watches_reclaims(self, pool)) {
     drop_departures(self, pool, view->now_us);
@@ -448,7 +448,7 @@ static void hr__alert_pools_close(struct hr__alert_pools *pools, int64_t end_us)
   if (end_us < pools->last_submit_us) pools->last_submit_us = end_us;
   if (!pools->submits_over) end_submits(pools);
   for (uint32_t i = 0; i < pools->n_pools; i++) {
-    struct pool *pool = &pools->pools[i];
+    struct alerts_pool *pool = &pools->pools[i];
     if (!watches_reclaims(pools, pool)) continue;
     drop_departures(pools, pool, end_us);
     if (pool->loses) stop_losing(pools, pool, end_us);

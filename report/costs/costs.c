@@ -157,7 +157,7 @@ static enum hr_status hr__cost_breakdowns(const struct hr__costing *costing, str
 /* Rows for a spreadsheet: items sorted by what a row is of, and summed. */
 
 /* What a row is of; rows stand in this order. */
-struct key {
+struct costs_key {
   uint32_t section; /* tenants' GPUs, tenants' services, idleness, shared services */
   uint32_t tenant;  /* of tenants' rows */
   uint32_t market;  /* of services: their kind */
@@ -165,20 +165,20 @@ struct key {
 };
 
 struct keyed {
-  struct key key;
+  struct costs_key key;
   const struct hr__cost_item *item;
 };
 
-static struct key key_of(const struct hr__costing *costing, const struct hr__cost_item *item) {
+static struct costs_key key_of(const struct hr__costing *costing, const struct hr__cost_item *item) {
   bool service = hr__is_service(item->kind);
-  struct key key = {.section = (item->tenant == HR_NONE ? 2u : 0u) + service, .tenant = item->tenant};
+  struct costs_key key = {.section = (item->tenant == HR_NONE ? 2u : 0u) + service, .tenant = item->tenant};
   key.market = service ? (uint32_t)item->kind : (uint32_t)costing->cluster->pools[item->pool].market.market;
   key.gpu = service ? HR_NONE : costing->first_of_gpu[item->pool];
   return key;
 }
 
 static int compare(const void *a, const void *b) {
-  const struct key *x = &((const struct keyed *)a)->key, *y = &((const struct keyed *)b)->key;
+  const struct costs_key *x = &((const struct keyed *)a)->key, *y = &((const struct keyed *)b)->key;
   if (x->section != y->section) return x->section < y->section ? -1 : 1;
   if (x->tenant != y->tenant) return x->tenant < y->tenant ? -1 : 1;
   if (x->market != y->market) return x->market < y->market ? -1 : 1;
@@ -231,14 +231,14 @@ static enum hr_status hr__cost_rows(const struct hr__costing *costing, struct hr
  */
 
 /* A statement in the making: whose it is, and by what it takes its part of what is split. */
-struct draft {
+struct costs_draft {
   uint32_t tenant, month;
   bool used_gpus;
   struct hr_statement sums; /* without its name */
 };
 
 struct drafts {
-  struct draft *draft;
+  struct costs_draft *draft;
   size_t count;
   int64_t *idle, *shared; /* by month: what is not split yet */
 };
@@ -266,7 +266,7 @@ static int64_t *use_line(struct hr_statement *sums, uint8_t class_) {
   return &sums->other_uusd;
 }
 
-static void add_item(struct draft *draft, const struct hr__cost_item *item) {
+static void add_item(struct costs_draft *draft, const struct hr__cost_item *item) {
   struct hr_statement *sums = &draft->sums;
   if (item->kind == HR__COST_USE) {
     *use_line(sums, item->class_) += item->uusd;
@@ -289,7 +289,7 @@ static enum hr_status draft_all(struct hr__costing *costing, struct drafts *draf
       *(hr__is_service(item->kind) ? &drafts->shared[item->month] : &drafts->idle[item->month]) += item->uusd;
       continue;
     }
-    struct draft *last = drafts->count ? &drafts->draft[drafts->count - 1] : NULL;
+    struct costs_draft *last = drafts->count ? &drafts->draft[drafts->count - 1] : NULL;
     if (!last || last->tenant != item->tenant || last->month != item->month) {
       last = &drafts->draft[drafts->count++];
       last->tenant = item->tenant;
@@ -303,21 +303,21 @@ static enum hr_status draft_all(struct hr__costing *costing, struct drafts *draf
 /* ---- Splitting -------------------------------------------------------------------------------------- */
 
 /* Room for the statements of one month. */
-struct split {
-  struct draft **members;
+struct costs_split {
+  struct costs_draft **members;
   hr_amount *amounts;
   int64_t *parts;
   size_t count;
 };
 
-static int64_t weight_of(const struct draft *draft, enum hr_idle_split rule) {
+static int64_t weight_of(const struct costs_draft *draft, enum hr_idle_split rule) {
   const struct hr_statement *sums = &draft->sums;
   if (!draft->used_gpus) return 0;
   return rule == HR_IDLE_SPLIT_EVEN ? 1 : sums->training_uusd + sums->inference_uusd + sums->other_uusd;
 }
 
 /* Takes `*sum`, which may be less than 0, apart; leaves it where nobody has a weight. */
-static enum hr_status split_sum(struct split *split, enum hr_idle_split rule, int64_t *sum) {
+static enum hr_status split_sum(struct costs_split *split, enum hr_idle_split rule, int64_t *sum) {
   hr_amount all = 0, size = *sum < 0 ? -(hr_amount)*sum : *sum;
   for (size_t i = 0; i < split->count; i++) {
     split->amounts[i] = size * weight_of(split->members[i], rule);
@@ -332,7 +332,7 @@ static enum hr_status split_sum(struct split *split, enum hr_idle_split rule, in
   return status;
 }
 
-static enum hr_status split_month(struct split *split, enum hr_idle_split rule, int64_t *idle, int64_t *shared) {
+static enum hr_status split_month(struct costs_split *split, enum hr_idle_split rule, int64_t *idle, int64_t *shared) {
   enum hr_status status = split_sum(split, rule, idle);
   for (size_t i = 0; i < split->count; i++) split->members[i]->sums.idle_uusd = split->parts[i];
   if (status == HR_OK) status = split_sum(split, rule, shared);
@@ -341,14 +341,14 @@ static enum hr_status split_month(struct split *split, enum hr_idle_split rule, 
 }
 
 static int members_by_month(const void *a, const void *b) {
-  const struct draft *x = *(struct draft *const *)a, *y = *(struct draft *const *)b;
+  const struct costs_draft *x = *(struct costs_draft *const *)a, *y = *(struct costs_draft *const *)b;
   if (x->month != y->month) return x->month < y->month ? -1 : 1;
   return (x->tenant > y->tenant) - (x->tenant < y->tenant);
 }
 
 static enum hr_status split_all(struct drafts *drafts, enum hr_idle_split rule) {
   if (rule == HR_IDLE_SPLIT_NONE || drafts->count == 0) return HR_OK;
-  struct draft **members = malloc(drafts->count * sizeof *members);
+  struct costs_draft **members = malloc(drafts->count * sizeof *members);
   hr_amount *amounts = malloc(drafts->count * sizeof *amounts);
   int64_t *parts = malloc(drafts->count * sizeof *parts);
   enum hr_status status = members && amounts && parts ? HR_OK : HR_NO_MEMORY;
@@ -357,7 +357,7 @@ static enum hr_status split_all(struct drafts *drafts, enum hr_idle_split rule) 
   for (size_t i = 0, end = 0; i < drafts->count && status == HR_OK; i = end) {
     uint32_t month = members[i]->month;
     while (end < drafts->count && members[end]->month == month) end++;
-    struct split split = {members + i, amounts, parts, end - i};
+    struct costs_split split = {members + i, amounts, parts, end - i};
     status = split_month(&split, rule, &drafts->idle[month], &drafts->shared[month]);
   }
   free(members);
@@ -410,7 +410,7 @@ static enum hr_status show_tenants(const struct hr__costing *costing, const stru
   enum hr_status status = sums && costs->by_tenant.line ? HR_OK : HR_NO_MEMORY;
   size_t count = 0;
   for (size_t i = 0; i < drafts->count && status == HR_OK; i++) {
-    const struct draft *draft = &drafts->draft[i];
+    const struct costs_draft *draft = &drafts->draft[i];
     if (count == 0 || sums[count - 1].tenant != draft->tenant) sums[count++] = (struct tenant_sum){draft->tenant, 0};
     sums[count - 1].uusd += draft->sums.total_uusd;
   }
@@ -428,7 +428,7 @@ static int64_t spent(const struct drafts *drafts, uint32_t tenant, uint32_t mont
   size_t low = 0, high = drafts->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    const struct draft *draft = &drafts->draft[middle];
+    const struct costs_draft *draft = &drafts->draft[middle];
     if (draft->tenant < tenant || (draft->tenant == tenant && draft->month < month))
       low = middle + 1;
     else

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
-struct pool {
+struct meter_pool {
   const struct hr_pool_spec *spec;
   uint32_t nodes;      /* paid for now; of elastic pools */
   uint32_t next_price; /* the step of the price that comes next; of on-demand pools under a plan */
 };
 
-struct plan {
+struct meter_plan {
   const struct hr_savings_plan *spec;
   hr_amount covers; /* list price that the fee covers: micro-dollars per GPU-hour x milli-GPU */
   bool *eligible;   /* by pool */
@@ -26,8 +26,8 @@ struct plan {
 struct hr_meter {
   const struct hr_trace *trace;
   const struct hr_cluster_spec *cluster;
-  struct pool *pools;
-  struct plan *plans; /* largest discount first */
+  struct meter_pool *pools;
+  struct meter_plan *plans; /* largest discount first */
   uint32_t n_plans;
   bool prices_downtime, failed;
 
@@ -58,7 +58,7 @@ static bool is_eligible(const struct hr_savings_plan *plan, const struct hr_pool
 }
 
 /* By discount, largest first; equal ones in the scenario's order. */
-static void insert_plan(struct hr_meter *meter, struct plan fresh) {
+static void insert_plan(struct hr_meter *meter, struct meter_plan fresh) {
   uint32_t at = meter->n_plans++;
   for (; at > 0 && meter->plans[at - 1].spec->discount_ppm < fresh.spec->discount_ppm; at--)
     meter->plans[at] = meter->plans[at - 1];
@@ -71,9 +71,9 @@ static bool make_plans(struct hr_meter *meter, const struct hr_cost_spec *spec) 
   if (!meter->plans) return false;
   for (size_t i = 0; i < spec->n_plans; i++) {
     const struct hr_savings_plan *plan = &spec->plans[i];
-    struct plan fresh = {.spec = plan,
-                         .covers = (hr_amount)plan->uusd_per_h * 1000 * 1000000 / (1000000 - plan->discount_ppm),
-                         .eligible = calloc(n_pools + 1, sizeof *fresh.eligible)};
+    struct meter_plan fresh = {.spec = plan,
+                               .covers = (hr_amount)plan->uusd_per_h * 1000 * 1000000 / (1000000 - plan->discount_ppm),
+                               .eligible = calloc(n_pools + 1, sizeof *fresh.eligible)};
     if (!fresh.eligible) return false;
     for (uint32_t k = 0; k < n_pools; k++) fresh.eligible[k] = is_eligible(plan, &meter->cluster->pools[k]);
     insert_plan(meter, fresh);
@@ -94,7 +94,7 @@ struct hr_meter *hr_meter_create(const struct hr_trace *trace, const struct hr_c
     hr_meter_destroy(meter);
     return NULL;
   }
-  for (uint32_t i = 0; i < cluster->n_pools; i++) meter->pools[i] = (struct pool){&cluster->pools[i], 0, 0};
+  for (uint32_t i = 0; i < cluster->n_pools; i++) meter->pools[i] = (struct meter_pool){&cluster->pools[i], 0, 0};
   return meter;
 }
 
@@ -134,7 +134,7 @@ static struct hr__meter_month *month_at(struct hr_meter *meter, uint32_t month) 
 static int64_t next_price_us(const struct hr_meter *meter) {
   int64_t next_us = HR_NEVER_US;
   for (uint32_t i = 0; meter->n_plans && i < meter->cluster->n_pools; i++) {
-    const struct pool *pool = &meter->pools[i];
+    const struct meter_pool *pool = &meter->pools[i];
     const struct hr_market_spec *market = &pool->spec->market;
     if (market->market != HR_MARKET_ON_DEMAND || pool->next_price >= market->n_prices) continue;
     if (market->prices[pool->next_price].at_us < next_us) next_us = market->prices[pool->next_price].at_us;
@@ -146,7 +146,7 @@ static int64_t next_price_us(const struct hr_meter *meter) {
 static void cover(struct hr_meter *meter) {
   meter->covered = 0;
   for (uint32_t i = 0; i < meter->cluster->n_pools; i++) {
-    struct pool *pool = &meter->pools[i];
+    struct meter_pool *pool = &meter->pools[i];
     const struct hr_market_spec *market = &pool->spec->market;
     if (market->market != HR_MARKET_ON_DEMAND) continue;
     while (pool->next_price < market->n_prices && market->prices[pool->next_price].at_us <= meter->until_us)
@@ -194,7 +194,7 @@ static void advance(struct hr_meter *meter, int64_t now_us) {
 /* ---- What happens ----------------------------------------------------------------------------------- */
 
 static void change_nodes(struct hr_meter *meter, const struct hr_event *event, bool more) {
-  struct pool *pool = &meter->pools[event->pool.id];
+  struct meter_pool *pool = &meter->pools[event->pool.id];
   if (!hr_market_is_elastic(pool->spec->market.market)) return;
   advance(meter, event->at_us);
   pool->nodes += more ? 1 : UINT32_MAX;

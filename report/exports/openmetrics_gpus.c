@@ -23,9 +23,9 @@ struct hr__find_wait_reason {
 struct hr__gpu_units {
   uint32_t n_nodes, n_pools;
   bool by_gpu;
-  uint32_t *first_node;   /* [n_pools + 1] */
-  uint32_t *first_unit;   /* [n_nodes + n_pools + 1], by owner: a node, or a pool behind the nodes */
-  uint32_t *first_hold;   /* [units + 1] */
+  uint32_t *first_node;               /* [n_pools + 1] */
+  uint32_t *first_unit;               /* [n_nodes + n_pools + 1], by owner: a node, or a pool behind the nodes */
+  uint32_t *first_hold;               /* [units + 1] */
   struct hr__find_wait_reason *holds; /* by unit, in the order of their begins */
 };
 
@@ -106,12 +106,12 @@ struct listed {
   struct hr__find_wait_reason hold;
 };
 
-struct list {
+struct openmetrics_gpus_list {
   struct listed *items;
   size_t count, room;
 };
 
-static enum hr_status append(struct list *list, uint32_t unit, uint32_t attempt, uint32_t milli) {
+static enum hr_status append(struct openmetrics_gpus_list *list, uint32_t unit, uint32_t attempt, uint32_t milli) {
   if (list->count == list->room) {
     size_t room = list->room ? 2 * list->room : 1024;
     struct listed *grown = realloc(list->items, room * sizeof *grown);
@@ -150,7 +150,7 @@ static uint32_t count_units(const struct hr__gpu_units *units) {
 /* ---- Holds ------------------------------------------------------------------------------------------ */
 
 /* A slice of GPUs that are told apart is the same part of each. */
-static enum hr_status list_gpus(struct list *list, uint32_t first_unit, uint32_t attempt,
+static enum hr_status list_gpus(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
                                 const struct hr_slice *slice) {
   uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
   enum hr_status status = HR_OK;
@@ -159,8 +159,8 @@ static enum hr_status list_gpus(struct list *list, uint32_t first_unit, uint32_t
   return status;
 }
 
-static enum hr_status list_first_free(struct list *list, uint32_t first_unit, uint32_t attempt, uint32_t milli,
-                                      const struct hr_attempt *times, struct hr__subqueues *lanes) {
+static enum hr_status list_first_free(struct openmetrics_gpus_list *list, uint32_t first_unit, uint32_t attempt,
+                                      uint32_t milli, const struct hr_attempt *times, struct hr__subqueues *lanes) {
   for (; milli > 0; milli -= milli < 1000 ? milli : 1000) {
     uint32_t gpu = hr__subqueues_take(lanes, times->begin_us, times->end_us);
     enum hr_status status =
@@ -170,8 +170,9 @@ static enum hr_status list_first_free(struct list *list, uint32_t first_unit, ui
   return HR_OK;
 }
 
-static enum hr_status list_attempt(const struct hr__gpu_units *units, struct list *list, struct hr__subqueues *lanes,
-                                   const struct hr_export *run, const struct hr_attempt *attempt, uint32_t place) {
+static enum hr_status list_attempt(const struct hr__gpu_units *units, struct openmetrics_gpus_list *list,
+                                   struct hr__subqueues *lanes, const struct hr_export *run,
+                                   const struct hr_attempt *attempt, uint32_t place) {
   const struct hr_slice *slices = hr_history_slices(run->history, attempt);
   enum hr_status status = HR_OK;
   if (attempt->n_slices == 0)
@@ -189,7 +190,8 @@ static enum hr_status list_attempt(const struct hr__gpu_units *units, struct lis
   return status;
 }
 
-static enum hr_status list_holds(const struct hr__gpu_units *units, struct list *list, const struct hr_export *run) {
+static enum hr_status list_holds(const struct hr__gpu_units *units, struct openmetrics_gpus_list *list,
+                                 const struct hr_export *run) {
   const struct hr_attempt *attempts;
   size_t n_attempts = hr_history_attempts(run->history, &attempts);
   struct hr__subqueues *lanes = calloc((size_t)units->n_nodes + 1, sizeof *lanes);
@@ -203,7 +205,7 @@ static enum hr_status list_holds(const struct hr__gpu_units *units, struct list 
 }
 
 /* `first_hold` is used as where the next one goes, and put right at the end. */
-static enum hr_status deal(struct hr__gpu_units *units, const struct list *list) {
+static enum hr_status deal(struct hr__gpu_units *units, const struct openmetrics_gpus_list *list) {
   uint32_t n_units = count_units(units);
   units->first_hold = calloc((size_t)n_units + 2, sizeof *units->first_hold);
   units->holds = calloc(list->count + 1, sizeof *units->holds);
@@ -216,7 +218,7 @@ static enum hr_status deal(struct hr__gpu_units *units, const struct list *list)
 }
 
 static enum hr_status hr__gpu_units_init(struct hr__gpu_units *units, const struct hr_export *run, bool each_gpu) {
-  struct list list = {0};
+  struct openmetrics_gpus_list list = {0};
   *units = (struct hr__gpu_units){.by_gpu = each_gpu || hr_cluster_spec_by_gpu(run->cluster)};
   enum hr_status status = number_units(units, run->cluster);
   if (status == HR_OK) status = list_holds(units, &list, run);
@@ -243,7 +245,7 @@ static void hr__gpu_units_finish(struct hr__gpu_units *units) {
 enum { WHOLE = 1000000 };
 
 /* What one series is of: units and nodes without a gap, and the unit behind them of what sits on no node. */
-struct group {
+struct openmetrics_gpus_group {
   uint32_t pool, node, gpu; /* HR_NONE where it is of several */
   uint32_t first_unit, end_unit, pool_unit;
   uint32_t first_node, end_node;
@@ -265,7 +267,7 @@ struct gpus {
 
 /* ---- Sums ------------------------------------------------------------------------------------------- */
 
-static void sum_up(struct gpus *gpus, const struct group *group) {
+static void sum_up(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
   hr__steps_clear(&gpus->up);
   for (uint32_t node = group->first_node; node < group->end_node; node++)
     for (uint32_t i = gpus->node_times.first[node]; i < gpus->node_times.first[node + 1]; i++)
@@ -330,7 +332,7 @@ static void add_busy(struct gpus *gpus, uint32_t unit) {
     add_busy_parts(gpus, unit);
 }
 
-static void sum_use(struct gpus *gpus, const struct group *group, unit_adder *add) {
+static void sum_use(struct gpus *gpus, const struct openmetrics_gpus_group *group, unit_adder *add) {
   hr__steps_clear(&gpus->use);
   for (uint32_t unit = group->first_unit; unit < group->end_unit; unit++) add(gpus, unit);
   if (group->pool_unit != HR_NONE) add(gpus, group->pool_unit);
@@ -340,7 +342,7 @@ static void sum_use(struct gpus *gpus, const struct group *group, unit_adder *ad
 /* ---- Series ----------------------------------------------------------------------------------------- */
 
 /* Those of dcgm-exporter, and the one that Prometheus adds to what it scrapes from there. */
-static void label(struct gpus *gpus, const struct group *group) {
+static void label(struct gpus *gpus, const struct openmetrics_gpus_group *group) {
   struct hr__metrics *metrics = gpus->metrics;
   const struct hr_pool_spec *pool = &metrics->run->cluster->pools[group->pool];
   char host[120], text[160];
@@ -374,14 +376,14 @@ static void put_series(struct gpus *gpus, int64_t base, int64_t whole) {
   }
 }
 
-struct family {
+struct openmetrics_gpus_family {
   const char *name, *unit, *help;
   unit_adder *add;
   int64_t whole; /* in millionths; 0: it is of watts */
   bool shared;   /* only known of GPUs that are shared */
 };
 
-static const struct family families[] = {
+static const struct openmetrics_gpus_family families[] = {
     {.name = "headroom_gpu_allocated_ratio",
      .unit = "ratio",
      .help = "Share of the GPUs that jobs had been given, whether they used them or not.",
@@ -412,12 +414,13 @@ static const struct hr_gpu_watts *watts_of(const struct hr_openmetrics_config *c
 }
 
 static bool is_known(const struct hr_export *run, const struct hr_openmetrics_config *config,
-                     const struct family *family, uint32_t pool) {
+                     const struct openmetrics_gpus_family *family, uint32_t pool) {
   if (family->shared) return is_shared(&run->cluster->pools[pool]);
   return family->whole > 0 || watts_of(config, pool);
 }
 
-static void put_group(struct gpus *gpus, const struct family *family, const struct group *group) {
+static void put_group(struct gpus *gpus, const struct openmetrics_gpus_family *family,
+                      const struct openmetrics_gpus_group *group) {
   const struct hr_gpu_watts *watts = watts_of(gpus->metrics->config, group->pool);
   int64_t base = 0, whole = family->whole;
   if (whole == 0) {
@@ -437,22 +440,23 @@ static bool has_holds(const struct gpus *gpus, uint32_t unit) {
   return gpus->units.first_hold[unit] < gpus->units.first_hold[unit + 1];
 }
 
-static struct group whole_pool(const struct gpus *gpus, uint32_t pool) {
+static struct openmetrics_gpus_group whole_pool(const struct gpus *gpus, uint32_t pool) {
   const struct hr__gpu_units *units = &gpus->units;
   uint32_t first_node = units->first_node[pool], end_node = units->first_node[pool + 1];
-  return (struct group){.pool = pool,
-                        .node = HR_NONE,
-                        .gpu = HR_NONE,
-                        .first_unit = units->first_unit[first_node],
-                        .end_unit = units->first_unit[end_node],
-                        .pool_unit = units->first_unit[units->n_nodes + pool],
-                        .first_node = first_node,
-                        .end_node = end_node,
-                        .gpus_per_node = gpus->metrics->run->cluster->pools[pool].gpus_per_node};
+  return (struct openmetrics_gpus_group){.pool = pool,
+                                         .node = HR_NONE,
+                                         .gpu = HR_NONE,
+                                         .first_unit = units->first_unit[first_node],
+                                         .end_unit = units->first_unit[end_node],
+                                         .pool_unit = units->first_unit[units->n_nodes + pool],
+                                         .first_node = first_node,
+                                         .end_node = end_node,
+                                         .gpus_per_node = gpus->metrics->run->cluster->pools[pool].gpus_per_node};
 }
 
-static void put_node(struct gpus *gpus, const struct family *family, const struct group *pool, uint32_t node) {
-  struct group group = *pool;
+static void put_node(struct gpus *gpus, const struct openmetrics_gpus_family *family,
+                     const struct openmetrics_gpus_group *pool, uint32_t node) {
+  struct openmetrics_gpus_group group = *pool;
   group.node = node;
   group.first_unit = gpus->units.first_unit[node];
   group.end_unit = gpus->units.first_unit[node + 1];
@@ -473,8 +477,8 @@ static void put_node(struct gpus *gpus, const struct family *family, const struc
 }
 
 /* A pool whose jobs are only counted has no series of nodes. */
-static void put_pool(struct gpus *gpus, const struct family *family, uint32_t number) {
-  struct group pool = whole_pool(gpus, number);
+static void put_pool(struct gpus *gpus, const struct openmetrics_gpus_family *family, uint32_t number) {
+  struct openmetrics_gpus_group pool = whole_pool(gpus, number);
   if (!is_known(gpus->metrics->run, gpus->metrics->config, family, number)) return;
   if (gpus->metrics->config->place == HR_METRICS_BY_POOL || has_holds(gpus, pool.pool_unit)) {
     put_group(gpus, family, &pool);

@@ -108,14 +108,14 @@ static void add_job(struct jobs *jobs, uint32_t job, const int8_t weight[N_HAPPE
   }
 }
 
-struct family {
+struct openmetrics_jobs_family {
   const char *name, *type, *help;
   const char *label, *value; /* beside cluster_queue; NULL: none */
   int8_t weight[N_HAPPENINGS];
 };
 
 /* Rows of the same name follow each other and are one family. */
-static const struct family families[] = {
+static const struct openmetrics_jobs_family families[] = {
     {.name = "kueue_pending_workloads",
      .type = "gauge",
      .help = "The number of pending workloads, per 'cluster_queue' and 'status'.",
@@ -152,7 +152,7 @@ static const struct family families[] = {
      .weight = {[REJECTED] = 1}}};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
-static void put_family(struct jobs *jobs, const struct family *family) {
+static void put_family(struct jobs *jobs, const struct openmetrics_jobs_family *family) {
   for (uint32_t tenant = 0; tenant < jobs->n_tenants; tenant++) {
     if (!has_jobs(jobs, tenant)) continue;
     clear(jobs);

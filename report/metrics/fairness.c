@@ -157,14 +157,14 @@ static hr__wide integral(const struct presence *presence, int64_t at_us) {
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
 /* Of a job that completed: completion time and run time, where a short run time counts as a longer one in both. */
-struct course {
+struct fairness_course {
   double jct_us, work_us;
 };
 
-static struct course course_of(const struct hr_result *result, uint32_t job) {
+static struct fairness_course course_of(const struct hr_result *result, uint32_t job) {
   int64_t work_us = result->trace->work_us[job], short_by_us = work_us < SHORT_RUN_US ? SHORT_RUN_US - work_us : 0;
   int64_t jct_us = hr_result_end_us(result, (hr_job){job}) - result->trace->submit_us[job];
-  return (struct course){(double)(jct_us + short_by_us), (double)(work_us + short_by_us)};
+  return (struct fairness_course){(double)(jct_us + short_by_us), (double)(work_us + short_by_us)};
 }
 
 /* By how much an n-th of the cluster is too small for the job. Most jobs fit into any share that there ever was. */
@@ -183,7 +183,7 @@ static void fill_finish_times(const struct hr_result *result, const struct prese
   double sum = 0;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (result->state[job] != HR_JOB_COMPLETED) continue;
-    struct course course = course_of(result, job);
+    struct fairness_course course = course_of(result, job);
     double rho = course.jct_us / (course.work_us * stretch_of(result, presence, gpus, job));
     keys[count++] = hr__slowdown_key(rho);
     sum += rho;
@@ -204,7 +204,7 @@ static void fill_jain(const struct hr_result *result, const struct parties *part
   double sum = 0, squares = 0;
   for (uint32_t job = 0; job < result->n_jobs; job++) {
     if (result->state[job] != HR_JOB_COMPLETED) continue;
-    struct course course = course_of(result, job);
+    struct fairness_course course = course_of(result, job);
     struct pace *pace = &paces[party_of(parties, job)];
     pace->sum += course.work_us / course.jct_us;
     pace->jobs++;

@@ -28,9 +28,11 @@ static struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena
                                                           const struct hr_typical_pods *typical);
 
 /* What is idle on the node, if some of the tasks would fit its GPUs and none of these its CPU and memory; else 0. */
-static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node);
+static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
+                                   hr_node node);
 /* Tasks of a gang that the node has room for. */
-static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node);
+static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
+                            hr_node node);
 
 /* ---- Which tasks are typical ------------------------------------------------------------------------ */
 
@@ -140,7 +142,8 @@ static struct hr__typical_tasks *hr__typical_tasks_create(struct hr_arena *arena
 
 /* ---- A node ----------------------------------------------------------------------------------------- */
 
-static uint32_t stranded_instances_milli(const struct hr__needs *needs, const struct hr_gpu_inventory *inventory, hr_node node) {
+static uint32_t stranded_instances_milli(const struct hr__needs *needs, const struct hr_gpu_inventory *inventory,
+                                         hr_node node) {
   bool any = false;
   for (uint32_t i = 0; i < needs->count; i++) {
     const struct hr_request *task = &needs->task[i];
@@ -151,7 +154,8 @@ static uint32_t stranded_instances_milli(const struct hr__needs *needs, const st
   return any ? inventory->left_milli[node.id] : 0;
 }
 
-static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node) {
+static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
+                                   hr_node node) {
   const struct hr__needs *needs = &tasks->needs[inventory->pool[node.id]];
   uint32_t n_fitting = 0, for_milli = 0;
   bool any = false;
@@ -170,7 +174,8 @@ static uint32_t hr__stranded_milli(const struct hr__typical_tasks *tasks, const 
   return any ? inventory->left_milli[node.id] : 0;
 }
 
-static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory, hr_node node) {
+static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct hr_gpu_inventory *inventory,
+                            hr_node node) {
   const struct hr_request *gang = &tasks->gang;
   bool is_split = hr_gpu_inventory_mig(inventory, node) != NULL;
   uint64_t most = is_split ? (uint64_t)__builtin_popcountll(hr_gpu_inventory_fitting_gpus(inventory, gang, node))
@@ -188,7 +193,7 @@ static uint32_t hr__gang_on(const struct hr__typical_tasks *tasks, const struct 
  * most below each of its knots.
  */
 
-struct part {
+struct fragments_part {
   uint64_t fragment;
   uint32_t stranded_milli, gang;
 };
@@ -201,10 +206,10 @@ struct hr__fragments {
   struct hr_acceptance acceptance;
   struct hr_fragmentation *fragmentation;
   struct hr__typical_tasks *tasks;
-  struct part *part;    /* [n_nodes], as last counted */
-  uint32_t *changed;    /* [n_nodes]: the first n_changed */
-  uint8_t *has_changed; /* [n_nodes] */
-  uint64_t *gang;       /* [2 x n_leaves]; a pool's at n_leaves + its number */
+  struct fragments_part *part; /* [n_nodes], as last counted */
+  uint32_t *changed;           /* [n_nodes]: the first n_changed */
+  uint8_t *has_changed;        /* [n_nodes] */
+  uint64_t *gang;              /* [2 x n_leaves]; a pool's at n_leaves + its number */
   uint32_t n_changed, n_leaves;
   struct hr__fragment_counts counts;
 };
@@ -282,11 +287,11 @@ void hr__fragments_note(struct hr__fragments *fragments, const struct hr_event *
 }
 
 /* Nothing is idle where nothing may start. */
-static struct part part_of(struct hr__fragments *self, hr_node node) {
-  if (self->inventory->closed[node.id]) return (struct part){0};
-  return (struct part){.fragment = hr_fragmentation_of(self->fragmentation, node),
-                       .stranded_milli = hr__stranded_milli(self->tasks, self->inventory, node),
-                       .gang = hr__gang_on(self->tasks, self->inventory, node)};
+static struct fragments_part part_of(struct hr__fragments *self, hr_node node) {
+  if (self->inventory->closed[node.id]) return (struct fragments_part){0};
+  return (struct fragments_part){.fragment = hr_fragmentation_of(self->fragmentation, node),
+                                 .stranded_milli = hr__stranded_milli(self->tasks, self->inventory, node),
+                                 .gang = hr__gang_on(self->tasks, self->inventory, node)};
 }
 
 static void set_gang(struct hr__fragments *self, uint32_t pool, uint64_t gang) {
@@ -300,7 +305,7 @@ static void set_gang(struct hr__fragments *self, uint32_t pool, uint64_t gang) {
 }
 
 static void count_node(struct hr__fragments *self, hr_node node) {
-  struct part *before = &self->part[node.id], after = part_of(self, node);
+  struct fragments_part *before = &self->part[node.id], after = part_of(self, node);
   uint32_t pool = self->inventory->pool[node.id];
   self->counts.fragment += (hr__wide)after.fragment - before->fragment;
   self->counts.stranded_milli += (uint64_t)after.stranded_milli - before->stranded_milli;

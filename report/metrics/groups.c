@@ -31,7 +31,7 @@ const char *hr__size_name(uint32_t size) {
 }
 
 /* Where a group's next values go. */
-struct cursor {
+struct groups_cursor {
   size_t wait, completed;
 };
 
@@ -40,8 +40,8 @@ struct grouper {
   const struct hr_trace *trace;
   enum hr__grouping grouping;
   uint32_t n_groups;
-  struct hr__totals *totals; /* by group */
-  struct cursor *cursor;     /* by group */
+  struct hr__totals *totals;    /* by group */
+  struct groups_cursor *cursor; /* by group */
 };
 
 /* Jobs without a tenant make one more group after the tenants. */
@@ -88,7 +88,7 @@ static void count_jobs(const struct grouper *grouper) {
 }
 
 static void begin_cursors(const struct grouper *grouper) {
-  struct cursor at = {0};
+  struct groups_cursor at = {0};
   for (uint32_t group = 0; group < grouper->n_groups; group++) {
     grouper->cursor[group] = at;
     at.wait += grouper->totals[group].started;
@@ -108,7 +108,7 @@ static void place_samples(const struct grouper *grouper, struct hr__samples *sam
     if (result->start_us[job] == HR_NEVER_US) continue;
     uint32_t group = group_of(grouper, job);
     struct hr__totals *totals = &grouper->totals[group];
-    struct cursor *cursor = &grouper->cursor[group];
+    struct groups_cursor *cursor = &grouper->cursor[group];
     int64_t wait_us = result->start_us[job] - trace->submit_us[job];
     samples->wait_us[cursor->wait++] = wait_us;
     totals->wait_us += (uint64_t)wait_us;
@@ -181,7 +181,7 @@ static void add_totals(struct hr__totals *sum, const struct hr__totals *part) {
 }
 
 static enum hr_status make_all(const struct grouper *grouper, struct hr__samples *samples, struct shown *shown,
-                               struct hr__groups *groups) {
+                               struct hr__job_groups *groups) {
   count_jobs(grouper);
   begin_cursors(grouper);
   place_samples(grouper, samples);
@@ -202,8 +202,8 @@ static uint32_t count_groups(const struct hr_trace *trace, enum hr__grouping gro
 }
 
 enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping grouping, struct hr__samples *samples,
-                               struct hr__groups *groups) {
-  *groups = (struct hr__groups){0};
+                               struct hr__job_groups *groups) {
+  *groups = (struct hr__job_groups){0};
   const struct hr_trace *trace = result->trace;
   struct grouper grouper = {
       .result = result, .trace = trace, .grouping = grouping, .n_groups = count_groups(trace, grouping)};
@@ -218,7 +218,7 @@ enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping
   free(shown);
   if (status == HR_OK) return HR_OK;
   hr__groups_free(groups->group, groups->count);
-  *groups = (struct hr__groups){0};
+  *groups = (struct hr__job_groups){0};
   return status;
 }
 

@@ -26,13 +26,13 @@ void hr__samples_finish(struct hr__samples *samples);
 
 /* All groups that have a job. Afterwards the samples hold each group's values one group after the other, and may be
    selected from as a whole. HR_NO_MEMORY is the only failure. */
-struct hr__groups {
+struct hr__job_groups {
   struct hr_group *group;
   size_t count;
   struct hr__totals all; /* over every group */
 };
 enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping grouping, struct hr__samples *samples,
-                               struct hr__groups *groups);
+                               struct hr__job_groups *groups);
 void hr__groups_free(struct hr_group *group, size_t count);
 
 /* Sizes of requests, from small to large: the group of jobs of so many GPUs, and its name ("2-4"; NULL: there are not

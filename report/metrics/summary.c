@@ -200,7 +200,7 @@ static void fill_counts(struct hr_summary *summary, const struct hr_cluster_spec
 
 static enum hr_status fill_groups(struct hr_summary *summary, const struct hr_result *result,
                                   struct hr__samples *samples) {
-  struct hr__groups groups;
+  struct hr__job_groups groups;
   enum hr_status status = hr__groups_make(result, HR__BY_SIZE, samples, &groups);
   if (status != HR_OK) return status;
   summary->by_size = groups.group;

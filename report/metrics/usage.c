@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-struct pool {
+struct usage_pool {
   int64_t until_us;
   uint64_t allocated_milli, total_milli; /* what holds since then */
   struct hr__pool_time now, at_last_end; /* the latter if the pool changed since */
@@ -18,8 +18,8 @@ struct pool {
 struct hr__by_pool {
   const struct hr_cluster *cluster;
   int64_t last_end_us;
-  struct pool *pools; /* [n_pools] */
-  uint32_t *last;     /* [n_jobs]: the pool where it ran last */
+  struct usage_pool *pools; /* [n_pools] */
+  uint32_t *last;           /* [n_jobs]: the pool where it ran last */
 };
 
 static void hr__by_pool_destroy(struct hr__by_pool *by_pool);
@@ -50,13 +50,13 @@ static void hr__by_pool_destroy(struct hr__by_pool *by_pool) {
 }
 
 /* With what has held since then. */
-static struct hr__pool_time grown(const struct pool *pool, int64_t until_us) {
+static struct hr__pool_time grown(const struct usage_pool *pool, int64_t until_us) {
   uint64_t passed_us = (uint64_t)(until_us - pool->until_us);
   return (struct hr__pool_time){pool->now.allocated_milli + (hr__wide)pool->allocated_milli * passed_us,
                                 pool->now.total_milli + (hr__wide)pool->total_milli * passed_us};
 }
 
-static void advance(struct pool *pool, int64_t now_us, int64_t last_end_us) {
+static void advance(struct usage_pool *pool, int64_t now_us, int64_t last_end_us) {
   if (pool->until_us <= last_end_us) pool->at_last_end = grown(pool, last_end_us);
   pool->now = grown(pool, now_us);
   pool->until_us = now_us;
@@ -69,7 +69,7 @@ static bool gives_back(enum hr_event_kind kind) {
 static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, const struct hr_event *event) {
   bool starts = event->kind == HR_EVENT_START;
   if (!starts && !gives_back(event->kind)) return;
-  struct pool *pool = &self->pools[event->placement->pool.id];
+  struct usage_pool *pool = &self->pools[event->placement->pool.id];
   uint64_t milli = hr_placement_milli(event->placement, trace, event->job);
   advance(pool, event->at_us, self->last_end_us);
   pool->allocated_milli += starts ? milli : -milli;
@@ -79,7 +79,7 @@ static void note_job(struct hr__by_pool *self, const struct hr_trace *trace, con
 
 /* The cluster has changed before its event is told. */
 static void note_node(struct hr__by_pool *self, const struct hr_event *event) {
-  struct pool *pool = &self->pools[event->pool.id];
+  struct usage_pool *pool = &self->pools[event->pool.id];
   advance(pool, event->at_us, self->last_end_us);
   pool->total_milli = hr_cluster_total_milli(self->cluster, event->pool);
 }
@@ -91,7 +91,7 @@ static void hr__by_pool_note(struct hr__by_pool *by_pool, const struct hr_trace 
 }
 
 struct hr__pool_time hr__by_pool_until(const struct hr__by_pool *by_pool, hr_pool pool, int64_t until_us) {
-  const struct pool *self = &by_pool->pools[pool.id];
+  const struct usage_pool *self = &by_pool->pools[pool.id];
   return self->until_us <= until_us ? grown(self, until_us) : self->at_last_end;
 }
 

@@ -130,11 +130,11 @@ static enum hr_status hr__page_series(const struct hr__page_view *view, struct h
 
 /* Pools of the spot market over time: nodes that could be had, nodes that were there, and what was taken away. */
 
-struct spot {
+struct page_spot {
   struct hr__page_sums reclaims, interrupted;
 };
 
-static void note_reclaims(struct spot *spot, const struct hr__page_view *view, uint32_t pool) {
+static void note_reclaims(struct page_spot *spot, const struct hr__page_view *view, uint32_t pool) {
   for (size_t i = 0; i < view->n_changes; i++) {
     const struct hr_node_change *change = &view->changes[i];
     if (change->pool.id == pool && change->kind == HR_EVENT_NODE_DOWN && change->reason == HR_REASON_RECLAIMED)
@@ -142,7 +142,7 @@ static void note_reclaims(struct spot *spot, const struct hr__page_view *view, u
   }
 }
 
-static void note_jobs(struct spot *spot, const struct hr__page_view *view, uint32_t pool) {
+static void note_jobs(struct page_spot *spot, const struct hr__page_view *view, uint32_t pool) {
   for (size_t i = 0; i < view->n_attempts; i++)
     if (view->attempts[i].pool.id == pool && view->attempts[i].end == HR_ATTEMPT_INTERRUPTED)
       hr__page_put(&spot->interrupted, &view->grid, view->attempts[i].end_us, 1);
@@ -151,7 +151,7 @@ static void note_jobs(struct spot *spot, const struct hr__page_view *view, uint3
 static enum hr_status put_pool(const struct hr__page_view *view, const struct hr__page_offer *offer,
                                struct hr__page_json *json) {
   uint32_t pool = offer->pool.id;
-  struct spot spot = {0};
+  struct page_spot spot = {0};
   struct hr__page_sums *const all[] = {&spot.reclaims, &spot.interrupted};
   enum { N = sizeof all / sizeof *all };
   enum hr_status status = HR_OK;

@@ -144,7 +144,7 @@ static const struct hr_attempt *hr__page_last_attempt(const struct hr__page_view
 /* A third are the jobs that waited longest, a third the largest of the others, and what is left is every n-th of the
    jobs that are not there yet. */
 
-struct choice {
+struct page_jobs_choice {
   const struct hr_result *result;
   bool *shown;
   uint64_t *keys; /* room for all jobs */
@@ -171,7 +171,7 @@ static int compare(const void *a, const void *b) {
 }
 
 /* Shows `count` more, those with the largest keys, the first of equal ones. */
-static void show_largest(struct choice *choice, job_key *key, uint32_t count) {
+static void show_largest(struct page_jobs_choice *choice, job_key *key, uint32_t count) {
   uint32_t n_jobs = choice->result->n_jobs, n_keys = 0, above = 0;
   for (uint32_t job = 0; job < n_jobs; job++)
     if (!choice->shown[job]) choice->keys[n_keys++] = key(choice->result, job);
@@ -187,7 +187,7 @@ static void show_largest(struct choice *choice, job_key *key, uint32_t count) {
 }
 
 /* Every n-th, n being no whole number: as Bresenham draws a line. */
-static void show_sample(struct choice *choice, uint32_t count, uint32_t of) {
+static void show_sample(struct page_jobs_choice *choice, uint32_t count, uint32_t of) {
   uint64_t error = 0;
   for (uint32_t job = 0; job < choice->result->n_jobs; job++) {
     if (choice->shown[job]) continue;
@@ -198,7 +198,7 @@ static void show_sample(struct choice *choice, uint32_t count, uint32_t of) {
   }
 }
 
-static uint32_t *list(const struct choice *choice, uint32_t *n_shown) {
+static uint32_t *list(const struct page_jobs_choice *choice, uint32_t *n_shown) {
   uint32_t *jobs = malloc(((size_t)choice->result->n_jobs + 1) * sizeof *jobs);
   *n_shown = 0;
   for (uint32_t job = 0; jobs && job < choice->result->n_jobs; job++)
@@ -208,8 +208,8 @@ static uint32_t *list(const struct choice *choice, uint32_t *n_shown) {
 
 uint32_t *hr__page_shown(const struct hr_result *result, uint32_t most, uint32_t *n_shown) {
   uint32_t n_jobs = result->n_jobs, third = most / 3;
-  struct choice choice = {result, calloc((size_t)n_jobs + 1, sizeof *choice.shown),
-                          n_jobs > most ? malloc(n_jobs * sizeof *choice.keys) : NULL};
+  struct page_jobs_choice choice = {result, calloc((size_t)n_jobs + 1, sizeof *choice.shown),
+                                    n_jobs > most ? malloc(n_jobs * sizeof *choice.keys) : NULL};
   uint32_t *jobs = NULL;
   if (choice.shown && n_jobs <= most) {
     for (uint32_t job = 0; job < n_jobs; job++) choice.shown[job] = true;
@@ -305,14 +305,15 @@ static void put_attempt_columns(struct hr__page_table *table, const uint32_t *pl
 /* ---- Which --------------------------------------------------------------------------------------------- */
 
 /* Job by job, as long as there is room for all of a job's. */
-struct list {
+struct page_jobs_list {
   uint32_t *places; /* of attempts */
   uint32_t *rows;   /* of the jobs' table */
   uint32_t count;   /* of those listed */
   uint64_t all;     /* that there are */
 };
 
-static void list_job(struct list *list, const struct hr__page_view *view, const struct hr_attempt *last, uint32_t row) {
+static void list_job(struct page_jobs_list *list, const struct hr__page_view *view, const struct hr_attempt *last,
+                     uint32_t row) {
   uint32_t n = last->number + 1;
   list->all += n;
   if (n > MOST_ATTEMPTS - list->count) return;
@@ -325,15 +326,16 @@ static void list_job(struct list *list, const struct hr__page_view *view, const 
   list->count += n;
 }
 
-static void list_attempts(struct list *list, const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs) {
+static void list_attempts(struct page_jobs_list *list, const struct hr__page_view *view, const uint32_t *jobs,
+                          uint32_t n_jobs) {
   for (uint32_t row = 0; row < n_jobs; row++) {
     const struct hr_attempt *last = hr__page_last_attempt(view, jobs[row]);
     if (last && last->number) list_job(list, view, last, row);
   }
 }
 
-static enum hr_status put_list(const struct hr__page_view *view, const struct list *list, struct hr__page_json *json,
-                               struct hr__page_block *block) {
+static enum hr_status put_list(const struct hr__page_view *view, const struct page_jobs_list *list,
+                               struct hr__page_json *json, struct hr__page_block *block) {
   struct hr__page_numbering ends = {0};
   struct hr__page_table table;
   enum hr_status status = hr__page_table_init(&table, view, json, block, list->count);
@@ -361,7 +363,8 @@ static enum hr_status put_list(const struct hr__page_view *view, const struct li
 
 static enum hr_status hr__page_attempts(const struct hr__page_view *view, const uint32_t *jobs, uint32_t n_jobs,
                                         struct hr__page_json *json, struct hr__page_block *block) {
-  struct list list = {malloc(MOST_ATTEMPTS * sizeof *list.places), malloc(MOST_ATTEMPTS * sizeof *list.rows), 0, 0};
+  struct page_jobs_list list = {malloc(MOST_ATTEMPTS * sizeof *list.places), malloc(MOST_ATTEMPTS * sizeof *list.rows),
+                                0, 0};
   enum hr_status status = list.places && list.rows ? HR_OK : HR_NO_MEMORY;
   if (status == HR_OK) {
     list_attempts(&list, view, jobs, n_jobs);

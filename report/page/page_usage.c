@@ -358,7 +358,7 @@ static void put_bins(struct hr__page_json *json, const char *key, const uint64_t
 /* ---- Groups ----------------------------------------------------------------------------------------- */
 
 /* Groups as the summary has them, and which of them a job is in. */
-struct grouping {
+struct page_usage_grouping {
   const char *key;
   const struct hr_group *group;
   size_t n_groups;
@@ -389,7 +389,7 @@ static uint32_t size_of_job(const struct hr_trace *trace, uint32_t job) {
 }
 
 /* By key the number of the group, `n` for those that are not shown. */
-static uint32_t *number_keys(const struct grouping *grouping, const struct hr_trace *trace, size_t n) {
+static uint32_t *number_keys(const struct page_usage_grouping *grouping, const struct hr_trace *trace, size_t n) {
   uint32_t *number = malloc(((size_t)grouping->n_keys + 1) * sizeof *number);
   for (uint32_t key = 0; number && key < grouping->n_keys; key++) {
     size_t i = 0;
@@ -414,7 +414,7 @@ static void put_group(struct hr__page_json *json, const struct hr_group *group, 
 }
 
 static enum hr_status put_groups(const struct hr_page_run *run, struct hr__page_json *json, const struct bins *bins,
-                                 const struct grouping *grouping) {
+                                 const struct page_usage_grouping *grouping) {
   size_t n = grouping->n_groups < MOST_GROUPS ? grouping->n_groups : MOST_GROUPS;
   uint32_t *number = number_keys(grouping, run->trace, n);
   uint64_t *counts = calloc((n + 1) * MOST_BINS, sizeof *counts);
@@ -435,7 +435,7 @@ static enum hr_status put_groups(const struct hr_page_run *run, struct hr__page_
 enum hr_status hr__page_distributions(const struct hr__page_view *view, struct hr__page_json *json) {
   const struct hr_page_run *run = view->run;
   const struct hr_summary *summary = run->summary;
-  const struct grouping groupings[] = {
+  const struct page_usage_grouping groupings[] = {
       {"by_class", summary->by_class, summary->n_classes, HR_N_CLASSES, class_name, class_of},
       {"by_size", summary->by_size, summary->n_sizes, hr__size_of(UINT32_MAX) + 1, size_name, size_of_job},
       {"by_tenant", summary->by_tenant, summary->n_tenants, run->trace->tenants.count + 1, tenant_name, tenant_of}};

@@ -16,7 +16,7 @@
 
 enum { MOST_GROUPS = 20 };
 
-struct page {
+struct summary_markdown_page {
   struct hr__console console; /* whose text it makes fit */
   const struct hr_summary *summary;
   const struct hr_run_label *label;
@@ -24,7 +24,7 @@ struct page {
 
 /* ---- What was run ----------------------------------------------------------------------------------- */
 
-static void put_head(struct page *page) {
+static void put_head(struct summary_markdown_page *page) {
   FILE *out = page->console.out;
   char *words = hr__policy_words(page->label->policy);
   char text[2][HR__NUMBER_BYTES];
@@ -44,21 +44,21 @@ static void put_head(struct page *page) {
 
 /* ---- Figures ---------------------------------------------------------------------------------------- */
 
-static void put_row(struct page *page, const char *name, const char *value) {
+static void put_row(struct summary_markdown_page *page, const char *name, const char *value) {
   fprintf(page->console.out, "| %s | %s |\n", name, value);
 }
 
-static void put_share(struct page *page, const char *name, double share) {
+static void put_share(struct summary_markdown_page *page, const char *name, double share) {
   char text[HR__NUMBER_BYTES];
   fprintf(page->console.out, "| %s | %s %% |\n", name, hr__fixed_text(100 * share, 1, text));
 }
 
-static void put_usd(struct page *page, const char *name, int64_t uusd) {
+static void put_usd(struct summary_markdown_page *page, const char *name, int64_t uusd) {
   char text[HR__NUMBER_BYTES];
   if (uusd != HR_UNKNOWN_UUSD) put_row(page, name, hr__usd_text(uusd, text));
 }
 
-static void put_jobs(struct page *page) {
+static void put_jobs(struct summary_markdown_page *page) {
   const struct hr_summary *summary = page->summary;
   char text[HR__NUMBER_BYTES];
   put_row(page, "Jobs submitted", hr__count_text(summary->jobs_submitted, text));
@@ -71,7 +71,7 @@ static void put_jobs(struct page *page) {
   }
 }
 
-static void put_use(struct page *page) {
+static void put_use(struct summary_markdown_page *page) {
   const struct hr_summary *summary = page->summary;
   char text[HR__NUMBER_BYTES];
   if (summary->makespan_s > 0) put_row(page, "Makespan", hr__duration_text(summary->makespan_s, text));
@@ -88,7 +88,7 @@ static void put_use(struct page *page) {
   put_row(page, "Jobs waiting at most", hr__count_text(summary->queue_max, text));
 }
 
-static void put_cost_totals(struct page *page, const struct hr_cost_summary *costs) {
+static void put_cost_totals(struct summary_markdown_page *page, const struct hr_cost_summary *costs) {
   put_usd(page, "Cost", costs->total_uusd);
   put_usd(page, "Cost of a month", costs->per_month_uusd);
   put_usd(page, "Cost of a completed job", costs->per_completed_job_uusd);
@@ -98,7 +98,7 @@ static void put_cost_totals(struct page *page, const struct hr_cost_summary *cos
   if (!isnan(costs->saving_vs_on_demand)) put_share(page, "Saved against on demand", costs->saving_vs_on_demand);
 }
 
-static void put_figures(struct page *page) {
+static void put_figures(struct summary_markdown_page *page) {
   hr__markdown_head(&page->console, "", " ");
   put_jobs(page);
   put_use(page);
@@ -107,7 +107,7 @@ static void put_figures(struct page *page) {
 
 /* ---- Over time -------------------------------------------------------------------------------------- */
 
-static void put_course(struct page *page) {
+static void put_course(struct summary_markdown_page *page) {
   const struct hr_timeline_summary *course = page->label->course;
   struct hr__sparkline line;
   char duration[HR__NUMBER_BYTES];
@@ -124,7 +124,8 @@ static void put_course(struct page *page) {
 
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
-static void put_distribution(struct page *page, const char *name, const struct hr_distribution *distribution,
+static void put_distribution(struct summary_markdown_page *page, const char *name,
+                             const struct hr_distribution *distribution,
                              const char *(*show)(double value, char *buffer)) {
   const double figure[] = {distribution->mean, distribution->p50, distribution->p90,
                            distribution->p95,  distribution->p99, distribution->max};
@@ -136,14 +137,15 @@ static void put_distribution(struct page *page, const char *name, const struct h
   fputc('\n', page->console.out);
 }
 
-static void put_distributions(struct page *page) {
+static void put_distributions(struct summary_markdown_page *page) {
   hr__markdown_head(&page->console, "", " mean | p50 | p90 | p95 | p99 | max ");
   put_distribution(page, "Wait", &page->summary->wait_s, hr__duration_text);
   put_distribution(page, "Submit to end", &page->summary->jct_s, hr__duration_text);
   put_distribution(page, "Slowdown", &page->summary->slowdown, hr__factor_text);
 }
 
-static void put_groups(struct page *page, const char *title, const struct hr_group *groups, size_t count) {
+static void put_groups(struct summary_markdown_page *page, const char *title, const struct hr_group *groups,
+                       size_t count) {
   FILE *out = page->console.out;
   if (count == 0) return;
   hr__markdown_head(&page->console, title, " jobs | GPU hours | mean wait | p95 wait | slowdown ");
@@ -162,7 +164,8 @@ static void put_groups(struct page *page, const char *title, const struct hr_gro
   if (count > MOST_GROUPS) fprintf(out, "\nand %zu more\n", count - MOST_GROUPS);
 }
 
-static void put_cost_lines(struct page *page, const char *title, const struct hr_cost_lines *lines, int64_t all_uusd) {
+static void put_cost_lines(struct summary_markdown_page *page, const char *title, const struct hr_cost_lines *lines,
+                           int64_t all_uusd) {
   FILE *out = page->console.out;
   hr__markdown_head(&page->console, title, " cost | share ");
   for (size_t i = 0; i < lines->count && i < MOST_GROUPS; i++) {
@@ -175,7 +178,7 @@ static void put_cost_lines(struct page *page, const char *title, const struct hr
   if (lines->count > MOST_GROUPS) fprintf(out, "\nand %zu more\n", lines->count - MOST_GROUPS);
 }
 
-static void put_notes(struct page *page) {
+static void put_notes(struct summary_markdown_page *page) {
   bool any = false;
   for (size_t i = 0; i < page->label->n_notes; i++)
     for (size_t k = 0; k < page->label->notes[i]->count; k++) {
@@ -191,7 +194,7 @@ enum hr_status hr_summary_write_markdown(const char *path, const struct hr_summa
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
-  struct page page = {{.out = file.stream, .unicode = true}, summary, label};
+  struct summary_markdown_page page = {{.out = file.stream, .unicode = true}, summary, label};
   put_head(&page);
   put_figures(&page);
   put_course(&page);

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct page {
+struct trace_check_page {
   struct hr__console console;
   const struct hr_trace_check *check;
 };
 
-static void put_head(struct page *page) {
+static void put_head(struct trace_check_page *page) {
   struct hr__console *console = &page->console;
   const struct hr_trace_check *check = page->check;
   const struct hr_trace *trace = check->config.trace;
@@ -44,7 +44,7 @@ static void put_head(struct page *page) {
                 counts[HR_SEVERITY_NOTE], hr__plural(n[HR_SEVERITY_NOTE]));
 }
 
-static void put_loads(struct page *page) {
+static void put_loads(struct trace_check_page *page) {
   enum { TYPES_WIDTH = 26 };
   struct hr__console *console = &page->console;
   if (page->check->n_loads == 0) return;
@@ -65,7 +65,7 @@ static void put_loads(struct page *page) {
 }
 
 /* Where the first one is, if it is known. */
-static void put_place(struct page *page, const struct hr_finding *finding) {
+static void put_place(struct trace_check_page *page, const struct hr_finding *finding) {
   const struct hr_trace *trace = page->check->config.trace;
   char buffer[HR_JOB_ID_BUFFER], when[HR__NUMBER_BYTES];
   if (finding->job.id == HR_NONE) return;
@@ -78,7 +78,7 @@ static void put_place(struct page *page, const struct hr_finding *finding) {
                   hr__duration_text(hr__seconds(submit_us), when));
 }
 
-static void put_finding(struct page *page, const struct hr_finding *finding) {
+static void put_finding(struct trace_check_page *page, const struct hr_finding *finding) {
   struct hr__console *console = &page->console;
   const char *meaning = hr_finding_meaning(finding->code), *advice = hr_finding_advice(finding->code);
   fprintf(console->out, "\n%s%s: %s%s\n", hr__bold(console), hr_severity_name(finding->severity),
@@ -90,7 +90,7 @@ static void put_finding(struct page *page, const struct hr_finding *finding) {
 }
 
 /* A note in a sentence or two. */
-static void put_note(struct page *page, const struct hr_finding *finding) {
+static void put_note(struct trace_check_page *page, const struct hr_finding *finding) {
   const char *meaning = hr_finding_meaning(finding->code);
   hr__put_field(&page->console, "", "%s: %s%s%s", hr_finding_name(finding->code), finding->text, meaning ? "; " : "",
                 meaning ? meaning : "");
@@ -101,7 +101,7 @@ enum hr_status hr_trace_check_write(const char *path, const struct hr_trace_chec
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
-  struct page page = {.console = {.out = file.stream, .colour = colour}, .check = check};
+  struct trace_check_page page = {.console = {.out = file.stream, .colour = colour}, .check = check};
   put_head(&page);
   put_loads(&page);
   size_t i = 0;

@@ -16,7 +16,7 @@
 /* Columns stand two spaces apart, and further where figures are short. */
 enum { NAME_WIDTH = 15, MOST_ROWS = 10 };
 
-struct page {
+struct trace_stats_page {
   struct hr__console console;
   const struct hr_trace_stats *stats;
 };
@@ -41,7 +41,8 @@ static const char *percent_text(double share, char *buffer) {
 
 /* ---- Spreads ---------------------------------------------------------------------------------------- */
 
-static void put_spread(struct page *page, const char *label, const struct hr__spread *spread, writer *show) {
+static void put_spread(struct trace_stats_page *page, const char *label, const struct hr__spread *spread,
+                       writer *show) {
   char text[HR__NUMBER_BYTES];
   if (spread->count == 0) return;
   const double figures[] = {spread->mean, spread->p50, spread->p90, spread->p95, spread->p99, spread->max};
@@ -51,7 +52,7 @@ static void put_spread(struct page *page, const char *label, const struct hr__sp
   fputc('\n', page->console.out);
 }
 
-static void put_spreads(struct page *page) {
+static void put_spreads(struct trace_stats_page *page) {
   const struct hr_trace_stats *stats = page->stats;
   struct hr__console *console = &page->console;
   fprintf(console->out, "\n%s%20s%12s%12s%12s%12s%12s%s\n", hr__bold(console), "mean", "p50", "p90", "p95", "p99",
@@ -70,7 +71,7 @@ static void put_spreads(struct page *page) {
 
 /* ---- Groups ----------------------------------------------------------------------------------------- */
 
-static void put_row(struct page *page, const struct hr__stats_row *row) {
+static void put_row(struct trace_stats_page *page, const struct hr__stats_row *row) {
   struct hr__console *console = &page->console;
   const struct hr_trace_stats *stats = page->stats;
   char text[6][HR__NUMBER_BYTES];
@@ -84,7 +85,7 @@ static void put_row(struct page *page, const struct hr__stats_row *row) {
   free(name);
 }
 
-static void put_rows(struct page *page, const char *title, enum hr__stats_by by) {
+static void put_rows(struct trace_stats_page *page, const char *title, enum hr__stats_by by) {
   struct hr__console *console = &page->console;
   const struct hr__stats_rows *rows = &page->stats->by[by];
   char more[HR__NUMBER_BYTES];
@@ -99,7 +100,8 @@ static void put_rows(struct page *page, const char *title, enum hr__stats_by by)
 
 /* ---- Arrivals --------------------------------------------------------------------------------------- */
 
-static void put_bars(struct page *page, const uint64_t *counts, uint32_t n, const char *label, const char *ends) {
+static void put_bars(struct trace_stats_page *page, const uint64_t *counts, uint32_t n, const char *label,
+                     const char *ends) {
   struct hr__sparkline line;
   uint64_t most = 0;
   for (uint32_t i = 0; i < n; i++) most = counts[i] > most ? counts[i] : most;
@@ -115,7 +117,7 @@ static void put_if_known(char *text, size_t size, const char *words, double valu
   if (isfinite(value)) snprintf(text + used, size - used, "; %s %s", words, hr__fixed_text(value, 2, number));
 }
 
-static void put_bursts(struct page *page) {
+static void put_bursts(struct trace_stats_page *page) {
   const struct hr__arrivals *arrivals = &page->stats->arrivals;
   char text[200], number[HR__NUMBER_BYTES];
   if (!isfinite(arrivals->dispersion)) return;
@@ -127,7 +129,7 @@ static void put_bursts(struct page *page) {
   hr__put_field(&page->console, "bursts", "%s", text);
 }
 
-static void put_arrivals(struct page *page) {
+static void put_arrivals(struct trace_stats_page *page) {
   const struct hr__arrivals *arrivals = &page->stats->arrivals;
   struct hr__console *console = &page->console;
   char text[4][HR__NUMBER_BYTES];
@@ -145,7 +147,7 @@ static void put_arrivals(struct page *page) {
 
 /* ---- Shares ----------------------------------------------------------------------------------------- */
 
-static void put_concentration(struct page *page, const char *label, const char *what, const char *parties,
+static void put_concentration(struct trace_stats_page *page, const char *label, const char *what, const char *parties,
                               enum hr__concentrated of) {
   const struct hr__concentration *shares = &page->stats->concentration[of];
   char text[5][HR__NUMBER_BYTES];
@@ -157,7 +159,7 @@ static void put_concentration(struct page *page, const char *label, const char *
                 hr__fixed_text(shares->gini, 2, text[4]));
 }
 
-static void put_shares(struct page *page) {
+static void put_shares(struct trace_stats_page *page) {
   char text[HR__NUMBER_BYTES];
   const struct hr_trace_stats *stats = page->stats;
   put_concentration(page, "users", "jobs", "users", HR__JOBS_OF_USERS);
@@ -174,7 +176,8 @@ static void put_shares(struct page *page) {
 
 /* ---- Fits ------------------------------------------------------------------------------------------- */
 
-static const char *parameters_of(enum hr__family family, const struct hr__fit *fit, char *buffer, size_t size) {
+static const char *parameters_of(enum hr__family family, const struct hr__distribution_fit *fit, char *buffer,
+                                 size_t size) {
   char a[HR__NUMBER_BYTES], b[HR__NUMBER_BYTES];
   switch (family) {
   case HR__EXPONENTIAL:
@@ -193,7 +196,7 @@ static const char *parameters_of(enum hr__family family, const struct hr__fit *f
   return buffer;
 }
 
-static void put_fits(struct page *page, const char *title, const struct hr__fit *fits) {
+static void put_fits(struct trace_stats_page *page, const char *title, const struct hr__distribution_fit *fits) {
   struct hr__console *console = &page->console;
   enum hr__family best = hr__best_family(fits);
   bool any = false;
@@ -213,7 +216,7 @@ static void put_fits(struct page *page, const char *title, const struct hr__fit 
 
 /* ---- The whole -------------------------------------------------------------------------------------- */
 
-static void put_head(struct page *page) {
+static void put_head(struct trace_stats_page *page) {
   struct hr__console *console = &page->console;
   const struct hr_trace_stats *stats = page->stats;
   char text[4][HR__NUMBER_BYTES];
@@ -234,7 +237,7 @@ static void put_head(struct page *page) {
                 stats->span_s > 0 ? " GPUs asked for on average while jobs came" : "");
 }
 
-static void put_all(struct page *page) {
+static void put_all(struct trace_stats_page *page) {
   put_head(page);
   put_spreads(page);
   put_rows(page, "GPUs asked for", HR__STATS_BY_SIZE);
@@ -254,7 +257,7 @@ enum hr_status hr_trace_stats_write(const char *path, const struct hr_trace_stat
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
-  struct page page = {
+  struct trace_stats_page page = {
       .console = {.out = file.stream, .colour = style & HR_STYLE_COLOUR, .unicode = style & HR_STYLE_UNICODE},
       .stats = stats};
   put_all(&page);
@@ -294,7 +297,8 @@ static const char *const parameters[HR__N_FAMILIES][2] = {[HR__EXPONENTIAL] = {N
                                                           [HR__WEIBULL] = {"shape", "scale"},
                                                           [HR__PARETO_TAIL] = {"alpha", "from"}};
 
-static void json_put_fits(struct hr__json *json, cJSON *parent, const char *key, const struct hr__fit *fits) {
+static void json_put_fits(struct hr__json *json, cJSON *parent, const char *key,
+                          const struct hr__distribution_fit *fits) {
   cJSON *array = hr__json_array(json, parent, key);
   enum hr__family best = hr__best_family(fits);
   for (unsigned i = 0; i < HR__N_FAMILIES; i++) {

@@ -13,20 +13,20 @@
 /* ---- Sentences -------------------------------------------------------------------------------------- */
 
 /* Text in the making. */
-struct sentence {
+struct why_job_sentence {
   FILE *out;
   char *text;
   size_t size;
 };
 
-static bool begin(struct hr__console *console, struct sentence *sentence) {
-  *sentence = (struct sentence){0};
+static bool begin(struct hr__console *console, struct why_job_sentence *sentence) {
+  *sentence = (struct why_job_sentence){0};
   sentence->out = open_memstream(&sentence->text, &sentence->size);
   if (!sentence->out) console->out_of_memory = true;
   return sentence->out;
 }
 
-static void end(struct hr__console *console, struct sentence *sentence, const char *label) {
+static void end(struct hr__console *console, struct why_job_sentence *sentence, const char *label) {
   if (fclose(sentence->out) == 0)
     hr__put_field(console, label, "%s", sentence->text);
   else
@@ -56,7 +56,7 @@ static void put_asked(FILE *out, const struct hr_why *why, hr_job job) {
 }
 
 static void put_submitted(struct hr__console *console, const struct hr_why *why, hr_job job) {
-  struct sentence sentence;
+  struct why_job_sentence sentence;
   char time[HR__NUMBER_BYTES];
   if (!begin(console, &sentence)) return;
   fprintf(sentence.out, "at %s", hr__why_time(why->trace->submit_us[job.id], time));
@@ -76,7 +76,7 @@ static void put_parts(FILE *out, const struct hr_why *why, const struct hr__why_
 }
 
 static void put_wait(struct hr__console *console, const struct hr_why *why, const struct hr_wait *wait) {
-  struct sentence sentence;
+  struct why_job_sentence sentence;
   size_t count;
   char time[HR__NUMBER_BYTES];
   struct hr__why_part *parts = hr__why_parts(why, wait, &count);
@@ -113,7 +113,7 @@ static void put_nodes(FILE *out, const struct hr_why *why, const struct hr_attem
 }
 
 static void put_start(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt) {
-  struct sentence sentence;
+  struct why_job_sentence sentence;
   char time[HR__NUMBER_BYTES];
   if (!begin(console, &sentence)) return;
   fprintf(sentence.out, "at %s ", hr__why_time(attempt->begin_us, time));
@@ -172,7 +172,7 @@ static void put_books(FILE *out, const struct hr_attempt *attempt) {
 /* `moved_to`: the attempt that goes on elsewhere; NULL: it was not moved. */
 static void put_end(struct hr__console *console, const struct hr_why *why, const struct hr_attempt *attempt,
                     const struct hr_attempt *moved_to) {
-  struct sentence sentence;
+  struct why_job_sentence sentence;
   char at[HR__NUMBER_BYTES], time[HR__NUMBER_BYTES];
   bool is_done = attempt->end == HR_ATTEMPT_COMPLETED, runs = attempt->end == HR_ATTEMPT_RUNNING;
   if (!begin(console, &sentence)) return;

@@ -16,7 +16,7 @@ struct hr__builder {
   struct hr__source source;
   struct hr_scenario *scenario;
   struct hr_error *error;
-  struct hr__place place;            /* of the value at hand */
+  struct hr__source_place place;     /* of the value at hand */
   struct hr_catalog *catalog;        /* with the scenario's own rows; NULL until it is asked for */
   struct hr__pool_notes *pool_notes; /* while pools are built */
 };

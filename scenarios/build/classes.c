@@ -20,7 +20,7 @@ enum hr_status hr__unknown_class(const struct hr__builder *builder, const char *
   const char *known[HR_N_CLASSES + 1] = {hr__everyone_else};
   for (unsigned i = 1; i < HR_N_CLASSES; i++) known[i] = hr_job_class_name((enum hr_job_class)i);
   char path[300], text[500];
-  struct hr__place outer = builder->place;
+  struct hr__source_place outer = builder->place;
   hr__place_leave(&outer);
   hr__place_text(&outer, path, sizeof path);
   hr__key_unknown(path, name, known, text, sizeof text);

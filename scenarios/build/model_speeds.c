@@ -29,7 +29,7 @@ struct hr__speed_figure {
 struct hr__speed_figures {
   struct hr__speed_figure *at;
   size_t count, capacity;
-  struct hr__names texts;
+  struct hr__name_table texts;
   const char *path; /* of the file; NULL: none */
 };
 
@@ -93,7 +93,7 @@ static bool parse_gpus(const char *text, uint32_t *gpus) {
 
 /* ---- CSV -------------------------------------------------------------------------------------------- */
 
-struct row {
+struct model_speeds_row {
   const char *model, *gpu, *gpus;
   double speed, throughput; /* HR_UNKNOWN_NUMBER where not said */
 };
@@ -101,7 +101,7 @@ struct row {
 #define UNTOLD (-1.0)
 
 static const char *check_row(void *draft) {
-  const struct row *row = draft;
+  const struct model_speeds_row *row = draft;
   uint32_t gpus;
   if (row->gpus[0] && !parse_gpus(row->gpus, &gpus)) return "column 'gpus' is not a whole number from 1 to 4000000";
   bool has_speed = row->speed != UNTOLD, has_throughput = row->throughput != UNTOLD;
@@ -110,8 +110,8 @@ static const char *check_row(void *draft) {
 
 #define COLUMN(column, kind, is_key, may_miss)                                                                         \
   {                                                                                                                    \
-    .name = #column, .cell = kind, .offset = offsetof(struct row, column), .key = is_key, .optional = may_miss,        \
-    .max = HR__MOST_SPEED_FIGURE                                                                                       \
+    .name = #column, .cell = kind, .offset = offsetof(struct model_speeds_row, column), .key = is_key,                 \
+    .optional = may_miss, .max = HR__MOST_SPEED_FIGURE                                                                 \
   }
 static const struct hr__table_column columns[] = {
     COLUMN(model, HR__CELL_TEXT, true, false), COLUMN(gpu, HR__CELL_TEXT, true, false),
@@ -121,12 +121,12 @@ static const struct hr__table_column columns[] = {
 static const struct hr__table_format speeds_format = {.name = "speeds",
                                                       .columns = columns,
                                                       .n_columns = sizeof columns / sizeof *columns,
-                                                      .row_bytes = sizeof(struct row),
-                                                      .draft_bytes = sizeof(struct row),
+                                                      .row_bytes = sizeof(struct model_speeds_row),
+                                                      .draft_bytes = sizeof(struct model_speeds_row),
                                                       .finish = check_row};
 
 static enum hr_status take_rows(struct hr__speed_figures *figures, const struct hr__table *table) {
-  const struct row *rows = table->rows;
+  const struct model_speeds_row *rows = table->rows;
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; i < table->count && status == HR_OK; i++) {
     struct hr__speed_figure figure = {.gpus = 1, .line = table->line[i]};
@@ -140,7 +140,7 @@ static enum hr_status take_rows(struct hr__speed_figures *figures, const struct 
 
 static enum hr_status read_csv(struct hr__speed_figures *figures, const char *path, struct hr_error *error) {
   struct hr__table table = {.format = &speeds_format};
-  struct hr__names texts = {0};
+  struct hr__name_table texts = {0};
   enum hr_status status = hr__table_add_file(&table, path, &texts, error);
   if (status == HR_OK && take_rows(figures, &table) != HR_OK)
     status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", path);
@@ -152,7 +152,7 @@ static enum hr_status read_csv(struct hr__speed_figures *figures, const char *pa
 /* ---- JSON ------------------------------------------------------------------------------------------- */
 
 /* The way to the value at hand: GPU type, model, "null". */
-struct walk {
+struct model_speeds_walk {
   struct hr__speed_figures *figures;
   const struct hr__json_file *file;
   const char *path;
@@ -160,7 +160,7 @@ struct walk {
   uint32_t ordinal[3];
 };
 
-static enum hr_status fail(const struct walk *walk, size_t depth, bool at_key, const char *words) {
+static enum hr_status fail(const struct model_speeds_walk *walk, size_t depth, bool at_key, const char *words) {
   struct hr__json_position at =
       hr__json_position(walk->file->text, hr__json_find(walk->file->text, walk->ordinal, depth, at_key));
   return hr_fail(walk->error, HR_BAD_INPUT, "%s:%zu:%zu: %s", walk->path, at.line, at.column, words);
@@ -182,7 +182,7 @@ static bool split_key(const char *key, char *model, size_t size, uint32_t *gpus)
   return parse_gpus(number, gpus);
 }
 
-static enum hr_status take_alone(struct walk *walk, const char *gpu, const cJSON *measured) {
+static enum hr_status take_alone(struct model_speeds_walk *walk, const char *gpu, const cJSON *measured) {
   struct hr__speed_figure figure = {.is_throughput = true};
   char model[200];
   if (!split_key(measured->string, model, sizeof model, &figure.gpus))
@@ -208,7 +208,7 @@ static bool is_spread(const char *gpu) {
   return length > tail && strcmp(gpu + length - tail, ending) == 0;
 }
 
-static enum hr_status take_tree(struct walk *walk) {
+static enum hr_status take_tree(struct model_speeds_walk *walk) {
   if (!cJSON_IsObject(walk->file->tree)) return fail(walk, 0, false, "an object {...} of GPU types is wanted");
   for (const cJSON *gpu = walk->file->tree->child; gpu; gpu = gpu->next, walk->ordinal[0]++) {
     if (is_spread(gpu->string)) continue;
@@ -226,7 +226,7 @@ static enum hr_status read_json(struct hr__speed_figures *figures, const char *p
   struct hr__json_file file;
   enum hr_status status = hr__json_file_read(path, &file, error);
   if (status != HR_OK) return status;
-  struct walk walk = {.figures = figures, .file = &file, .path = path, .error = error};
+  struct model_speeds_walk walk = {.figures = figures, .file = &file, .path = path, .error = error};
   status = take_tree(&walk);
   hr__json_file_finish(&file);
   return status;

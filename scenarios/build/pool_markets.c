@@ -79,7 +79,7 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry
 
 /* ---- Time ------------------------------------------------------------------------------------------- */
 
-static enum hr_status take_bounds(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status take_bounds(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   market->from_us = hr__span_of(draft->entry, "from_s", 0);
   market->to_us = hr__span_of(draft->entry, "to_s", HR_NEVER_US);
@@ -94,7 +94,7 @@ static bool bills_by_the_second(const char *provider) {
   return provider && (strcasecmp(provider, "aws") == 0 || strcasecmp(provider, "gcp") == 0);
 }
 
-static enum hr_status take_billing(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status take_billing(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *billing = hr__build_enter(builder, draft->entry, "billing");
   bool by_second = bills_by_the_second(draft->source->provider);
   draft->pool.market.billing = (struct hr_billing){
@@ -112,7 +112,7 @@ static enum hr_status take_billing(struct hr__builder *builder, struct hr__draft
 static enum hr_status hr__build_duration(struct hr__builder *builder, const cJSON *object, const char *name,
                                          struct hr_duration *duration);
 
-static enum hr_status take_boot(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status take_boot(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_duration *boot = &draft->pool.market.boot;
   *boot = (struct hr_duration){.kind = HR_DURATION_FIXED, .a = hr__number_of(draft->entry, "boot_s", 0)};
   if (!hr__has(draft->entry, "boot_s") && !hr__has(draft->entry, "boot"))
@@ -129,12 +129,12 @@ static enum hr_market market_of(const cJSON *entry) {
   return (enum hr_market)hr__choice_of(entry, "market", markets, HR_MARKET_NONE);
 }
 
-static enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft);
+static enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__pool_draft *draft);
 
-enum hr_status hr__build_market(struct hr__builder *builder, struct hr__draft *draft) {
+enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   *market = (struct hr_market_spec){.market = market_of(draft->entry),
-                                    .on_demand_uusd_h = HR_UNKNOWN_US,
+                                    .on_demand_uusd_h = HR_UNKNOWN_UUSD_H,
                                     .to_us = HR_NEVER_US,
                                     .spot.zone = draft->zone};
   enum hr_status status = check_keys(builder, draft->entry, market->market);
@@ -153,7 +153,7 @@ enum hr_status hr__build_market(struct hr__builder *builder, struct hr__draft *d
 
 enum { MOST_PARAMETERS = 2 };
 
-static const struct shape {
+static const struct pool_markets_shape {
   const char *name;
   enum hr_duration_kind kind;
   const char *parameters[MOST_PARAMETERS + 1];
@@ -162,20 +162,21 @@ static const struct shape {
               {"log-normal", HR_DURATION_LOG_NORMAL, {"mu", "sigma"}},
               {"weibull", HR_DURATION_WEIBULL, {"shape", "scale_s"}}};
 
-static const struct shape *shape_of(const cJSON *object) {
+static const struct pool_markets_shape *shape_of(const cJSON *object) {
   const char *name = hr__text_of(object, "distribution", "fixed");
-  const struct shape *shape = shapes;
+  const struct pool_markets_shape *shape = shapes;
   while (strcmp(shape->name, name) != 0) shape++; /* the table of keys knows no other words */
   return shape;
 }
 
-static bool has_parameter(const struct shape *shape, const char *name) {
+static bool has_parameter(const struct pool_markets_shape *shape, const char *name) {
   for (size_t i = 0; shape->parameters[i]; i++)
     if (strcmp(shape->parameters[i], name) == 0) return true;
   return false;
 }
 
-static enum hr_status check_parameters(struct hr__builder *builder, const cJSON *object, const struct shape *shape) {
+static enum hr_status check_parameters(struct hr__builder *builder, const cJSON *object,
+                                       const struct pool_markets_shape *shape) {
   const char *second = shape->parameters[1];
   for (size_t i = 0; shape->parameters[i]; i++)
     if (!hr__has(object, shape->parameters[i]))
@@ -195,7 +196,7 @@ static enum hr_status hr__build_duration(struct hr__builder *builder, const cJSO
                                          struct hr_duration *duration) {
   const cJSON *member = hr__build_enter(builder, object, name);
   if (!member) return HR_OK;
-  const struct shape *shape = shape_of(member);
+  const struct pool_markets_shape *shape = shape_of(member);
   enum hr_status status = check_parameters(builder, member, shape);
   if (status != HR_OK) return status;
   *duration = (struct hr_duration){.kind = shape->kind, .a = hr__number_of(member, shape->parameters[0], 0)};
@@ -217,7 +218,7 @@ enum {
   ADVISOR = 1 << HR_SPOT_ADVISOR
 };
 
-static const struct parameter {
+static const struct pool_markets_parameter {
   const char *key;
   int models;    /* that it belongs to */
   bool required; /* unless a preset gives it */
@@ -238,7 +239,7 @@ static bool is_elsewhere(const char *presets, const char *pools) {
 }
 
 /* What was seen elsewhere may not hold here. */
-static enum hr_status note_preset(struct hr__builder *builder, const struct hr__draft *draft) {
+static enum hr_status note_preset(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_spot_preset *preset = draft->preset;
   if (strcmp(preset->gpu, "*") != 0 && strcasecmp(preset->gpu, draft->pool.gpu) != 0)
     return hr__pool_note(builder, draft, "the spot preset '%s' (%s) is of GPU type %s, taken here for %s", preset->name,
@@ -250,7 +251,7 @@ static enum hr_status note_preset(struct hr__builder *builder, const struct hr__
   return hr__pool_note(builder, draft, "the spot preset '%s' is assumed: %s", preset->name, preset->source);
 }
 
-static enum hr_status take_preset(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
+static enum hr_status take_preset(struct hr__builder *builder, const cJSON *spot, struct hr__pool_draft *draft) {
   const cJSON *name = hr__build_enter(builder, spot, "preset");
   if (!name) return HR_OK;
   struct hr_error inner;
@@ -284,7 +285,7 @@ static enum hr_status take_model(struct hr__builder *builder, const cJSON *spot,
 
 static enum hr_status spots_check_parameters(struct hr__builder *builder, const cJSON *spot, enum hr_spot_model model) {
   for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
-    const struct parameter *parameter = &parameters[i];
+    const struct pool_markets_parameter *parameter = &parameters[i];
     bool belongs = parameter->models & 1 << model, stated = hr__has(spot, parameter->key);
     if (stated && !belongs)
       return hr__build_fail_at(builder, spot, parameter->key, "'%s' is no parameter of the spot model '%s'",
@@ -299,7 +300,7 @@ static enum hr_status spots_check_parameters(struct hr__builder *builder, const 
 /* ---- Parameters ------------------------------------------------------------------------------------- */
 
 /* The record's highest count stands for all nodes of the pool. */
-static enum hr_status read_levels(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
+static enum hr_status read_levels(struct hr__builder *builder, const cJSON *spot, struct hr__pool_draft *draft) {
   const char *file = hr__text_of(spot, "file", NULL);
   if (!file) return HR_OK;
   struct hr_spot_spec *spec = &draft->pool.market.spot;
@@ -336,7 +337,7 @@ static enum hr_status check_pace(struct hr__builder *builder, const struct hr_sp
                         round_s);
 }
 
-static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
+static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *spot, struct hr__pool_draft *draft) {
   struct hr_spot_spec *spec = &draft->pool.market.spot;
   spec->rate_per_h = hr__number_of(spot, "rate_per_h", spec->rate_per_h);
   if (hr__has(spot, "monthly_interruption"))
@@ -353,7 +354,7 @@ static enum hr_status take_parameters(struct hr__builder *builder, const cJSON *
 /* ---- Notice ----------------------------------------------------------------------------------------- */
 
 /* What providers promise: two minutes on AWS, half a minute on Google's and Microsoft's clouds. */
-static enum hr_status assume_notice(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status assume_notice(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const char *provider = draft->source->provider;
   int64_t notice_s = !provider ? 0 : strcasecmp(provider, "aws") == 0 ? 120 : 30;
   draft->pool.market.spot.notice_us = notice_s * HR_SECOND_US;
@@ -361,14 +362,14 @@ static enum hr_status assume_notice(struct hr__builder *builder, struct hr__draf
                        provider ? ", as for " : "", provider ? provider : "");
 }
 
-static enum hr_status take_notice(struct hr__builder *builder, const cJSON *spot, struct hr__draft *draft) {
+static enum hr_status take_notice(struct hr__builder *builder, const cJSON *spot, struct hr__pool_draft *draft) {
   struct hr_spot_spec *spec = &draft->pool.market.spot;
   spec->notice_us = hr__span_of(spot, "notice_s", spec->notice_us);
   if (spec->model == HR_SPOT_NONE) return HR_OK;
   return hr__has(spot, "notice_s") || hr__has(spot, "preset") ? HR_OK : assume_notice(builder, draft);
 }
 
-static enum hr_status check_notice(const struct hr__builder *builder, const struct hr__draft *draft) {
+static enum hr_status check_notice(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_spot_spec *spec = &draft->pool.market.spot;
   double life_s = hr__spot_mean_life_s(spec), notice_s = (double)spec->notice_us / (double)HR_SECOND_US;
   if (notice_s <= life_s) return HR_OK;
@@ -377,7 +378,7 @@ static enum hr_status check_notice(const struct hr__builder *builder, const stru
                        notice_s, life_s);
 }
 
-static enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__build_spot(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *spot = hr__build_enter(builder, draft->entry, "spot");
   if (!spot)
     return hr__build_fail(builder, false,

@@ -71,7 +71,7 @@ void hr__pool_notes_finish(struct hr__pool_notes *notes) {
 
 /* ---- Of the pool at hand ---------------------------------------------------------------------------- */
 
-enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__draft *draft, const char *format,
+enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__pool_draft *draft, const char *format,
                              ...) {
   char text[700];
   va_list args;

@@ -20,17 +20,17 @@ static bool is_stated(const cJSON *entry) {
   return hr__has(entry, "usd_per_gpu_hour") || hr__has(entry, "usd_per_node_hour");
 }
 
-static int64_t stated_price(const struct hr__draft *draft) {
-  int64_t gpu = hr__micros_of(draft->entry, "usd_per_gpu_hour", HR_UNKNOWN_US);
-  if (gpu != HR_UNKNOWN_US) return gpu;
+static int64_t stated_price(const struct hr__pool_draft *draft) {
+  int64_t gpu = hr__micros_of(draft->entry, "usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
+  if (gpu != HR_UNKNOWN_UUSD_H) return gpu;
   return hr__money_scale(hr__micros_of(draft->entry, "usd_per_node_hour", 0), 1, draft->pool.gpus_per_node);
 }
 
 /* So much off the on-demand price. */
-static enum hr_status discounted_price(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status discounted_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   int64_t millionths = hr__micros_of(draft->entry, "discount", 0);
-  if (market->on_demand_uusd_h == HR_UNKNOWN_US)
+  if (market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
     return hr__build_fail_at(builder, draft->entry, "discount",
                              "'discount' is off the on-demand price, which is not known: "
                              "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted");
@@ -38,7 +38,7 @@ static enum hr_status discounted_price(struct hr__builder *builder, struct hr__d
   return hr__price_source_set(builder, draft->source, "derived", NULL, "discount off the on-demand price");
 }
 
-static enum hr_status missing_price(const struct hr__builder *builder, const struct hr__draft *draft) {
+static enum hr_status missing_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
   static const char *const ways[HR_N_MARKETS] = {
       [HR_MARKET_OWNED] = "'owned' (purchase, lifetime, power), 'usd_per_gpu_hour' or 'usd_per_node_hour'",
       [HR_MARKET_RESERVED] = "'provider' and 'term', a 'discount', 'usd_per_gpu_hour' or 'usd_per_node_hour'",
@@ -51,7 +51,7 @@ static enum hr_status missing_price(const struct hr__builder *builder, const str
 }
 
 /* What spot capacity like this was said to cost, about. */
-static enum hr_status preset_price(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status preset_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   int64_t millionths = (int64_t)llround(draft->preset->discount * (double)MILLION);
   market->price_uusd_h = hr__money_scale(market->on_demand_uusd_h, MILLION - millionths, MILLION);
@@ -61,15 +61,16 @@ static enum hr_status preset_price(struct hr__builder *builder, struct hr__draft
                        draft->preset->discount * 100);
 }
 
-static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__draft *draft);
+static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__pool_draft *draft);
 
-static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__draft *draft, enum hr_market market);
+static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__pool_draft *draft, enum hr_market market);
 
 /* A price that the scenario does not state. */
-static enum hr_status listed_price(struct hr__builder *builder, struct hr__draft *draft, bool states_on_demand) {
+static enum hr_status listed_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
   struct hr_market_spec *market = &draft->pool.market;
   const cJSON *entry = draft->entry;
-  bool has_preset_price = draft->preset && draft->preset->discount >= 0 && market->on_demand_uusd_h != HR_UNKNOWN_US;
+  bool has_preset_price =
+      draft->preset && draft->preset->discount >= 0 && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H;
   if (market->market == HR_MARKET_OWNED) return missing_price(builder, draft);
   if (market->market == HR_MARKET_RESERVED && !hr__has(entry, "term")) return missing_price(builder, draft);
   if (market->market == HR_MARKET_RESERVED && states_on_demand) return hr__list_discount(builder, draft);
@@ -88,11 +89,11 @@ static enum hr_status check_recorded(struct hr__builder *builder, const cJSON *e
   return HR_OK;
 }
 
-static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *draft);
+static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__pool_draft *draft);
 
-static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__draft *draft);
+static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__pool_draft *draft);
 
-static enum hr_status take_price(struct hr__builder *builder, struct hr__draft *draft, bool states_on_demand) {
+static enum hr_status take_price(struct hr__builder *builder, struct hr__pool_draft *draft, bool states_on_demand) {
   struct hr_market_spec *market = &draft->pool.market;
   const cJSON *entry = draft->entry;
   if (hr__spot_price_model(entry) == HR__SPOT_PRICE_TRACE) {
@@ -103,7 +104,7 @@ static enum hr_status take_price(struct hr__builder *builder, struct hr__draft *
   if (hr__has(entry, "discount")) return discounted_price(builder, draft);
   if (is_stated(entry))
     market->price_uusd_h = stated_price(draft);
-  else if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h != HR_UNKNOWN_US)
+  else if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h != HR_UNKNOWN_UUSD_H)
     market->price_uusd_h = market->on_demand_uusd_h;
   else
     return listed_price(builder, draft, states_on_demand);
@@ -117,9 +118,9 @@ static int64_t highest_price(const struct hr_market_spec *market) {
   return highest;
 }
 
-static enum hr_status check_spot_price(const struct hr__builder *builder, const struct hr__draft *draft) {
+static enum hr_status check_spot_price(const struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const struct hr_market_spec *market = &draft->pool.market;
-  if (market->market != HR_MARKET_SPOT || market->on_demand_uusd_h == HR_UNKNOWN_US) return HR_OK;
+  if (market->market != HR_MARKET_SPOT || market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H) return HR_OK;
   int64_t highest = highest_price(market);
   if (highest <= market->on_demand_uusd_h) return HR_OK;
   return hr__pool_note(builder, draft,
@@ -130,26 +131,26 @@ static enum hr_status check_spot_price(const struct hr__builder *builder, const 
 }
 
 /* Whether the catalogue's on-demand price stands beside the pool's own. */
-static bool is_compared(const struct hr__draft *draft) {
+static bool is_compared(const struct hr__pool_draft *draft) {
   enum hr_market market = draft->pool.market.market;
   if (!draft->source->provider || market == HR_MARKET_ON_DEMAND) return false;
   return market != HR_MARKET_OWNED || draft->source->instance;
 }
 
-static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draft *draft);
+static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__pool_draft *draft);
 
-static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__draft *draft);
+static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__pool_draft *draft);
 
-enum hr_status hr__build_price(struct hr__builder *builder, struct hr__draft *draft) {
+enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   bool states_on_demand = hr__has(draft->entry, "on_demand_usd_per_gpu_hour");
-  market->on_demand_uusd_h = hr__micros_of(draft->entry, "on_demand_usd_per_gpu_hour", HR_UNKNOWN_US);
+  market->on_demand_uusd_h = hr__micros_of(draft->entry, "on_demand_usd_per_gpu_hour", HR_UNKNOWN_UUSD_H);
   enum hr_status status = HR_OK;
   if (!states_on_demand && is_compared(draft)) status = hr__list_on_demand(builder, draft);
   if (status == HR_OK) status = take_price(builder, draft, states_on_demand);
   if (status == HR_OK && hr__spot_price_model(draft->entry) == HR__SPOT_PRICE_OU)
     status = hr__build_price_walk(builder, draft);
-  if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h == HR_UNKNOWN_US)
+  if (market->market == HR_MARKET_ON_DEMAND && market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
     market->on_demand_uusd_h = market->price_uusd_h;
   return status == HR_OK ? check_spot_price(builder, draft) : status;
 }
@@ -168,7 +169,7 @@ static enum hr_status wrap_at(struct hr__builder *builder, const cJSON *entry, c
   return hr__build_wrap(builder, false, status, inner);
 }
 
-static enum hr_status find_instance(struct hr__builder *builder, const struct hr__draft *draft,
+static enum hr_status find_instance(struct hr__builder *builder, const struct hr__pool_draft *draft,
                                     const struct hr_instance_type **instance) {
   const char *provider = hr__text_of(draft->entry, "provider", NULL),
              *name = hr__text_of(draft->entry, "instance", NULL);
@@ -186,7 +187,7 @@ static enum hr_status find_instance(struct hr__builder *builder, const struct hr
 }
 
 /* What the entry says of an instance that the catalogue has must be so. */
-static enum hr_status check_shape(struct hr__builder *builder, const struct hr__draft *draft,
+static enum hr_status check_shape(struct hr__builder *builder, const struct hr__pool_draft *draft,
                                   const struct hr_instance_type *instance) {
   const struct hr_pool_spec *pool = &draft->pool;
   if (pool->gpu && strcasecmp(pool->gpu, instance->gpu) != 0)
@@ -198,7 +199,7 @@ static enum hr_status check_shape(struct hr__builder *builder, const struct hr__
   return HR_OK;
 }
 
-enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__draft *draft) {
+enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   struct hr_pool_spec *pool = &draft->pool;
   const struct hr_instance_type *instance = NULL;
@@ -229,7 +230,7 @@ enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__draft *dra
 
 /* ---- Prices ----------------------------------------------------------------------------------------- */
 
-static enum hr_status ask(const struct hr__builder *builder, const struct hr__draft *draft, enum hr_market market,
+static enum hr_status ask(const struct hr__builder *builder, const struct hr__pool_draft *draft, enum hr_market market,
                           struct hr_price_quote *quote, struct hr_error *error) {
   const cJSON *entry = draft->entry;
   bool is_reserved = market == HR_MARKET_RESERVED;
@@ -245,7 +246,7 @@ static enum hr_status ask(const struct hr__builder *builder, const struct hr__dr
 }
 
 /* The names that a price depends on, each told at its own place. */
-static enum hr_status check_names(struct hr__builder *builder, const struct hr__draft *draft) {
+static enum hr_status check_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   const char *provider = hr__text_of(entry, "provider", ""), *region = hr__text_of(entry, "region", NULL);
   const struct hr_instance_type *instance = NULL;
@@ -261,7 +262,7 @@ static enum hr_status check_names(struct hr__builder *builder, const struct hr__
 }
 
 /* A price that no row of the catalogue has as it is rests on assumptions, which a person should see. */
-static enum hr_status take_quote(struct hr__builder *builder, struct hr__draft *draft,
+static enum hr_status take_quote(struct hr__builder *builder, struct hr__pool_draft *draft,
                                  const struct hr_price_quote *quote) {
   char offer[200], origin[700];
   bool is_everywhere = strcmp(quote->region, "*") == 0;
@@ -277,7 +278,7 @@ static enum hr_status take_quote(struct hr__builder *builder, struct hr__draft *
 }
 
 /* The catalogue's price on a market. */
-static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__draft *draft, enum hr_market market) {
+static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__pool_draft *draft, enum hr_market market) {
   struct hr_price_quote quote;
   struct hr_error inner;
   enum hr_status status = hr__open_catalog(builder);
@@ -288,7 +289,7 @@ static enum hr_status hr__list_price(struct hr__builder *builder, struct hr__dra
 }
 
 /* Its on-demand price beside another market's; a note where it has none. */
-static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_price_quote quote;
   struct hr_error inner;
   enum hr_status status = hr__open_catalog(builder);
@@ -304,7 +305,7 @@ static enum hr_status hr__list_on_demand(struct hr__builder *builder, struct hr_
 /* ---- Discounts -------------------------------------------------------------------------------------- */
 
 /* Off the on-demand price that the scenario states. */
-static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry;
   const struct hr_instance_type *instance = NULL;
   const struct hr_discount *discount;
@@ -342,7 +343,7 @@ static enum hr_status hr__list_discount(struct hr__builder *builder, struct hr__
 #define HOST_SHARE 0.3 /* of the GPUs' power, for processors, memory, fans and network */
 #define AVERAGE_PUE 1.55
 
-static enum hr_status assume_power(struct hr__builder *builder, struct hr__draft *draft, double *power_kw) {
+static enum hr_status assume_power(struct hr__builder *builder, struct hr__pool_draft *draft, double *power_kw) {
   const struct hr_gpu_type *gpu;
   struct hr_error inner;
   enum hr_status status = hr__open_catalog(builder);
@@ -357,7 +358,7 @@ static enum hr_status assume_power(struct hr__builder *builder, struct hr__draft
                        gpu->tdp_w, HOST_SHARE * 100);
 }
 
-static enum hr_status power_of(struct hr__builder *builder, struct hr__draft *draft, const cJSON *owned,
+static enum hr_status power_of(struct hr__builder *builder, struct hr__pool_draft *draft, const cJSON *owned,
                                double *power_kw) {
   *power_kw = hr__number_of(owned, "power_kw_per_node", 0);
   bool is_paid = hr__has(owned, "usd_per_kwh") || hr__has(owned, "colocation_usd_per_kw_month");
@@ -366,7 +367,7 @@ static enum hr_status power_of(struct hr__builder *builder, struct hr__draft *dr
 }
 
 /* The price, from what it costs to own the nodes. */
-static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__build_owned(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *owned = hr__build_enter(builder, draft->entry, "owned");
   double power_kw, pue = hr__number_of(owned, "pue", AVERAGE_PUE);
   enum hr_status status = power_of(builder, draft, owned, &power_kw);
@@ -405,7 +406,7 @@ enum hr__spot_price_model hr__spot_price_model(const cJSON *entry) {
 
 enum { TRACE = 1 << HR__SPOT_PRICE_TRACE, OU = 1 << HR__SPOT_PRICE_OU };
 
-static const struct parameter {
+static const struct pool_prices_parameter {
   const char *key;
   int model;
   bool required;
@@ -419,7 +420,7 @@ enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *sp
   if (!price) return HR_OK;
   const char *model = hr__text_of(price, "model", "");
   for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
-    const struct parameter *parameter = &parameters[i];
+    const struct pool_prices_parameter *parameter = &parameters[i];
     bool belongs = strcmp(model, parameter->model == OU ? "ou" : "trace") == 0;
     if (hr__has(price, parameter->key) && !belongs)
       return hr__build_fail_at(builder, price, parameter->key, "'%s' is no parameter of the price model '%s'",
@@ -431,7 +432,7 @@ enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *sp
   return HR_OK;
 }
 
-static const cJSON *enter_price(struct hr__builder *builder, const struct hr__draft *draft) {
+static const cJSON *enter_price(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   return hr__build_enter(builder, hr__build_enter(builder, draft->entry, "spot"), "price");
 }
 
@@ -463,8 +464,8 @@ static enum hr_status take_from(struct hr__builder *builder, const cJSON *price,
 }
 
 /* The zones that are named with the price, or else the pool's own; none: all of the region. */
-static enum hr_status take_zones(const struct hr__builder *builder, const struct hr__draft *draft, const cJSON *price,
-                                 const char ***zones, size_t *count) {
+static enum hr_status take_zones(const struct hr__builder *builder, const struct hr__pool_draft *draft,
+                                 const cJSON *price, const char ***zones, size_t *count) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(price, "zones");
   *zones = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof **zones);
   *count = 0;
@@ -474,7 +475,7 @@ static enum hr_status take_zones(const struct hr__builder *builder, const struct
   return HR_OK;
 }
 
-static enum hr_status read_prices(struct hr__builder *builder, struct hr__draft *draft, const cJSON *price,
+static enum hr_status read_prices(struct hr__builder *builder, struct hr__pool_draft *draft, const cJSON *price,
                                   struct hr__spot_price_query *query) {
   struct hr__spot_prices prices = {0};
   char *path = hr__resolve(builder, hr__text_of(price, "file", ""));
@@ -490,7 +491,7 @@ static enum hr_status read_prices(struct hr__builder *builder, struct hr__draft 
   return status;
 }
 
-static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *price = enter_price(builder, draft);
   struct hr__spot_price_query query = {.accelerator = hr__text_of(price, "accelerator", NULL),
                                        .region = draft->source->region,
@@ -514,7 +515,7 @@ static enum hr_status hr__build_price_trace(struct hr__builder *builder, struct 
 /* ---- Drawn prices ----------------------------------------------------------------------------------- */
 
 /* As many steps as the horizon has, or a year. */
-static enum hr_status count_steps(struct hr__builder *builder, struct hr__draft *draft, int64_t interval_us,
+static enum hr_status count_steps(struct hr__builder *builder, struct hr__pool_draft *draft, int64_t interval_us,
                                   uint32_t *n_steps) {
   int64_t horizon_us = builder->scenario->horizon_us, span_us = horizon_us == HR_NEVER_US ? year_us : horizon_us;
   int64_t count = span_us / interval_us + 1;
@@ -529,7 +530,7 @@ static enum hr_status count_steps(struct hr__builder *builder, struct hr__draft 
 }
 
 /* The price, from a record of price changes; or about the price that the pool has, as it is drawn. */
-static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_market_spec *market = &draft->pool.market;
   const cJSON *price = enter_price(builder, draft);
   struct hr__price_walk walk = {.mean_uusd_h = market->price_uusd_h,
@@ -538,7 +539,7 @@ static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct h
                                 .volatility = hr__number_of(price, "volatility", 0),
                                 .reversion_h = hr__number_of(price, "reversion_h", 1),
                                 .interval_us = hr__span_of(price, "interval_s", 3600 * HR_SECOND_US)};
-  if (market->on_demand_uusd_h == HR_UNKNOWN_US)
+  if (market->on_demand_uusd_h == HR_UNKNOWN_UUSD_H)
     return hr__build_fail(builder, false,
                           "a price that is drawn stays below the on-demand price, which is not known: "
                           "'on_demand_usd_per_gpu_hour', or 'provider' and 'instance', are wanted");
@@ -546,8 +547,7 @@ static enum hr_status hr__build_price_walk(struct hr__builder *builder, struct h
     return hr__build_fail(builder, false,
                           "the pool's price, %.10g $ per GPU-hour, about which it moves, is not between the least, "
                           "%.10g $, and the on-demand price, %.10g $",
-                          (double)walk.mean_uusd_h / 1e6, (double)walk.min_uusd_h / 1e6,
-                          (double)walk.max_uusd_h / 1e6);
+                          (double)walk.mean_uusd_h / 1e6, (double)walk.min_uusd_h / 1e6, (double)walk.max_uusd_h / 1e6);
   enum hr_status status = count_steps(builder, draft, walk.interval_us, &walk.n_steps);
   if (status == HR_OK)
     status = hr__price_walk_draw(&walk, builder->scenario->seed, market->spot.zone, &market->prices, &market->n_prices,

@@ -52,7 +52,7 @@ enum hr_status hr__open_catalog(struct hr__builder *builder) {
 /* CPUs that go with a pool's GPUs: `cpu_per_gpu`, a number, or "proportional" for a GPU's part of the node's. */
 
 /* CPUs that go with its GPUs, its shape being known. */
-static enum hr_status hr__build_cpus(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__build_cpus(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   const cJSON *value = cJSON_GetObjectItemCaseSensitive(draft->entry, "cpu_per_gpu");
   if (!value) return HR_OK;
@@ -198,7 +198,7 @@ static uint32_t classes_of(const cJSON *entry) {
 }
 
 /* What the entry says; the catalogue, what it does not say of its instance. */
-static enum hr_status take_shape(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status take_shape(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *entry = draft->entry, *gpu = cJSON_GetObjectItemCaseSensitive(entry, "gpu");
   const cJSON *region = cJSON_GetObjectItemCaseSensitive(entry, "region");
   draft->pool = (struct hr_pool_spec){
@@ -250,7 +250,7 @@ static bool same_text(const char *a, const char *b) {
   return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool share_fate(const struct hr_scenario *scenario, uint32_t a, const struct hr__draft *draft) {
+static bool share_fate(const struct hr_scenario *scenario, uint32_t a, const struct hr__pool_draft *draft) {
   const struct hr_pool_source *one = &scenario->pool_sources[a], *other = draft->source;
   return strcasecmp(scenario->cluster.pools[a].gpu, draft->pool.gpu) == 0 &&
          same_text(one->provider, other->provider) && same_text(one->region, other->region) &&
@@ -258,7 +258,7 @@ static bool share_fate(const struct hr_scenario *scenario, uint32_t a, const str
 }
 
 /* Spot pools of one GPU type in one zone have one number; the numbers count from 0 in order of first appearance. */
-static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr__draft *draft) {
+static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr__pool_draft *draft) {
   uint32_t next = 0;
   for (uint32_t i = 0; i < scenario->cluster.n_pools; i++) {
     const struct hr_market_spec *market = &scenario->cluster.pools[i].market;
@@ -273,7 +273,7 @@ static uint32_t zone_number(const struct hr_scenario *scenario, const struct hr_
 
 /* Names may be of one's own, as long as no figure of theirs is asked of the catalogue; those that look like misspelt
    ones are doubted. */
-static enum hr_status doubt_names(struct hr__builder *builder, const struct hr__draft *draft) {
+static enum hr_status doubt_names(struct hr__builder *builder, const struct hr__pool_draft *draft) {
   const char *provider = draft->source->provider, *region = draft->source->region;
   struct hr_error inner;
   enum hr_status status = hr__open_catalog(builder);
@@ -287,7 +287,7 @@ static enum hr_status doubt_names(struct hr__builder *builder, const struct hr__
 }
 
 /* A GPU's memory is that of its type, unless the entry says otherwise; that of a type of one's own is not known. */
-static enum hr_status take_gpu_memory(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status take_gpu_memory(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const struct hr_gpu_type *gpu;
   struct hr_error inner;
   if (hr__has(draft->entry, "gpu_mem_gb")) return HR_OK;
@@ -298,7 +298,7 @@ static enum hr_status take_gpu_memory(struct hr__builder *builder, struct hr__dr
 
 static enum hr_status add_pool(struct hr__builder *builder, const cJSON *entry) {
   struct hr_scenario *scenario = builder->scenario;
-  struct hr__draft draft = {.entry = entry, .source = &scenario->pool_sources[scenario->cluster.n_pools]};
+  struct hr__pool_draft draft = {.entry = entry, .source = &scenario->pool_sources[scenario->cluster.n_pools]};
   enum hr_status status = check_name(builder, entry, hr__text_of(entry, "name", ""));
   if (status == HR_OK) status = take_shape(builder, &draft);
   if (status == HR_OK && !take_source(entry, draft.source)) status = hr__build_no_memory(builder);
@@ -368,7 +368,7 @@ static enum hr_status check_totals(struct hr__builder *builder) {
 }
 
 /* A pool that no market is known of: always there, and costing nothing. */
-static const struct hr_market_spec no_market = {.on_demand_uusd_h = HR_UNKNOWN_US, .to_us = HR_NEVER_US};
+static const struct hr_market_spec no_market = {.on_demand_uusd_h = HR_UNKNOWN_UUSD_H, .to_us = HR_NEVER_US};
 
 static enum hr_status read_nodes(struct hr__builder *builder, const char *file) {
   char *path = hr__resolve(builder, file);

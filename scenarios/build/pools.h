@@ -6,7 +6,7 @@
 
 #include "scenarios/build/builder.h"
 
-struct hr__draft {
+struct hr__pool_draft {
   const cJSON *entry;
   struct hr_pool_spec pool;            /* texts are the tree's or the catalogue's */
   struct hr_pool_source *source;       /* the scenario's: what is stored here is freed with it */
@@ -21,18 +21,18 @@ enum hr_status hr__open_catalog(struct hr__builder *builder);
 enum hr_status hr__price_source_set(const struct hr__builder *builder, struct hr_pool_source *source,
                                     const char *status, const char *as_of, const char *origin);
 /* Adds a note on a pool; pools of which the same is said share one. */
-enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__draft *draft, const char *format, ...)
-    HR_PRINTF(3, 4);
+enum hr_status hr__pool_note(const struct hr__builder *builder, const struct hr__pool_draft *draft, const char *format,
+                             ...) HR_PRINTF(3, 4);
 
 /* The steps in the making of a pool: its shape, its market, its price, how spot is taken away. */
 
 /* What the entry does not say of the shape of its 'instance'. */
-enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__draft *draft);
+enum hr_status hr__list_shape(struct hr__builder *builder, struct hr__pool_draft *draft);
 
 /* Market, time bounds, billing, boot and price; for spot also how it is taken away. */
-enum hr_status hr__build_market(struct hr__builder *builder, struct hr__draft *draft);
+enum hr_status hr__build_market(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* The model by which spot nodes are reclaimed, and their notice. */
-enum hr_status hr__build_price(struct hr__builder *builder, struct hr__draft *draft);
+enum hr_status hr__build_price(struct hr__builder *builder, struct hr__pool_draft *draft);
 
 /* How a spot price changes. */
 enum hr__spot_price_model { HR__SPOT_PRICE_FIXED, HR__SPOT_PRICE_TRACE, HR__SPOT_PRICE_OU };
@@ -41,9 +41,9 @@ enum hr__spot_price_model hr__spot_price_model(const cJSON *entry);
 enum hr_status hr__check_spot_price(struct hr__builder *builder, const cJSON *spot);
 
 /* How jobs share its GPUs, their number being known. */
-enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft);
+enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* How it hangs together, likewise. */
-enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__draft *draft);
+enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_draft *draft);
 /* Once all pools are there. */
 enum hr_status hr__check_sharing(struct hr__builder *builder);
 

@@ -43,7 +43,7 @@ static enum hr_status check_keys(struct hr__builder *builder, const cJSON *entry
   return HR_OK;
 }
 
-static enum hr_status build_interference(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status build_interference(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(draft->entry, "interference");
   if (!list) return HR_OK;
   struct hr_pool_spec *pool = &draft->pool;
@@ -60,7 +60,7 @@ static enum hr_status build_interference(struct hr__builder *builder, struct hr_
   return HR_OK;
 }
 
-static enum hr_status build_pairs(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status build_pairs(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive(draft->entry, "interference_pairs");
   if (!list) return HR_OK;
   struct hr_pool_spec *pool = &draft->pool;
@@ -91,9 +91,9 @@ enum hr_status hr__check_sharing(struct hr__builder *builder) {
   return HR_OK;
 }
 
-static enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__draft *draft);
+static enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__pool_draft *draft);
 
-enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__draft *draft) {
+enum hr_status hr__build_sharing(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_pool_spec *pool = &draft->pool;
   pool->sharing = sharing_of(draft->entry);
   pool->memory = memory_of(draft->entry, pool->sharing);
@@ -216,7 +216,7 @@ static int64_t lead_us_of(const cJSON *mig) {
   return (int64_t)llround(lead_s * (double)HR_SECOND_US);
 }
 
-static enum hr_status build(struct hr__builder *builder, struct hr__draft *draft, const cJSON *mig) {
+static enum hr_status build(struct hr__builder *builder, struct hr__pool_draft *draft, const cJSON *mig) {
   const struct hr_mig_type *type;
   struct hr_error inner;
   enum hr_status status = split_check_keys(builder, mig, mode_of(mig));
@@ -232,7 +232,7 @@ static enum hr_status build(struct hr__builder *builder, struct hr__draft *draft
 }
 
 /* How MIG splits them, where that is how they are shared. */
-static enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__draft *draft) {
+static enum hr_status hr__build_mig(struct hr__builder *builder, struct hr__pool_draft *draft) {
   const cJSON *mig = hr__has(draft->entry, "mig") ? hr__build_enter(builder, draft->entry, "mig") : NULL;
   if (!mig && draft->pool.sharing != HR_SHARING_MIG) return HR_OK;
   if (!mig)

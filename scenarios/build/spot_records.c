@@ -259,12 +259,12 @@ enum hr_status hr__spot_levels_read(const char *path, uint32_t n_nodes, struct h
 
 #define SILENCE_US (INT64_C(48) * 3600 * HR_SECOND_US)
 
-struct row {
+struct spot_records_row {
   int64_t at_us;
   struct hr_text instance, accelerator, accelerators, region, zone, price;
 };
 
-#define ROW(member) offsetof(struct row, member)
+#define ROW(member) offsetof(struct spot_records_row, member)
 static const struct hr__csv_column columns[] = {
     {"unix_time", NULL, HR__INSTANT, true, true, ROW(at_us), (uint64_t)HR_SECOND_US},
     {"instance_type", NULL, HR__TEXT, true, false, ROW(instance), 0},
@@ -275,7 +275,7 @@ static const struct hr__csv_column columns[] = {
     {"spot_usd_per_h", NULL, HR__TEXT, true, false, ROW(price), 0}};
 #undef ROW
 
-struct change {
+struct spot_records_change {
   int64_t at_us;
   int64_t uusd_h; /* per GPU */
   uint32_t zone, order;
@@ -284,9 +284,9 @@ struct change {
 struct collector {
   struct hr__reader *reader;
   const struct hr__spot_price_query *query;
-  struct hr__names offers;         /* all instance types or accelerators */
-  struct hr__names regions, zones; /* in which the wanted one was seen */
-  struct change *changes;
+  struct hr__name_table offers;         /* all instance types or accelerators */
+  struct hr__name_table regions, zones; /* in which the wanted one was seen */
+  struct spot_records_change *changes;
   uint32_t count, capacity, n_priceless, n_bare; /* bare: of no instance type */
 };
 
@@ -301,7 +301,7 @@ static const char *wanted_offer(const struct hr__spot_price_query *query) {
 }
 
 /* Counts are written as 8 and as 8.0. */
-static bool is_wanted_offer(const struct hr__spot_price_query *query, const struct row *row) {
+static bool is_wanted_offer(const struct hr__spot_price_query *query, const struct spot_records_row *row) {
   static const struct hr__number_rule count = {1000, UINT64_C(1000000000), false};
   if (!query->accelerator) return is_text(row->instance, query->instance);
   uint64_t thousandths;
@@ -316,21 +316,22 @@ static bool is_wanted_zone(const struct hr__spot_price_query *query, struct hr_t
   return query->n_zones == 0;
 }
 
-static enum hr_status keep(struct collector *collector, const struct row *row, uint32_t zone, int64_t uusd_h) {
+static enum hr_status keep(struct collector *collector, const struct spot_records_row *row, uint32_t zone,
+                           int64_t uusd_h) {
   if (collector->count == collector->capacity) {
-    struct change *changes = hr__grown(collector->changes, &collector->capacity, sizeof *changes);
+    struct spot_records_change *changes = hr__grown(collector->changes, &collector->capacity, sizeof *changes);
     if (!changes) return hr__reader_no_memory(collector->reader);
     collector->changes = changes;
   }
   uint32_t order = collector->count++;
-  collector->changes[order] = (struct change){row->at_us, uusd_h, zone, order};
+  collector->changes[order] = (struct spot_records_change){row->at_us, uusd_h, zone, order};
   return HR_OK;
 }
 
 static enum hr_status on_change(void *self, const void *data, uint64_t line) {
   static const struct hr__number_rule dollars = {1000000, HR_MAX_USD_H * UINT64_C(1000000), false};
   struct collector *collector = self;
-  const struct row *row = data;
+  const struct spot_records_row *row = data;
   const struct hr__spot_price_query *query = collector->query;
   struct hr_text offer = query->accelerator ? row->accelerator : row->instance;
   if (hr__names_intern(&collector->offers, offer.at ? offer.at : "", offer.length) == HR_NONE)
@@ -360,8 +361,8 @@ static enum hr_status on_change(void *self, const void *data, uint64_t line) {
 
 static enum hr_status collect(struct collector *collector) {
   static const char *const ignored[] = {"on_demand_usd_per_h", NULL};
-  static const struct row blank;
-  struct row row;
+  static const struct spot_records_row blank;
+  struct spot_records_row row;
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,
                                         .ignored = ignored,
@@ -378,7 +379,7 @@ static enum hr_status collect(struct collector *collector) {
 /* ---- Nothing found ---------------------------------------------------------------------------------- */
 
 static enum hr_status fail_near(const struct collector *collector, const char *what, const char *wanted,
-                                const struct hr__names *names) {
+                                const struct hr__name_table *names) {
   char place[300];
   const char **known = calloc((size_t)names->count + 1, sizeof *known);
   if (!known) return hr__reader_no_memory(collector->reader);
@@ -389,7 +390,7 @@ static enum hr_status fail_near(const struct collector *collector, const char *w
   return status;
 }
 
-static bool has_name(const struct hr__names *names, const char *wanted) {
+static bool has_name(const struct hr__name_table *names, const char *wanted) {
   return hr__names_find(names, wanted, strlen(wanted)) != HR_NONE;
 }
 
@@ -413,7 +414,7 @@ static enum hr_status check_found(const struct collector *collector) {
 /* ---- Folding ---------------------------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b) {
-  const struct change *x = a, *y = b;
+  const struct spot_records_change *x = a, *y = b;
   if (x->at_us != y->at_us) return x->at_us < y->at_us ? -1 : 1;
   return (x->order > y->order) - (x->order < y->order);
 }
@@ -427,7 +428,7 @@ static int64_t lowest(const int64_t *price, uint32_t n_zones) {
 
 /* Where a zone's series falls silent; the first such place is told, with how many there are. */
 static enum hr_status note_silence(const struct collector *collector, const int64_t *seen_us,
-                                   const struct change *change, int64_t from_us, uint32_t *n_silent) {
+                                   const struct spot_records_change *change, int64_t from_us, uint32_t *n_silent) {
   if (change->at_us <= from_us) return HR_OK; /* before the run */
   if (seen_us[change->zone] == HR_UNKNOWN_US || change->at_us - seen_us[change->zone] <= SILENCE_US) return HR_OK;
   if ((*n_silent)++ > 0) return HR_OK;
@@ -496,7 +497,8 @@ struct board {
   int64_t *price, *seen_us; /* by zone */
 };
 
-static enum hr_status observer_on(const struct collector *collector, struct board board, struct hr__spot_prices *prices) {
+static enum hr_status observer_on(const struct collector *collector, struct board board,
+                                  struct hr__spot_prices *prices) {
   uint32_t n_zones = collector->zones.count, n_silent = 0;
   int64_t from_s = collector->query->from_s;
   int64_t from_us = from_s == HR_UNKNOWN_US ? collector->changes[0].at_us : from_s * HR_SECOND_US;
@@ -505,7 +507,7 @@ static enum hr_status observer_on(const struct collector *collector, struct boar
     board.seen_us[i] = HR_UNKNOWN_US;
   }
   for (uint32_t i = 0; i < collector->count; i++) {
-    const struct change *change = &collector->changes[i];
+    const struct spot_records_change *change = &collector->changes[i];
     enum hr_status status = note_silence(collector, board.seen_us, change, from_us, &n_silent);
     if (status != HR_OK) return status;
     board.seen_us[change->zone] = change->at_us;

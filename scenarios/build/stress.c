@@ -119,7 +119,7 @@ static int64_t millionths(double times) {
 }
 
 static int64_t scaled(int64_t uusd_h, double times) {
-  return uusd_h == HR_UNKNOWN_US ? uusd_h : hr__money_scale(uusd_h, millionths(times), MILLION);
+  return uusd_h == HR_UNKNOWN_UUSD_H ? uusd_h : hr__money_scale(uusd_h, millionths(times), MILLION);
 }
 
 /* How many times its price a pool has; 1 where neither factor is of its market. */

@@ -54,7 +54,7 @@ static enum hr_status take_network(struct hr__builder *builder, const cJSON *ent
   return HR_OK;
 }
 
-enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__draft *draft) {
+enum hr_status hr__build_topology(struct hr__builder *builder, struct hr__pool_draft *draft) {
   struct hr_topology *topology = &draft->pool.topology;
   const cJSON *entry = hr__build_enter(builder, draft->entry, "topology");
   if (!entry) return HR_OK;

@@ -288,7 +288,7 @@ enum hr_status hr_catalog_discount(const struct hr_catalog *catalog, const struc
 
 struct catalog {
   struct hr_catalog shown; /* first: what the caller holds */
-  struct hr__names texts;
+  struct hr__name_table texts;
   struct hr__table table[HR__N_CATALOG_TABLES];
   struct hr_mig_type *mig_types;
   struct hr_mig_profile *mig_profiles; /* of all types, one behind the other */

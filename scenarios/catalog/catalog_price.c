@@ -14,7 +14,7 @@
 
 #define MILLION INT64_C(1000000)
 
-struct search {
+struct catalog_price_search {
   const struct hr_catalog *catalog;
   const struct hr_instance_type *type;
   const char *region;
@@ -34,7 +34,7 @@ struct wanted {
 };
 static const struct wanted on_demand = {HR_MARKET_ON_DEMAND, "", ""};
 
-static bool fits(const struct search *search, const struct wanted *wanted, const struct hr_price *price) {
+static bool fits(const struct catalog_price_search *search, const struct wanted *wanted, const struct hr_price *price) {
   return price->market == wanted->market && strcasecmp(price->instance, search->type->name) == 0 &&
          strcasecmp(price->provider, search->type->provider) == 0 && strcmp(price->term, wanted->term) == 0 &&
          (!wanted->upfront || strcmp(price->upfront, wanted->upfront) == 0) &&
@@ -50,7 +50,7 @@ static bool goes_before(const struct hr_price *a, const struct hr_price *b) {
   return a_own != b_own ? a_own : a->uusd_h < b->uusd_h;
 }
 
-static const struct hr_price *newest(const struct search *search, const struct wanted *wanted) {
+static const struct hr_price *newest(const struct catalog_price_search *search, const struct wanted *wanted) {
   const struct hr_price *found = NULL;
   for (size_t i = 0; i < search->catalog->n_prices; i++) {
     const struct hr_price *price = &search->catalog->prices[i];
@@ -59,7 +59,7 @@ static const struct hr_price *newest(const struct search *search, const struct w
   return found;
 }
 
-static const struct hr_region *find_region(const struct search *search) {
+static const struct hr_region *find_region(const struct catalog_price_search *search) {
   for (size_t i = 0; i < search->catalog->n_regions; i++) {
     const struct hr_region *region = &search->catalog->regions[i];
     if (strcasecmp(region->provider, search->type->provider) == 0 && strcasecmp(region->name, search->region) == 0)
@@ -96,10 +96,10 @@ static void quote_derived(struct hr_price_quote *quote, int64_t uusd_h, const ch
 }
 
 /* The price of the base region moved since `own` was read: so did this one. False when it did not. */
-static bool quote_moved(const struct search *base, const struct hr_price *own, const struct hr_price *now,
+static bool quote_moved(const struct catalog_price_search *base, const struct hr_price *own, const struct hr_price *now,
                         struct hr_price_quote *quote) {
   if (strcmp(now->as_of, own->as_of) <= 0) return false;
-  struct search before = *base;
+  struct catalog_price_search before = *base;
   before.as_of = own->as_of;
   const struct hr_price *then = newest(&before, &on_demand);
   if (!then || then->uusd_h == now->uusd_h || then->uusd_h == 0) return false;
@@ -108,10 +108,10 @@ static bool quote_moved(const struct search *base, const struct hr_price *own, c
   return true;
 }
 
-static bool quote_on_demand(const struct search *search, struct hr_price_quote *quote) {
+static bool quote_on_demand(const struct catalog_price_search *search, struct hr_price_quote *quote) {
   const struct hr_region *region = find_region(search);
   const struct hr_price *own = newest(search, &on_demand), *now = NULL;
-  struct search base = *search;
+  struct catalog_price_search base = *search;
   if (region && strcmp(region->base, region->name) != 0) {
     base.region = region->base;
     now = newest(&base, &on_demand);
@@ -127,7 +127,8 @@ static bool quote_on_demand(const struct search *search, struct hr_price_quote *
 }
 
 /* So much off the on-demand price; false where no discount or no such price is known. */
-static bool quote_discounted(const struct search *search, const struct wanted *wanted, struct hr_price_quote *quote) {
+static bool quote_discounted(const struct catalog_price_search *search, const struct wanted *wanted,
+                             struct hr_price_quote *quote) {
   const struct hr_discount_query query = {.provider = search->type->provider,
                                           .instance = search->type->name,
                                           .term = wanted->market == HR_MARKET_SPOT ? "spot" : wanted->term,
@@ -145,12 +146,13 @@ static bool quote_discounted(const struct search *search, const struct wanted *w
 }
 
 /* A commitment follows the list price; capacity that is bought for a window, and terms that are not told, do not. */
-static bool quote_reserved(const struct search *search, const struct wanted *wanted, struct hr_price_quote *quote) {
+static bool quote_reserved(const struct catalog_price_search *search, const struct wanted *wanted,
+                           struct hr_price_quote *quote) {
   const struct hr_price *own = newest(search, wanted);
   bool follows = strcmp(wanted->term, "1y") == 0 || strcmp(wanted->term, "3y") == 0;
   if (!own) return follows && quote_discounted(search, wanted, quote);
   struct hr_price_quote now, then;
-  struct search before = *search;
+  struct catalog_price_search before = *search;
   before.as_of = own->as_of;
   bool moved = follows && quote_on_demand(search, &now) && quote_on_demand(&before, &then) &&
                strcmp(now.as_of, own->as_of) > 0 && then.uusd_h != now.uusd_h && then.uusd_h > 0;
@@ -163,7 +165,8 @@ static bool quote_reserved(const struct search *search, const struct wanted *wan
   return true;
 }
 
-static bool quote_market(const struct search *search, const struct wanted *wanted, struct hr_price_quote *quote) {
+static bool quote_market(const struct catalog_price_search *search, const struct wanted *wanted,
+                         struct hr_price_quote *quote) {
   quote->instance = search->type;
   quote->region = search->region;
   switch (wanted->market) {
@@ -181,10 +184,10 @@ static bool quote_market(const struct search *search, const struct wanted *wante
 
 /* ---- Queries ---------------------------------------------------------------------------------------- */
 
-static enum hr_status no_price(const struct search *search, const struct wanted *wanted, const char *what,
+static enum hr_status no_price(const struct catalog_price_search *search, const struct wanted *wanted, const char *what,
                                struct hr_error *error) {
   const struct hr_price *first = NULL;
-  struct search any = *search;
+  struct catalog_price_search any = *search;
   any.as_of = NULL;
   for (size_t i = 0; i < search->catalog->n_prices; i++) {
     const struct hr_price *price = &search->catalog->prices[i];
@@ -203,8 +206,9 @@ static bool is_cheaper(const struct hr_price_quote *a, const struct hr_price_quo
   return (wide)a->uusd_h * (int64_t)b->instance->gpus < (wide)b->uusd_h * (int64_t)a->instance->gpus;
 }
 
-static enum hr_status quote_cheapest(struct search *search, const struct wanted *wanted, const char *provider,
-                                     const char *gpu, struct hr_price_quote *quote, struct hr_error *error) {
+static enum hr_status quote_cheapest(struct catalog_price_search *search, const struct wanted *wanted,
+                                     const char *provider, const char *gpu, struct hr_price_quote *quote,
+                                     struct hr_error *error) {
   const struct hr_gpu_type *type;
   enum hr_status status = hr_catalog_gpu(search->catalog, gpu, &type, error);
   if (status != HR_OK) return status;
@@ -227,7 +231,7 @@ static enum hr_status quote_cheapest(struct search *search, const struct wanted 
 
 enum hr_status hr_catalog_price(const struct hr_catalog *catalog, const struct hr_price_query *query,
                                 struct hr_price_quote *quote, struct hr_error *error) {
-  struct search search = {.catalog = catalog, .as_of = query->as_of};
+  struct catalog_price_search search = {.catalog = catalog, .as_of = query->as_of};
   bool reserved = query->market == HR_MARKET_RESERVED;
   const struct wanted wanted = {query->market, reserved && query->term ? query->term : "",
                                 reserved ? query->upfront : ""};

@@ -18,10 +18,10 @@
 
 enum { MOST_ROWS = 10000000 };
 
-struct reader {
+struct table_reader {
   struct hr__table *table;
   const struct hr__table_text *text;
-  struct hr__names *names;
+  struct hr__name_table *names;
   struct hr_error *error;
   enum hr_status status;                                  /* HR_OK until something is wrong */
   const struct hr__table_column *order[HR__MOST_COLUMNS]; /* of the file's columns */
@@ -33,7 +33,7 @@ struct reader {
 
 /* ---- Errors ----------------------------------------------------------------------------------------- */
 
-HR_PRINTF(2, 3) static void fail(struct reader *reader, const char *format, ...) {
+HR_PRINTF(2, 3) static void fail(struct table_reader *reader, const char *format, ...) {
   char words[800];
   va_list args;
   va_start(args, format);
@@ -44,26 +44,26 @@ HR_PRINTF(2, 3) static void fail(struct reader *reader, const char *format, ...)
         hr_fail(reader->error, HR_BAD_INPUT, "%s:%u: %s", reader->text->path, (unsigned)reader->row_line, words);
 }
 
-static void fail_cell(struct reader *reader, const struct hr__table_column *column, struct hr_text cell,
+static void fail_cell(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
                       const char *fault) {
   char quoted[HR__QUOTE_BYTES];
   fail(reader, "column '%s': '%s' %s", column->name, hr__quote(cell, quoted), fault);
 }
 
-static void fail_memory(struct reader *reader) {
+static void fail_memory(struct table_reader *reader) {
   reader->status = hr_fail(reader->error, HR_NO_MEMORY, "out of memory");
 }
 
 /* ---- Cells ------------------------------------------------------------------------------------------ */
 
-static const char *intern(struct reader *reader, const char *text, size_t length) {
+static const char *intern(struct table_reader *reader, const char *text, size_t length) {
   uint32_t number = hr__names_intern(reader->names, text, length);
   if (number != HR_NONE) return reader->names->text[number];
   fail_memory(reader);
   return "";
 }
 
-static void fail_range(struct reader *reader, const struct hr__table_column *column, struct hr_text cell) {
+static void fail_range(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
   char fault[80];
   snprintf(fault, sizeof fault, "is not a number from %.10g to %.10g", column->min, column->max);
   fail_cell(reader, column, cell, fault);
@@ -82,7 +82,8 @@ static bool parse_scaled(const struct hr__table_column *column, struct hr_text c
 }
 
 /* Nine digits after the point are enough for any figure, and one division keeps what was written. */
-static void take_number(struct reader *reader, const struct hr__table_column *column, struct hr_text cell, void *to) {
+static void take_number(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
+                        void *to) {
   enum { SCALE = 1000000000 };
   int64_t parts;
   double value = HR_UNKNOWN_NUMBER;
@@ -93,14 +94,15 @@ static void take_number(struct reader *reader, const struct hr__table_column *co
   memcpy(to, &value, sizeof value);
 }
 
-static void take_micros(struct reader *reader, const struct hr__table_column *column, struct hr_text cell, void *to) {
+static void take_micros(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
+                        void *to) {
   int64_t value = 0;
   if (cell.length && !parse_scaled(column, cell, 1000000, &value)) fail_range(reader, column, cell);
   memcpy(to, &value, sizeof value);
 }
 
 /* The word's place in `words`; an error that lists them when it is none. */
-static unsigned word_place(struct reader *reader, const struct hr__table_column *column, struct hr_text cell) {
+static unsigned word_place(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
   char known[300] = "is none of";
   for (unsigned i = 0; column->words[i]; i++) {
     if (strlen(column->words[i]) == cell.length && memcmp(column->words[i], cell.at, cell.length) == 0) return i;
@@ -121,7 +123,8 @@ bool hr__is_day_or_span(struct hr_text cell) {
   return hr__date_parse((struct hr_text){day, sizeof day - 1}, &us, &zoned);
 }
 
-static void take_text(struct reader *reader, const struct hr__table_column *column, struct hr_text cell, void *to) {
+static void take_text(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell,
+                      void *to) {
   static const char *const kinds[] = {"quoted", "derived", "assumed", "mixed", "stated", NULL};
   static const struct hr__table_column statuses = {.name = "status", .words = kinds};
   const char *path = reader->text->path;
@@ -136,7 +139,7 @@ static void take_text(struct reader *reader, const struct hr__table_column *colu
   memcpy(to, &text, sizeof text);
 }
 
-static void take_cell(struct reader *reader, const struct hr__table_column *column, struct hr_text cell) {
+static void take_cell(struct table_reader *reader, const struct hr__table_column *column, struct hr_text cell) {
   void *to = reader->draft + column->offset;
   unsigned place;
   bool has_default = column->optional || column->cell == HR__CELL_STATUS || column->cell == HR__CELL_SOURCE;
@@ -162,7 +165,7 @@ static void take_cell(struct reader *reader, const struct hr__table_column *colu
 
 /* ---- The header ------------------------------------------------------------------------------------- */
 
-static void take_name(struct reader *reader, struct hr_text cell) {
+static void take_name(struct table_reader *reader, struct hr_text cell) {
   const struct hr__table_format *format = reader->table->format;
   const char *known[HR__MOST_COLUMNS + 1] = {0};
   char name[HR__QUOTE_BYTES];
@@ -180,14 +183,14 @@ static void take_name(struct reader *reader, struct hr_text cell) {
        nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-static bool has_column(const struct reader *reader, const struct hr__table_column *column) {
+static bool has_column(const struct table_reader *reader, const struct hr__table_column *column) {
   for (size_t i = 0; i < reader->n_order; i++)
     if (reader->order[i] == column) return true;
   return false;
 }
 
 /* Columns that the file does not have are read as empty cells. */
-static void check_header(struct reader *reader) {
+static void check_header(struct table_reader *reader) {
   const struct hr__table_format *format = reader->table->format;
   for (size_t i = 0; i < format->n_columns && reader->status == HR_OK; i++) {
     const struct hr__table_column *column = &format->columns[i];
@@ -284,7 +287,7 @@ static bool grow(struct hr__table *table) {
   return true;
 }
 
-static void add_row(struct reader *reader) {
+static void add_row(struct table_reader *reader) {
   struct hr__table *table = reader->table;
   const char *fault = table->format->finish ? table->format->finish(reader->draft) : NULL;
   if (fault) {
@@ -311,7 +314,7 @@ static void add_row(struct reader *reader) {
 }
 
 static void on_cell(void *bytes, size_t length, void *self) {
-  struct reader *reader = self;
+  struct table_reader *reader = self;
   struct hr_text cell = {bytes && length ? bytes : "", length};
   if (reader->n_cells == 0) {
     reader->row_line = reader->line;
@@ -326,7 +329,7 @@ static void on_cell(void *bytes, size_t length, void *self) {
 }
 
 static void on_row(int terminator, void *self) {
-  struct reader *reader = self;
+  struct table_reader *reader = self;
   const struct hr__table_format *format = reader->table->format;
   size_t n_cells = reader->n_cells;
   (void)terminator;
@@ -345,7 +348,7 @@ static void on_row(int terminator, void *self) {
 /* ---- The text --------------------------------------------------------------------------------------- */
 
 /* Line by line, so that errors can tell the line although a cell may hold line ends. */
-static void parse(struct reader *reader, struct csv_parser *parser) {
+static void parse(struct table_reader *reader, struct csv_parser *parser) {
   static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, as spreadsheets write it */
   const char *at = reader->text->bytes, *end = at + reader->text->size;
   if (reader->text->size >= 3 && memcmp(at, mark, 3) == 0) at += 3;
@@ -367,9 +370,9 @@ static void parse(struct reader *reader, struct csv_parser *parser) {
   if (!reader->past_header) fail(reader, "the file is empty; a header is wanted");
 }
 
-enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_text *text, struct hr__names *names,
+enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_text *text, struct hr__name_table *names,
                              struct hr_error *error) {
-  struct reader reader = {.table = table, .text = text, .names = names, .error = error, .row_line = 1};
+  struct table_reader reader = {.table = table, .text = text, .names = names, .error = error, .row_line = 1};
   struct csv_parser parser;
   for (uint32_t i = 0; i < table->count; i++) table->line[i] = 0;
   if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
@@ -406,7 +409,7 @@ static enum hr_status read_whole(struct hr__decoder *decoder, const char *path, 
   return hr_fail(error, HR_BAD_INPUT, "%s: is larger than %d MiB: no such table is", path, LARGEST_FILE >> 20);
 }
 
-enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__names *names,
+enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__name_table *names,
                                   struct hr_error *error) {
   struct hr__decoder *decoder;
   char *bytes = NULL;

@@ -55,10 +55,10 @@ struct hr__table_text {
 };
 
 /* Adds the rows of a text; errors are HR_BAD_INPUT and name line and column. Texts of rows belong to `names`. */
-enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_text *text, struct hr__names *names,
+enum hr_status hr__table_add(struct hr__table *table, const struct hr__table_text *text, struct hr__name_table *names,
                              struct hr_error *error);
 /* Likewise of a file, plain, gzip or zstd. */
-enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__names *names,
+enum hr_status hr__table_add_file(struct hr__table *table, const char *path, struct hr__name_table *names,
                                   struct hr_error *error);
 /* Whether a text is a day, a month or a year: 2026-07-20, 2026-07, 2026. */
 bool hr__is_day_or_span(struct hr_text text);

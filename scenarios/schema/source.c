@@ -12,16 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hr__place_enter(struct hr__place *place, uint32_t ordinal, const char *name) {
+void hr__place_enter(struct hr__source_place *place, uint32_t ordinal, const char *name) {
   place->ordinal[place->depth] = ordinal;
   place->name[place->depth++] = name;
 }
 
-void hr__place_leave(struct hr__place *place) {
+void hr__place_leave(struct hr__source_place *place) {
   place->depth--;
 }
 
-void hr__place_text(const struct hr__place *place, char *text, size_t size) {
+void hr__place_text(const struct hr__source_place *place, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';
   for (size_t i = 0; i < place->depth && used < size; i++) {
@@ -43,7 +43,7 @@ static const char *responsible_override(const struct hr__source *source, const c
   return NULL;
 }
 
-enum hr_status hr__source_fail(const struct hr__source *source, const struct hr__place *place, bool at_key,
+enum hr_status hr__source_fail(const struct hr__source *source, const struct hr__source_place *place, bool at_key,
                                struct hr_error *error, const char *format, ...) {
   char message[900], text[300];
   va_list args;
@@ -62,18 +62,18 @@ enum hr_status hr__source_fail(const struct hr__source *source, const struct hr_
 /* The walk that holds a tree against the table of keys. A misspelt key is told before a missing one: it usually is
    the missing one. */
 
-struct walk {
+struct source_walk {
   const struct hr__source *source;
   const char *noun;
   struct hr_error *error;
-  struct hr__place place;
+  struct hr__source_place place;
 };
 
-static enum hr_status check_name(struct walk *walk, const struct hr__key *parent, const cJSON *member) {
+static enum hr_status check_name(struct source_walk *walk, const struct hr__key *parent, const cJSON *member) {
   if (!hr__key_child(parent, member->string)) {
     const char *known[HR__MOST_CHILDREN + 1];
     char path[300], text[700];
-    struct hr__place outer = walk->place;
+    struct hr__source_place outer = walk->place;
     hr__place_leave(&outer);
     hr__place_text(&outer, path, sizeof path);
     hr__key_children(parent, known);
@@ -83,7 +83,7 @@ static enum hr_status check_name(struct walk *walk, const struct hr__key *parent
   return HR_OK;
 }
 
-static enum hr_status check_names(struct walk *walk, const struct hr__key *key, const cJSON *object) {
+static enum hr_status check_names(struct source_walk *walk, const struct hr__key *key, const cJSON *object) {
   enum hr_status status = HR_OK;
   uint32_t ordinal = 0;
   for (const cJSON *member = object->child; member && status == HR_OK; member = member->next) {
@@ -94,7 +94,7 @@ static enum hr_status check_names(struct walk *walk, const struct hr__key *key, 
   return status;
 }
 
-static enum hr_status check_required(struct walk *walk, const struct hr__key *parent, const cJSON *object) {
+static enum hr_status check_required(struct source_walk *walk, const struct hr__key *parent, const cJSON *object) {
   for (const struct hr__key *key = parent + 1; key->path; key++) {
     if (!key->required || !hr__key_is_child(key, parent)) continue;
     if (cJSON_GetObjectItemCaseSensitive(object, hr__key_name(key))) continue;
@@ -108,7 +108,7 @@ static enum hr_status check_required(struct walk *walk, const struct hr__key *pa
   return HR_OK;
 }
 
-static enum hr_status check_type(struct walk *walk, const struct hr__key *key, const cJSON *value) {
+static enum hr_status check_type(struct source_walk *walk, const struct hr__key *key, const cJSON *value) {
   if (hr__key_fits(key, value)) return HR_OK;
   char path[300], found[100], wanted[200], slip[100] = "";
   hr__place_text(&walk->place, path, sizeof path);
@@ -121,7 +121,7 @@ static enum hr_status check_type(struct walk *walk, const struct hr__key *key, c
                          path[0] ? "'" : "", path[0] ? path : walk->noun, path[0] ? "'" : "", found, wanted, slip);
 }
 
-static enum hr_status check(struct walk *walk, const struct hr__key *key, const cJSON *value) {
+static enum hr_status check(struct source_walk *walk, const struct hr__key *key, const cJSON *value) {
   enum hr_status status = check_type(walk, key, value);
   if (status == HR_OK && key->type == HR__KEY_OBJECT) status = check_names(walk, key, value);
   uint32_t ordinal = 0;
@@ -136,7 +136,7 @@ static enum hr_status check(struct walk *walk, const struct hr__key *key, const 
 
 enum hr_status hr__source_validate(const struct hr__source *source, const struct hr__key *keys, const char *noun,
                                    struct hr_error *error) {
-  struct walk walk = {.source = source, .noun = noun, .error = error};
+  struct source_walk walk = {.source = source, .noun = noun, .error = error};
   return check(&walk, keys, source->file.tree);
 }
 
@@ -314,12 +314,12 @@ enum hr_status hr__source_override(struct hr__source *source, struct hr_error *e
 
 /* A policy as people write it in one word, "NAME[:KEY=VALUE,...]", as overrides of a scenario. */
 
-struct list {
+struct source_list {
   char **at;
   size_t count;
 };
 
-static enum hr_status add(struct list *list, const char *key, const char *value, struct hr_error *error) {
+static enum hr_status add(struct source_list *list, const char *key, const char *value, struct hr_error *error) {
   char **grown = realloc(list->at, (list->count + 1) * sizeof *grown);
   if (grown) list->at = grown;
   size_t bytes = sizeof "policy.=" + strlen(key) + strlen(value);
@@ -330,7 +330,7 @@ static enum hr_status add(struct list *list, const char *key, const char *value,
   return HR_OK;
 }
 
-static bool is_set(const struct list *list, const char *key) {
+static bool is_set(const struct source_list *list, const char *key) {
   static const char head[] = "policy.";
   size_t length = strlen(key);
   for (size_t i = 0; i < list->count; i++) {
@@ -341,7 +341,7 @@ static bool is_set(const struct list *list, const char *key) {
 }
 
 /* One "key=value", checked against the policy. */
-static enum hr_status add_param(struct list *list, struct hr_policy_choice *choice, char *pair,
+static enum hr_status add_param(struct source_list *list, struct hr_policy_choice *choice, char *pair,
                                 struct hr_error *error) {
   char *value = strchr(pair, '=');
   if (!value) return hr_fail(error, HR_BAD_INPUT, "'%.60s' is not of the form key=value", pair);
@@ -352,7 +352,7 @@ static enum hr_status add_param(struct list *list, struct hr_policy_choice *choi
   return add(list, pair, value, error);
 }
 
-static enum hr_status add_parts(struct list *list, char *text, struct hr_error *error) {
+static enum hr_status add_parts(struct source_list *list, char *text, struct hr_error *error) {
   struct hr_policy_choice choice = {0};
   char *pairs = strchr(text, ':');
   if (pairs) *pairs++ = '\0';
@@ -371,7 +371,7 @@ static enum hr_status add_parts(struct list *list, char *text, struct hr_error *
 }
 
 enum hr_status hr_policy_overrides(const char *policy, char ***overrides, size_t *count, struct hr_error *error) {
-  struct list list = {0};
+  struct source_list list = {0};
   char *text = strdup(policy);
   enum hr_status status = text ? add_parts(&list, text, error) : hr_fail(error, HR_NO_MEMORY, "out of memory");
   free(text);

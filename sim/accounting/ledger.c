@@ -416,7 +416,7 @@ enum hr_status hr_ledger_close(struct hr_ledger *ledger, const struct hr_result 
   for (uint32_t i = 0; i < ledger->n_books; i++) {
     struct book *book = &ledger->books[i];
     int64_t price_uusd_h = book->spec->market.on_demand_uusd_h;
-    if (price_uusd_h != HR_UNKNOWN_US) book->account.on_demand = book->account.used_time * price_uusd_h;
+    if (price_uusd_h != HR_UNKNOWN_UUSD_H) book->account.on_demand = book->account.used_time * price_uusd_h;
   }
   if (ledger->n_charges > 1) qsort(ledger->charges, ledger->n_charges, sizeof *ledger->charges, compare_charges);
   return ledger->status;

@@ -149,12 +149,12 @@ static enum hr_status sets_of_speeds(struct hr__accepts *accepts, struct hr_aren
 /* ---- Accept classes --------------------------------------------------------------------------------- */
 
 /* A choice of sets: one of each kind. */
-struct choice {
+struct accepts_choice {
   uint32_t gpus, regions, class_, speeds, memory;
   bool barred;
 };
 
-static uint32_t *class_at(const struct hr__accepts *accepts, struct choice choice) {
+static uint32_t *class_at(const struct hr__accepts *accepts, struct accepts_choice choice) {
   size_t row = (size_t)choice.barred * accepts->by_class.count + choice.class_;
   row = row * accepts->by_region.count + choice.regions;
   row = row * accepts->by_gpu.count + choice.gpus;
@@ -162,7 +162,8 @@ static uint32_t *class_at(const struct hr__accepts *accepts, struct choice choic
   return &accepts->class_of[row * accepts->by_memory.count + choice.memory];
 }
 
-static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster, struct choice choice) {
+static void make_class(struct hr__accepts *accepts, const struct hr_cluster_spec *cluster,
+                       struct accepts_choice choice) {
   uint8_t *draft = sets_draft(&accepts->classes);
   for (uint32_t pool = 0; pool < cluster->n_pools; pool++)
     draft[pool] =
@@ -179,12 +180,12 @@ static void make_classes(struct hr__accepts *accepts, const struct hr_cluster_sp
       for (uint32_t gpus = 0; gpus < accepts->by_gpu.count; gpus++)
         for (uint32_t speeds = 0; speeds < accepts->by_speed.count; speeds++)
           for (uint32_t memory = 0; memory < accepts->by_memory.count; memory++)
-            make_class(accepts, cluster, (struct choice){gpus, regions, class_, speeds, memory, barred});
+            make_class(accepts, cluster, (struct accepts_choice){gpus, regions, class_, speeds, memory, barred});
 }
 
 enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
                                 const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
-                                const struct hr__speeds *speeds) {
+                                const struct hr__speed_table *speeds) {
   accepts->speeds = speeds;
   if (sets_of_lists(&accepts->by_gpu, &accepts->set_of_gpus, arena, cluster, &trace->gpu_type_lists, gpu_trait) !=
           HR_OK ||
@@ -224,12 +225,12 @@ static uint32_t memory_set_of(const struct hr__accepts *accepts, const struct hr
 }
 
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job, bool barred) {
-  return *class_at(accepts, (struct choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
-                                            .regions = set_of(accepts->set_of_regions, trace->regions, job),
-                                            .class_ = set_of_class(accepts, trace, job),
-                                            .speeds = speed_set_of(accepts, job),
-                                            .memory = memory_set_of(accepts, trace, job),
-                                            .barred = barred});
+  return *class_at(accepts, (struct accepts_choice){.gpus = set_of(accepts->set_of_gpus, trace->gpu_types, job),
+                                                    .regions = set_of(accepts->set_of_regions, trace->regions, job),
+                                                    .class_ = set_of_class(accepts, trace, job),
+                                                    .speeds = speed_set_of(accepts, job),
+                                                    .memory = memory_set_of(accepts, trace, job),
+                                                    .barred = barred});
 }
 
 enum hr_reason hr__accepts_refusal(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job,

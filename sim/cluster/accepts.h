@@ -25,7 +25,7 @@ struct hr__accepts {
   uint32_t *memory_mib;    /* distinct GPU memories of pools, rising */
   uint32_t *set_of_memory; /* [n_memories + 1]: of jobs that ask for more than so many of them */
   uint32_t n_memories;
-  const struct hr__speeds *speeds;
+  const struct hr__speed_table *speeds;
   struct hr__pool_sets by_speed; /* set 0: every pool */
   uint32_t *set_of_rows;         /* [rows + 1] of the table of speeds */
   struct hr__pool_sets classes;  /* class 0: every pool that has nodes */
@@ -36,7 +36,7 @@ struct hr__accepts {
 /* In the arena. HR_NO_MEMORY is the only failure. */
 enum hr_status hr__accepts_init(struct hr__accepts *accepts, struct hr_arena *arena,
                                 const struct hr_cluster_spec *cluster, const struct hr_trace *trace,
-                                const struct hr__speeds *speeds);
+                                const struct hr__speed_table *speeds);
 
 /* The class of a job that may go to spot capacity, or is barred from it. */
 uint32_t hr__accepts_class(const struct hr__accepts *accepts, const struct hr_trace *trace, hr_job job, bool barred);

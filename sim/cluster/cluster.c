@@ -112,7 +112,7 @@ static enum hr_status tell_gpus_apart(struct hr_cluster *cluster, struct hr_aren
 
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                 const struct hr_trace *trace, const struct hr_class_spec *classes,
-                                const struct hr__speeds *speeds) {
+                                const struct hr__speed_table *speeds) {
   *cluster = (struct hr_cluster){.spec = spec, .trace = trace, .classes = classes};
   cluster->pools = hr_arena_alloc(arena, spec->n_pools * sizeof *cluster->pools);
   if (!cluster->pools) return HR_NO_MEMORY;
@@ -272,7 +272,8 @@ void hr__cluster_set_state(struct hr_cluster *cluster, hr_node node, enum hr_nod
     add_total(cluster, pool, is_there(state));
     cluster->node_free_milli[node.id] = is_there(state) ? pool->spec->gpus_per_node * MILLI : 0;
   }
-  if (before == HR_NODE_BOOTING && state == HR_NODE_UP && cluster->inventory) hr_gpu_inventory_renew(cluster->inventory, node);
+  if (before == HR_NODE_BOOTING && state == HR_NODE_UP && cluster->inventory)
+    hr_gpu_inventory_renew(cluster->inventory, node);
   if (state == HR_NODE_UP) add_free(cluster, pool, node, true);
 }
 

@@ -47,21 +47,22 @@ struct hr_cluster {
   const struct hr_class_spec *classes; /* may be NULL */
   bool has_spot;
   struct hr__accepts accepts;
-  struct hr_gpu_inventory *inventory;       /* NULL where GPUs are not told apart */
-  struct hr_requests *requests; /* likewise */
-  uint32_t tiers_within;        /* bits 1 << enum hr_tier: that some job is to be within */
+  struct hr_gpu_inventory *inventory; /* NULL where GPUs are not told apart */
+  struct hr_requests *requests;       /* likewise */
+  uint32_t tiers_within;              /* bits 1 << enum hr_tier: that some job is to be within */
 };
 
 /* Of a node: those that a job may have to itself. */
 static inline uint32_t hr__cluster_whole_gpus(const struct hr_cluster *cluster, hr_node node) {
-  return cluster->inventory ? hr_gpu_inventory_idle_gpus(cluster->inventory, node) : cluster->node_free_milli[node.id] / 1000;
+  return cluster->inventory ? hr_gpu_inventory_idle_gpus(cluster->inventory, node)
+                            : cluster->node_free_milli[node.id] / 1000;
 }
 
 /* In the arena; the spec, the trace, the classes (which may be NULL) and the speeds must outlive it. Nodes that come
  * and go are off. */
 enum hr_status hr__cluster_init(struct hr_cluster *cluster, struct hr_arena *arena, const struct hr_cluster_spec *spec,
                                 const struct hr_trace *trace, const struct hr_class_spec *classes,
-                                const struct hr__speeds *speeds);
+                                const struct hr__speed_table *speeds);
 
 /* In a streamed run, before a job is looked at: as is done for all at the beginning of others. */
 void hr__cluster_meet(const struct hr_cluster *cluster, hr_job job);
@@ -73,7 +74,7 @@ void hr__locality_look(struct hr_cluster *cluster, struct hr_arena *arena);
 enum hr_status hr__locality_group(struct hr_cluster *cluster, struct hr_arena *arena);
 /* Whether a job that must be within a group fits none of the empty pool, which has room for it. */
 bool hr__locality_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_job job,
-                           const struct hr_request *request);
+                             const struct hr_request *request);
 
 /* Gives back what was taken; takes the taking back, in the same instant. */
 void hr__cluster_give(struct hr_cluster *cluster, const struct hr_placement *placement, hr_job job);

@@ -197,7 +197,8 @@ static bool make_all_needs(struct hr_fragmentation *f, struct hr_arena *arena) {
 }
 
 struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const struct hr_typical_pods *typical,
-                                                 const struct hr_acceptance *acceptance, const struct hr_gpu_inventory *inventory) {
+                                                 const struct hr_acceptance *acceptance,
+                                                 const struct hr_gpu_inventory *inventory) {
   struct hr_fragmentation *f = hr_arena_alloc(arena, sizeof *f);
   if (!f) return NULL;
   size_t n_pools = (size_t)acceptance->n_pools + 1;
@@ -210,7 +211,8 @@ struct hr_fragmentation *hr_fragmentation_create(struct hr_arena *arena, const s
                                  .slot_milli = hr_arena_alloc(arena, n_pools * sizeof *f->slot_milli),
                                  .first_pool = hr_arena_alloc(arena, n_pools * sizeof *f->first_pool)};
   if (!f->cpu_milli || !f->needs || !f->slot_milli || !f->first_pool) return NULL;
-  for (uint32_t node = 0; node < inventory->n_nodes; node++) f->slot_milli[inventory->pool[node]] = inventory->slot_milli[node];
+  for (uint32_t node = 0; node < inventory->n_nodes; node++)
+    f->slot_milli[inventory->pool[node]] = inventory->slot_milli[node];
   if (inventory->mig && !(f->mig = hr__mig_fragments_create(arena, typical, acceptance, inventory))) return NULL;
   find_levels(f);
   return make_all_needs(f, arena) ? f : NULL;
@@ -411,7 +413,7 @@ static struct hr_request pod_of(const struct hr_request *request) {
   return pod;
 }
 
-struct group {
+struct fragmentation_group {
   struct hr_request pod;
   uint64_t pods;
   uint32_t number; /* of its first request */
@@ -421,7 +423,7 @@ struct group {
   if ((x)->member != (y)->member) return (x)->member < (y)->member ? -1 : 1
 
 static int by_pod(const void *a, const void *b) {
-  const struct group *x = a, *y = b;
+  const struct fragmentation_group *x = a, *y = b;
   BY(x, y, pod.accept_class);
   BY(x, y, pod.gpus);
   BY(x, y, pod.gpu_milli);
@@ -437,17 +439,18 @@ static bool are_same(const struct hr_request *a, const struct hr_request *b) {
 }
 
 static int by_frequency(const void *a, const void *b) {
-  const struct group *x = a, *y = b;
+  const struct fragmentation_group *x = a, *y = b;
   BY(y, x, pods);
   BY(x, y, number);
   return 0;
 }
 
 /* One group for each pod, in no order. */
-static uint32_t group_pods(const struct hr_requests *requests, struct group *groups) {
+static uint32_t group_pods(const struct hr_requests *requests, struct fragmentation_group *groups) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < requests->count; i++)
-    groups[i] = (struct group){pod_of(&requests->request[i]), requests->jobs[i] * requests->request[i].tasks, i};
+    groups[i] =
+        (struct fragmentation_group){pod_of(&requests->request[i]), requests->jobs[i] * requests->request[i].tasks, i};
   qsort(groups, requests->count, sizeof *groups, by_pod);
   for (uint32_t i = 0; i < requests->count; i++) {
     if (count > 0 && are_same(&groups[count - 1].pod, &groups[i].pod))
@@ -458,7 +461,7 @@ static uint32_t group_pods(const struct hr_requests *requests, struct group *gro
   return count;
 }
 
-static void choose(struct hr_typical_pods *typical, const struct group *groups, uint32_t count) {
+static void choose(struct hr_typical_pods *typical, const struct fragmentation_group *groups, uint32_t count) {
   uint64_t all = 0;
   for (uint32_t i = 0; i < count; i++) all += groups[i].pods;
   for (uint32_t i = 0; i < count && typical->total < all - all / 20; i++) {
@@ -471,7 +474,7 @@ static void choose(struct hr_typical_pods *typical, const struct group *groups, 
 
 struct hr_typical_pods *hr_typical_pods_create(struct hr_arena *arena, const struct hr_requests *requests) {
   struct hr_typical_pods *typical = hr_arena_alloc(arena, sizeof *typical);
-  struct group *groups = hr_arena_alloc(arena, ((size_t)requests->count + 1) * sizeof *groups);
+  struct fragmentation_group *groups = hr_arena_alloc(arena, ((size_t)requests->count + 1) * sizeof *groups);
   if (!typical || !groups) return NULL;
   uint32_t count = group_pods(requests, groups);
   typical->request = hr_arena_alloc(arena, ((size_t)count + 1) * sizeof *typical->request);

@@ -165,7 +165,7 @@ bool hr_mig_is_full(const struct hr_mig_type *type, const struct hr_mig_gpu *gpu
   return true;
 }
 
-struct walk {
+struct mig_walk {
   const struct hr_mig_type *type;
   void (*visit)(void *context, const struct hr_mig_gpu *gpu);
   void *context;
@@ -173,7 +173,7 @@ struct walk {
 
 /* All that may begin at `start` or behind it, with what is there already. Removing an instance never makes others
    unfit, so every state is met. */
-static uint64_t walk_from(const struct walk *walk, const struct hr_mig_gpu *gpu, uint32_t start) {
+static uint64_t walk_from(const struct mig_walk *walk, const struct hr_mig_gpu *gpu, uint32_t start) {
   if (start == walk->type->memory_slices) {
     if (walk->visit) walk->visit(walk->context, gpu);
     return 1;
@@ -188,7 +188,7 @@ static uint64_t walk_from(const struct walk *walk, const struct hr_mig_gpu *gpu,
 
 uint64_t hr_mig_each_state(const struct hr_mig_type *type, void (*visit)(void *context, const struct hr_mig_gpu *gpu),
                            void *context) {
-  const struct walk walk = {type, visit, context};
+  const struct mig_walk walk = {type, visit, context};
   return walk_from(&walk, &(struct hr_mig_gpu){0}, 0);
 }
 
@@ -299,12 +299,12 @@ static bool place_rest(const struct hr_mig_type *type, uint8_t left[], struct hr
   return false;
 }
 
-struct demand {
+struct mig_demand {
   uint32_t instances, compute, memory, media;
 };
 
-static struct demand demand_of(const struct hr_mig_type *type, const uint8_t count[]) {
-  struct demand demand = {0};
+static struct mig_demand demand_of(const struct hr_mig_type *type, const uint8_t count[]) {
+  struct mig_demand demand = {0};
   for (uint32_t i = 0; i < type->n_profiles; i++) {
     demand.instances += count[i];
     demand.compute += (uint32_t)count[i] * type->profiles[i].compute_slices;
@@ -315,7 +315,7 @@ static struct demand demand_of(const struct hr_mig_type *type, const uint8_t cou
 }
 
 bool hr_mig_place(const struct hr_mig_type *type, const uint8_t count[], struct hr_mig_gpu *gpu) {
-  struct demand demand = demand_of(type, count);
+  struct mig_demand demand = demand_of(type, count);
   uint8_t left[HR_MIG_PROFILES];
   *gpu = (struct hr_mig_gpu){0};
   if (demand.compute > type->compute_slices || demand.memory > type->memory_slices) return false;
@@ -425,7 +425,7 @@ static enum hr_status count_items(const struct hr_mig_type *type, const char *te
 static enum hr_status place_or_fail(const struct hr_mig_type *type, const char *text, const uint8_t count[],
                                     struct hr_mig_gpu *gpu, struct hr_error *error) {
   if (hr_mig_place(type, count, gpu)) return HR_OK;
-  struct demand demand = demand_of(type, count);
+  struct mig_demand demand = demand_of(type, count);
   *gpu = (struct hr_mig_gpu){0};
   if (demand.compute > type->compute_slices || demand.memory > type->memory_slices)
     return hr_fail(error, HR_BAD_INPUT,

@@ -56,19 +56,19 @@ static void split(struct hr_request *request, uint32_t max_gpus) {
 }
 
 /* What jobs are looked at with; `accept_class`, `most_gpus`: as they were given. */
-struct reader {
+struct requests_reader {
   const struct hr_trace *trace;
   const struct hr_cluster *cluster; /* NULL: accept classes are as given */
   const uint32_t *accept_class, *max_gpus;
   struct hr__mig_needs mig;
 };
 
-static uint32_t class_of(const struct reader *reader, hr_job job) {
+static uint32_t class_of(const struct requests_reader *reader, hr_job job) {
   if (reader->cluster) return hr_cluster_accept_class(reader->cluster, job);
   return reader->accept_class ? reader->accept_class[job.id] : 0;
 }
 
-static struct hr_request request_of(const struct reader *reader, hr_job job) {
+static struct hr_request request_of(const struct requests_reader *reader, hr_job job) {
   const struct hr_trace *trace = reader->trace;
   uint32_t i = job.id, tasks = trace->tasks && trace->tasks[i] ? trace->tasks[i] : 1, gpus = trace->gpus[i];
   struct hr_request request = {.accept_class = class_of(reader, job),
@@ -86,7 +86,7 @@ static struct hr_request request_of(const struct reader *reader, hr_job job) {
 
 /* ---- The table -------------------------------------------------------------------------------------- */
 
-struct table {
+struct requests_table {
   struct hr_arena *arena;
   struct hr_requests *requests;
   uint32_t *slot; /* [size], number of a request + 1, 0: empty */
@@ -113,14 +113,14 @@ static bool same(const struct hr_request *a, const struct hr_request *b) {
 }
 
 /* The slot that holds the request, or the empty one where it belongs. */
-static uint32_t *slot_of(const struct table *table, const struct hr_request *request) {
+static uint32_t *slot_of(const struct requests_table *table, const struct hr_request *request) {
   uint32_t at = (uint32_t)hash_of(request) & (table->size - 1);
   while (table->slot[at] && !same(&table->requests->request[table->slot[at] - 1], request))
     at = (at + 1) & (table->size - 1);
   return &table->slot[at];
 }
 
-static bool grow(struct table *table) {
+static bool grow(struct requests_table *table) {
   struct hr_requests *requests = table->requests;
   uint32_t capacity = table->capacity, same_capacity = table->capacity;
   struct hr_request *request = hr_arena_grown(table->arena, requests->request, &capacity, sizeof *request);
@@ -129,13 +129,13 @@ static bool grow(struct table *table) {
   if (!request || !jobs || !slot) return false;
   requests->request = request;
   requests->jobs = jobs;
-  *table = (struct table){table->arena, requests, slot, 2 * capacity, capacity};
+  *table = (struct requests_table){table->arena, requests, slot, 2 * capacity, capacity};
   for (uint32_t i = 0; i < requests->count; i++) *slot_of(table, &request[i]) = i + 1;
   return true;
 }
 
 /* The request's number; HR_NONE when out of memory. */
-static uint32_t number_of(struct table *table, const struct hr_request *request) {
+static uint32_t number_of(struct requests_table *table, const struct hr_request *request) {
   struct hr_requests *requests = table->requests;
   if ((!table->slot || requests->count == table->capacity) && !grow(table)) return HR_NONE;
   uint32_t *slot = slot_of(table, request);
@@ -149,8 +149,8 @@ static uint32_t number_of(struct table *table, const struct hr_request *request)
 /* ---- All of a trace --------------------------------------------------------------------------------- */
 
 struct hr__request_reader {
-  struct table table;
-  struct reader reader;
+  struct requests_table table;
+  struct requests_reader reader;
 };
 
 /* The number of what a job asks for; HR_NONE when out of memory. */
@@ -181,7 +181,7 @@ void hr__requests_find(const struct hr_requests *requests, hr_job job) {
   requests->of_job[job.id] = find(requests->reader, job);
 }
 
-static struct hr_requests *make(struct hr_arena *arena, const struct reader *reader,
+static struct hr_requests *make(struct hr_arena *arena, const struct requests_reader *reader,
                                 const struct hr_cluster_spec *cluster) {
   struct hr_requests *requests = hr_arena_alloc(arena, sizeof *requests);
   struct hr__request_reader *self = hr_arena_alloc(arena, sizeof *self);
@@ -196,13 +196,13 @@ static struct hr_requests *make(struct hr_arena *arena, const struct reader *rea
 struct hr_requests *hr_requests_create(struct hr_arena *arena, const struct hr_trace *trace,
                                        const uint32_t *accept_class, const uint32_t *max_gpus,
                                        const struct hr_cluster_spec *cluster) {
-  const struct reader reader = {.trace = trace, .accept_class = accept_class, .max_gpus = max_gpus};
+  const struct requests_reader reader = {.trace = trace, .accept_class = accept_class, .max_gpus = max_gpus};
   return make(arena, &reader, cluster);
 }
 
 struct hr_requests *hr__requests_create(struct hr_arena *arena, const struct hr_cluster *cluster,
                                         const struct hr_trace *trace, const uint32_t *max_gpus) {
-  const struct reader reader = {.trace = trace, .cluster = cluster, .max_gpus = max_gpus};
+  const struct requests_reader reader = {.trace = trace, .cluster = cluster, .max_gpus = max_gpus};
   return make(arena, &reader, hr_cluster_spec_of(cluster));
 }
 

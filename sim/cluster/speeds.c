@@ -46,9 +46,9 @@ static uint32_t min_ppm(const struct hr_speeds *table, const struct hr_cluster_s
   return least;
 }
 
-enum hr_status hr__speeds_init(struct hr__speeds *speeds, struct hr_arena *arena, const struct hr_speeds *table,
+enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *arena, const struct hr_speeds *table,
                                const struct hr_cluster_spec *cluster, const struct hr_trace *trace) {
-  *speeds = (struct hr__speeds){.table = table, .min_ppm = HR__FULL_SPEED_PPM};
+  *speeds = (struct hr__speed_table){.table = table, .min_ppm = HR__FULL_SPEED_PPM};
   if (!table) return HR_OK;
   speeds->min_ppm = min_ppm(table, cluster);
   speeds->row_of = hr_arena_alloc_by_job(arena, trace->n_jobs, sizeof *speeds->row_of);
@@ -60,7 +60,7 @@ enum hr_status hr__speeds_init(struct hr__speeds *speeds, struct hr_arena *arena
   return HR_OK;
 }
 
-void hr__speeds_find_row(const struct hr__speeds *speeds, const struct hr_trace *trace, hr_job job) {
+void hr__speeds_find_row(const struct hr__speed_table *speeds, const struct hr_trace *trace, hr_job job) {
   uint32_t model = trace->model ? trace->model[job.id] : HR_NONE, gpus = trace->gpus[job.id];
   struct hr__row_span span = model == HR_NONE ? (struct hr__row_span){0} : speeds->spans[model];
   speeds->row_of[job.id] = gpus ? row_for(speeds->table, span, gpus) : HR_NONE;

@@ -32,13 +32,13 @@ static bool can_save(const struct hr__engine *engine, hr_job job) {
 
 /* ---- Phases ----------------------------------------------------------------------------------------- */
 
-static hr_amount gpu_time(const struct hr__attempt *attempt, int64_t time_us) {
+static hr_amount gpu_time(const struct hr__engine_attempt *attempt, int64_t time_us) {
   return (hr_amount)attempt->gpu_milli * time_us;
 }
 
 /* What was done so far cannot be lost any more. */
 static void keep(struct hr__engine *engine, hr_job job) {
-  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (engine->kept_us[job.id] < attempt->progress_us) engine->last_progress_us = engine->view.now_us;
   engine->kept_us[job.id] = attempt->progress_us;
   engine->accounting[job.id].kept_us += attempt->unkept_us;
@@ -49,7 +49,7 @@ static void keep(struct hr__engine *engine, hr_job job) {
 /* The work that is done by now, if the phase is one of work. Time is rounded up to a whole microsecond, in which a fast
    job would do more than there is to do. */
 static int64_t progress_us(const struct hr__engine *engine, hr_job job, uint32_t *part) {
-  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   *part = attempt->part;
   if (attempt->phase != HR__PHASE_WORKING) return attempt->progress_us;
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us;
@@ -66,7 +66,7 @@ static void note_saved(struct hr__engine *engine, hr_job job) {
 
 /* Books the time of the phase that ends now. */
 static void close_phase(struct hr__engine *engine, hr_job job) {
-  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   struct hr_job_accounting *accounting = &engine->accounting[job.id];
   int64_t passed_us = engine->view.now_us - attempt->phase_us;
   attempt->progress_us = progress_us(engine, job, &attempt->part);
@@ -91,7 +91,7 @@ static void enter(struct hr__engine *engine, hr_job job, enum hr__phase phase) {
 
 /* Works until the next checkpoint is due, or to the end. */
 static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
-  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, now_us = engine->view.now_us;
   int64_t done_us = attempt->progress_us - engine->kept_us[job.id]; /* since the last checkpoint */
   if (attempt->interval_us != HR_NEVER_US && attempt->interval_us - done_us < left_us) {
@@ -104,7 +104,7 @@ static enum hr_status work_on(struct hr__engine *engine, hr_job job) {
 }
 
 enum hr_status hr__attempt_pace(struct hr__engine *engine, hr_job job, uint32_t speed_ppm) {
-  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->speed_ppm == speed_ppm) return HR_OK;
   if (attempt->phase == HR__PHASE_WORKING) {
     hr__event_heap_remove_job(&engine->heap, job.id);
@@ -130,7 +130,7 @@ static enum hr_status save(struct hr__engine *engine, hr_job job, enum hr__phase
 /* Whether a job that works or restarts is done by then without another checkpoint; one that has died, if it comes up
    when it next tries. */
 static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us) {
-  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t left_us = engine->trace->work_us[job.id] - attempt->progress_us, from_us = attempt->phase_us;
   if (attempt->phase == HR__PHASE_BACKING_OFF) from_us = attempt->retry_us + attempt->restart_us;
   if (attempt->phase == HR__PHASE_RESTARTING) from_us += attempt->restart_us;
@@ -139,7 +139,7 @@ static bool ends_by(const struct hr__engine *engine, hr_job job, int64_t down_us
 
 /* Who leaves once its checkpoint is written stays all the same if it has time enough to be done. */
 static enum hr_status saved(struct hr__engine *engine, hr_job job) {
-  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   bool leaves = attempt->phase == HR__PHASE_LEAVING;
@@ -212,20 +212,20 @@ static int64_t hr__checkpoint_interval_us(const struct hr__engine *engine, hr_jo
 static int64_t hr__splits_lead_us(struct hr__engine *engine, const struct hr_placement *placement);
 
 enum hr_status hr__attempt_begin(struct hr__engine *engine, hr_job job) {
-  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t restart_us = engine->accounting[job.id].attempts++ ? hr__job_class_spec(engine, job)->restart_us : 0;
   struct hr_slice one;
   struct hr_placement placement = hr__allocation_placement(engine, job, &one);
   restart_us += hr__splits_lead_us(engine, &placement);
   bool claimed = hr__claims_take(engine, job, &placement);
-  *attempt = (struct hr__attempt){.begun_us = engine->view.now_us,
-                                  .phase_us = engine->view.now_us,
-                                  .progress_us = engine->kept_us[job.id],
-                                  .restart_us = restart_us,
-                                  .interval_us = hr__checkpoint_interval_us(engine, job, placement.pool),
-                                  .speed_ppm = hr__speed_now_ppm(engine, job, &placement),
-                                  .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),
-                                  .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
+  *attempt = (struct hr__engine_attempt){.begun_us = engine->view.now_us,
+                                         .phase_us = engine->view.now_us,
+                                         .progress_us = engine->kept_us[job.id],
+                                         .restart_us = restart_us,
+                                         .interval_us = hr__checkpoint_interval_us(engine, job, placement.pool),
+                                         .speed_ppm = hr__speed_now_ppm(engine, job, &placement),
+                                         .gpu_milli = (uint32_t)hr_placement_milli(&placement, engine->trace, job),
+                                         .phase = claimed ? HR__PHASE_WORKING : HR__PHASE_BACKING_OFF};
   if (hr__attempt_keeps_all(engine, job)) note_saved(engine, job);
   return claimed ? begin_execution(engine, job) : hr__claims_back_off(engine, job);
 }
@@ -238,7 +238,7 @@ static enum hr_status leave_storage(struct hr__engine *engine, hr_job job) {
 }
 
 static void close_books(struct hr__engine *engine, hr_job job, bool all_kept) {
-  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   struct hr_job_accounting *accounting = &engine->accounting[job.id];
   close_phase(engine, job);
   if (all_kept) keep(engine, job);
@@ -264,7 +264,8 @@ void hr__attempt_end(struct hr__engine *engine, hr_job job) {
 
 void hr__attempts_settle(struct hr__engine *engine) {
   const struct hr__column_reclaim *reclaim = &engine->reclaim;
-  for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < engine->cursor; i = hr__column_reclaim_skip(reclaim, i + 1))
+  for (uint32_t i = hr__column_reclaim_skip(reclaim, 0); i < engine->cursor;
+       i = hr__column_reclaim_skip(reclaim, i + 1))
     if (engine->state[i] == HR_JOB_RUNNING) close_books(engine, (hr_job){i}, true);
 }
 
@@ -305,7 +306,7 @@ static bool save_fits(const struct hr__engine *engine, hr_job job, int64_t down_
 
 /* One that is saving leaves after that. */
 static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, int64_t down_us) {
-  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->phase == HR__PHASE_SAVING || down_us < attempt->down_us) attempt->down_us = down_us;
   if (attempt->phase == HR__PHASE_SAVING) enter(engine, job, HR__PHASE_LEAVING);
   return HR_OK;
@@ -314,7 +315,7 @@ static enum hr_status leave_when_saved(struct hr__engine *engine, hr_job job, in
 /* A job that will be done in time works on; one that restarts or has died has nothing to save and leaves; one that
    works saves and leaves if the write fits; all others work on to be cut off. */
 enum hr_status hr__attempt_notice(struct hr__engine *engine, hr_job job, int64_t down_us) {
-  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (!can_save(engine, job)) return HR_OK;
   if (attempt->phase == HR__PHASE_SAVING || attempt->phase == HR__PHASE_LEAVING)
     return leave_when_saved(engine, job, down_us);
@@ -342,7 +343,7 @@ enum hr_status hr__attempt_schedule_eviction(struct hr__engine *engine, hr_job j
 /* Unless it has left, or ended, before. The state of one that is over may have gone back to the system, and does not
    run then either. */
 enum hr_status hr__attempt_evict(struct hr__engine *engine, hr_job job) {
-  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (engine->state[job.id] != HR_JOB_RUNNING || attempt->evict_us != engine->view.now_us) return HR_OK;
   return interrupt(engine, job, HR_REASON_PREEMPTED, attempt->evict_keeps || hr__attempt_keeps_all(engine, job));
 }
@@ -364,7 +365,7 @@ int64_t hr_view_done_us(const struct hr_view *view, hr_job job) {
   const struct hr__engine *engine = hr__engine_of(view);
   if (view->state[job.id] != HR_JOB_RUNNING) return engine->attempt ? engine->kept_us[job.id] : 0;
   if (!engine->attempt) return done_unstopped_us(engine, job);
-  const struct hr__attempt *attempt = &engine->attempt[job.id];
+  const struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   if (attempt->begun_us != engine->attempt_us[job.id]) return engine->kept_us[job.id];
   uint32_t part;
   return progress_us(engine, job, &part);

@@ -51,12 +51,12 @@ struct hr__move {
   enum hr_reason reason;
   bool keeps; /* of a preemption or a notice: all work is kept */
   hr_job job;
-  hr_node node;              /* asked for or given back */
-  int64_t at_us;             /* of a wake-up; of a notice: when the job is stopped */
-  int64_t attempt_us;        /* of a start or a preemption: when the job's attempt before began */
-  int64_t kept_us;           /* of a preemption: what was kept before */
+  hr_node node;               /* asked for or given back */
+  int64_t at_us;              /* of a wake-up; of a notice: when the job is stopped */
+  int64_t attempt_us;         /* of a start or a preemption: when the job's attempt before began */
+  int64_t kept_us;            /* of a preemption: what was kept before */
   struct hr__allocation seat; /* of a preemption: where the job sat */
-  struct hr__node was;       /* of a release */
+  struct hr__node was;        /* of a release */
 };
 
 struct hr_moves {
@@ -76,7 +76,7 @@ enum hr__phase {
 };
 
 /* A job in a run where it may be stopped: its fate is kept from its first start, the rest is of its present attempt. */
-struct hr__attempt {
+struct hr__engine_attempt {
   int64_t begun_us;    /* when the attempt began; another time than attempt_us while its start is only planned */
   int64_t phase_us;    /* when its phase began */
   int64_t progress_us; /* work done when its phase began, in all attempts together, but for what was lost */
@@ -117,7 +117,7 @@ struct hr__claims {
 };
 
 /* The moving part of a pool whose nodes come and go. */
-struct hr__market;
+struct hr__market_state;
 
 /* Which jobs sit on a node, in runs where nodes come and go: a list of links for each node. */
 struct hr__residents {
@@ -146,24 +146,24 @@ struct hr__engine {
 
   uint8_t *state, *reason;           /* by job: enum hr_job_state, enum hr_reason */
   int64_t *start_us;                 /* by job */
-  struct hr__allocation_store *seat;             /* by job, while it runs */
+  struct hr__allocation_store *seat; /* by job, while it runs */
   uint64_t *seat_gpus;               /* likewise: of its one slice, where GPUs are told apart; else NULL */
   struct hr_instance *seat_instance; /* likewise */
   uint32_t *gpu_milli;               /* by job, of its last attempt; likewise */
-  struct hr__column_reclaim reclaim;          /* of all columns by job, in a streamed run */
+  struct hr__column_reclaim reclaim; /* of all columns by job, in a streamed run */
   struct hr__slice_store store;
-  struct hr__speeds speeds;
-  struct hr__network network;
+  struct hr__speed_table speeds;
+  struct hr__network_speeds network;
   int64_t *ended_us; /* by job, in runs with speeds where no job may be stopped */
 
   /* In runs where a job may be stopped before its end; NULL in others. */
-  int64_t *attempt_us, *kept_us; /* by job */
-  struct hr__attempt *attempt;   /* by job */
-  struct hr_job_accounting *accounting;      /* by job */
-  struct hr__storage *storage;   /* by pool */
+  int64_t *attempt_us, *kept_us;        /* by job */
+  struct hr__engine_attempt *attempt;   /* by job */
+  struct hr_job_accounting *accounting; /* by job */
+  struct hr__storage *storage;          /* by pool */
 
   /* In runs where nodes come and go. */
-  struct hr__market *markets;     /* by pool */
+  struct hr__market_state *markets;           /* by pool */
   struct hr_pool_accounting *pool_accounting; /* by pool */
   struct hr__residents residents;
 
@@ -174,7 +174,7 @@ struct hr__engine {
 
   uint64_t n_submitted, n_completed, n_rejected, n_backfilled, n_events, n_passes;
   int64_t last_us;           /* the last instant at which something happened */
-  int64_t last_progress_us;        /* the last instant at which a job arrived or ended, or work became safe */
+  int64_t last_progress_us;  /* the last instant at which a job arrived or ended, or work became safe */
   int64_t longest_us;        /* that a job works where it is slowest; in a streamed run: of those that came */
   uint32_t interference_ppm; /* the least speed that neighbours leave to a job */
   bool stalled;

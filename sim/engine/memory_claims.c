@@ -105,7 +105,7 @@ void hr__claims_give(struct hr__engine *engine, hr_job job) {
 
 enum hr_status hr__claims_back_off(struct hr__engine *engine, hr_job job) {
   struct hr_slice one;
-  struct hr__attempt *attempt = &engine->attempt[job.id];
+  struct hr__engine_attempt *attempt = &engine->attempt[job.id];
   int64_t back_off_us = FIRST_BACK_OFF_US;
   for (uint32_t i = 0; i < attempt->kills && back_off_us < LONGEST_BACK_OFF_US; i++) back_off_us *= 2;
   if (back_off_us > LONGEST_BACK_OFF_US) back_off_us = LONGEST_BACK_OFF_US;
@@ -128,7 +128,7 @@ __extension__ typedef unsigned __int128 wide;
 
 #define SERVICE_PER_MIB (UINT64_C(1000000) << 10)
 
-struct writer {
+struct memory_claims_writer {
   wide mark;
   hr_job job;
 };
@@ -136,9 +136,9 @@ struct writer {
 struct hr__storage {
   uint64_t mib_s;
   wide clock;
-  int64_t clock_us;       /* when the clock was read */
-  int64_t next_us;        /* when the first writer is done */
-  struct writer *writers; /* by (mark, job) */
+  int64_t clock_us;                     /* when the clock was read */
+  int64_t next_us;                      /* when the first writer is done */
+  struct memory_claims_writer *writers; /* by (mark, job) */
   uint32_t count, capacity;
 };
 
@@ -186,11 +186,11 @@ enum hr_status hr__storage_write(struct hr__engine *engine, hr_pool pool, hr_job
   struct hr__storage *storage = &engine->storage[pool.id];
   read_clock(storage, engine->view.now_us);
   if (storage->count == storage->capacity) {
-    struct writer *writers = hr__grown(storage->writers, &storage->capacity, sizeof *writers);
+    struct memory_claims_writer *writers = hr__grown(storage->writers, &storage->capacity, sizeof *writers);
     if (!writers) return hr__out_of_memory(engine);
     storage->writers = writers;
   }
-  struct writer writer = {storage->clock + (wide)mib * SERVICE_PER_MIB, job};
+  struct memory_claims_writer writer = {storage->clock + (wide)mib * SERVICE_PER_MIB, job};
   uint32_t at = storage->count++;
   for (; at > 0 && writer.mark < storage->writers[at - 1].mark; at--) storage->writers[at] = storage->writers[at - 1];
   storage->writers[at] = writer;

@@ -11,13 +11,13 @@
 /* ---- How far a placement spreads -------------------------------------------------------------------- */
 
 /* The lowest and the highest of a placement's nodes, within its pool. */
-struct range {
+struct network_range {
   uint32_t low, high;
 };
 
-static struct range nodes_of(const struct hr_cluster *cluster, const struct hr_placement *placement) {
+static struct network_range nodes_of(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   uint32_t first = cluster->pools[placement->pool.id].first_node.id;
-  struct range range = {UINT32_MAX, 0};
+  struct network_range range = {UINT32_MAX, 0};
   for (uint32_t i = 0; i < placement->n_slices; i++) {
     uint32_t number = placement->slices[i].node.id - first;
     if (number < range.low) range.low = number;
@@ -44,7 +44,7 @@ static enum hr_tier tier_on_node(const struct hr_pool_spec *spec, const struct h
 enum hr_tier hr_cluster_span(const struct hr_cluster *cluster, const struct hr_placement *placement) {
   const struct hr_pool_spec *spec = cluster->pools[placement->pool.id].spec;
   if (placement->n_slices == 0) return HR_TIER_POOL;
-  struct range range = nodes_of(cluster, placement);
+  struct network_range range = nodes_of(cluster, placement);
   if (range.low == range.high) return tier_on_node(spec, placement);
   for (enum hr_tier tier = HR_TIER_RACK; tier < HR_TIER_POOL; tier++)
     if (hr_topology_group(&spec->topology, tier, spec->nodes, range.low) ==
@@ -70,10 +70,10 @@ static bool any_links(const struct hr_cluster_spec *cluster) {
   return false;
 }
 
-enum hr_status hr__network_init(struct hr__network *network, struct hr_arena *arena,
+enum hr_status hr__network_init(struct hr__network_speeds *network, struct hr_arena *arena,
                                 const struct hr_network_speeds *table, const struct hr_cluster_spec *cluster,
                                 const struct hr_trace *trace) {
-  *network = (struct hr__network){.min_ppm = HR__FULL_SPEED_PPM};
+  *network = (struct hr__network_speeds){.min_ppm = HR__FULL_SPEED_PPM};
   if (!table || table->n_rows == 0 || !any_links(cluster)) return HR_OK;
   network->table = table;
   for (uint32_t i = 0; i < table->n_rows; i++)
@@ -89,7 +89,7 @@ enum hr_status hr__network_init(struct hr__network *network, struct hr_arena *ar
 }
 
 /* How fast a job is on links of this kind. */
-static uint32_t hr__network_ppm(const struct hr__network *network, const struct hr_trace *trace, hr_job job,
+static uint32_t hr__network_ppm(const struct hr__network_speeds *network, const struct hr_trace *trace, hr_job job,
                                 enum hr_network links) {
   if (!network->table || links == HR_NETWORK_NONE || trace->gpus[job.id] < 2) return HR__FULL_SPEED_PPM;
   uint32_t model = trace->model ? trace->model[job.id] : HR_NONE;

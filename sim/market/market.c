@@ -20,7 +20,7 @@ struct window {
   uint32_t first, count, capacity;
 };
 
-struct hr__market {
+struct hr__market_state {
   struct hr__level_source levels;
   struct hr_level_step ahead; /* the step after the window */
   struct window window;
@@ -54,7 +54,7 @@ static hr_node node_of(const struct hr__pool *pool, uint32_t number) {
 /* Before the state of any node of the pool changes: accounts for the time until now. */
 static void hr__market_touch(struct hr__engine *engine, hr_pool pool) {
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
-  struct hr__market *market = &engine->markets[pool.id];
+  struct hr__market_state *market = &engine->markets[pool.id];
   hr_amount passed_us = engine->view.now_us - market->touched_us;
   uint32_t active = self->spec->nodes - self->n_in[HR_NODE_OFF];
   engine->pool_accounting[pool.id].up_us += active * passed_us;
@@ -151,7 +151,7 @@ static enum hr_status window_push(struct hr__engine *engine, struct window *wind
 
 /* What can be had now is what will not be gone within the time of notice. */
 static enum hr_status offer_again(struct hr__engine *engine, hr_pool pool) {
-  const struct hr__market *market = &engine->markets[pool.id];
+  const struct hr__market_state *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
   uint32_t least = market->level, before = self->n_offered;
   for (uint32_t i = 0; i < market->window.count; i++) {
@@ -166,7 +166,7 @@ static enum hr_status offer_again(struct hr__engine *engine, hr_pool pool) {
 }
 
 static enum hr_status schedule_look(struct hr__engine *engine, hr_pool pool) {
-  const struct hr__market *market = &engine->markets[pool.id];
+  const struct hr__market_state *market = &engine->markets[pool.id];
   if (market->ahead.at_us == HR_NEVER_US) return HR_OK;
   int64_t look_us = ahead_of(engine, market->ahead.at_us, notice_us(engine, pool));
   return hr__schedule(engine, look_us, HR__PENDING_LEVEL_AHEAD, pool.id);
@@ -174,7 +174,7 @@ static enum hr_status schedule_look(struct hr__engine *engine, hr_pool pool) {
 
 /* The next step comes into the window: nodes above a lower level have notice. */
 static enum hr_status look_ahead(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market *market = &engine->markets[pool.id];
+  struct hr__market_state *market = &engine->markets[pool.id];
   struct hr__pool *self = &engine->cluster.pools[pool.id];
   struct hr_level_step step = market->ahead;
   market->ahead = hr__level_source_next(&market->levels);
@@ -187,7 +187,7 @@ static enum hr_status look_ahead(struct hr__engine *engine, hr_pool pool) {
 }
 
 static enum hr_status take_step(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market *market = &engine->markets[pool.id];
+  struct hr__market_state *market = &engine->markets[pool.id];
   market->level = market->window.steps[market->window.first++].level;
   market->window.count--;
   return offer_again(engine, pool);
@@ -196,7 +196,7 @@ static enum hr_status take_step(struct hr__engine *engine, hr_pool pool) {
 /* ---- Blows and ages --------------------------------------------------------------------------------- */
 
 static enum hr_status schedule_blow(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market *market = &engine->markets[pool.id];
+  struct hr__market_state *market = &engine->markets[pool.id];
   market->blow_us = hr__interruption_source_next(&market->blows, market->hit, &market->n_hit);
   if (market->blow_us == HR_NEVER_US) return HR_OK;
   int64_t notice = ahead_of(engine, market->blow_us, notice_us(engine, pool));
@@ -204,7 +204,7 @@ static enum hr_status schedule_blow(struct hr__engine *engine, hr_pool pool) {
 }
 
 static enum hr_status strike(struct hr__engine *engine, hr_pool pool) {
-  const struct hr__market *market = &engine->markets[pool.id];
+  const struct hr__market_state *market = &engine->markets[pool.id];
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   enum hr_status status = HR_OK;
   for (uint32_t i = 0; status == HR_OK && i < market->n_hit; i++)
@@ -327,7 +327,7 @@ static enum hr_status begin_window(struct hr__engine *engine, hr_pool pool) {
 }
 
 static enum hr_status begin_elastic(struct hr__engine *engine, hr_pool pool) {
-  struct hr__market *market = &engine->markets[pool.id];
+  struct hr__market_state *market = &engine->markets[pool.id];
   const struct hr__pool *self = &engine->cluster.pools[pool.id];
   const struct hr_spot_spec *spot = &self->spec->market.spot;
   uint32_t n_nodes = self->spec->nodes;

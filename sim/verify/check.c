@@ -40,10 +40,10 @@ struct hr__inventory_meter {
 static enum hr_status hr__inventory_meter_init(struct hr__inventory_meter *use, const struct hr_cluster *cluster);
 static void hr__inventory_meter_finish(struct hr__inventory_meter *use);
 static void hr__inventory_meter_add(struct hr__inventory_meter *use, const struct hr_cluster *cluster, hr_job job,
-                              const struct hr_placement *placement);
+                                    const struct hr_placement *placement);
 /* What does not add up, and on which node; NULL when all does. */
 static const char *hr__inventory_meter_check(const struct hr__inventory_meter *use, const struct hr_cluster *cluster,
-                                       uint32_t *node);
+                                             uint32_t *node);
 
 /*
  * Checked mode: the state is worked out again from what runs (the pending ends) and compared with what the engine
@@ -88,7 +88,7 @@ static void add_job(const struct hr__engine *engine, hr_job job, struct usage *u
 static enum hr_status check_pending_phase(const struct hr__engine *engine, uint32_t at) {
   struct hr__pending pending = engine->heap.entries[at];
   uint32_t job = hr__pending_entity(pending);
-  const struct hr__attempt *attempt = &engine->attempt[job];
+  const struct hr__engine_attempt *attempt = &engine->attempt[job];
   if (engine->heap.place[job] != at + 1) return broken(engine, "job %" PRIu32 " is pending twice", job);
   if (hr__pending_kind(pending) != HR__PENDING_END) return HR_OK;
   int64_t left_us = engine->trace->work_us[job] - attempt->progress_us;
@@ -220,7 +220,8 @@ static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) 
   const struct hr_job_accounting *accounting = &engine->accounting[job];
   if (engine->kept_us[job] > engine->trace->work_us[job]) return broken(engine, "job %" PRIu32 " kept too much", job);
   if (engine->state[job] == HR_JOB_RUNNING) return HR_OK;
-  if (accounting->held_us != accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us)
+  if (accounting->held_us !=
+      accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us)
     return broken(engine, "job %" PRIu32 ": the times of its attempts do not add up", job);
   const struct hr_gpu_times *times = &accounting->milli_us;
   hr_amount asked_milli = (hr_amount)engine->trace->gpus[job] * 1000;
@@ -229,7 +230,8 @@ static enum hr_status check_fate(const struct hr__engine *engine, uint32_t job) 
     return broken(engine, "job %" PRIu32 ": its GPUs were not held as long as it was", job);
   if (engine->state[job] == HR_JOB_COMPLETED && engine->kept_us[job] != engine->trace->work_us[job])
     return broken(engine, "job %" PRIu32 " completed without its work", job);
-  if (!engine->speeds.table && !engine->network.table && !engine->interferes && accounting->kept_us != engine->kept_us[job])
+  if (!engine->speeds.table && !engine->network.table && !engine->interferes &&
+      accounting->kept_us != engine->kept_us[job])
     return broken(engine, "job %" PRIu32 ": the time of its work is not the work, at full speed", job);
   return HR_OK;
 }
@@ -372,7 +374,7 @@ static void hr__inventory_meter_finish(struct hr__inventory_meter *use) {
 }
 
 static void hr__inventory_meter_add(struct hr__inventory_meter *use, const struct hr_cluster *cluster, hr_job job,
-                              const struct hr_placement *placement) {
+                                    const struct hr_placement *placement) {
   const struct hr_gpu_inventory *inventory = cluster->inventory;
   if (!inventory) return;
   const struct hr_request *request = &cluster->requests->request[cluster->requests->of_job[job.id]];
@@ -394,8 +396,8 @@ static void hr__inventory_meter_add(struct hr__inventory_meter *use, const struc
   }
 }
 
-static const char *stock_check_gpu(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use, size_t gpu,
-                                   const struct hr_pool_spec *spec) {
+static const char *stock_check_gpu(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use,
+                                   size_t gpu, const struct hr_pool_spec *spec) {
   if (use->gpu_milli[gpu] + inventory->gpu_milli[gpu] != HR_WHOLE_GPU_MILLI) return "what is free of a GPU differs";
   uint32_t mem_mib = hr_pool_reserved_mem_mib(spec);
   if (mem_mib != HR_NONE && use->gpu_mem_mib[gpu] + inventory->gpu_mem_mib[gpu] != mem_mib)
@@ -404,12 +406,13 @@ static const char *stock_check_gpu(const struct hr_gpu_inventory *inventory, con
 }
 
 /* A GPU's instances that tasks have, against those that it has, and against each other. */
-static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use, size_t gpu,
-                                   const struct hr_mig_spec *mig) {
+static const char *check_instances(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use,
+                                   size_t gpu, const struct hr_mig_spec *mig) {
   const struct hr_mig_gpu *used = &use->instances[gpu], *has = &inventory->mig_gpu[gpu];
   struct hr_mig_gpu alone = {0};
   for (uint32_t start = 0; start < HR_MIG_SLICES; start++) {
-    if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1)) return "the instances that are taken differ";
+    if ((used->at[start] != 0) != (inventory->mig_taken[gpu] >> start & 1))
+      return "the instances that are taken differ";
     if (used->at[start] && used->at[start] != has->at[start]) return "an instance is not there, or two tasks have it";
     if (used->at[start] && !hr_mig_create(&mig->type, &alone, used->at[start] - 1U, start))
       return "instances are in each other's way";
@@ -431,8 +434,8 @@ static const char *check_sums(const struct hr_gpu_inventory *inventory, uint32_t
   return same ? NULL : "what its GPUs have left together differs";
 }
 
-static const char *stock_check_node(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use, uint32_t node,
-                                    const struct hr_pool_spec *spec) {
+static const char *stock_check_node(const struct hr_gpu_inventory *inventory, const struct hr__inventory_meter *use,
+                                    uint32_t node, const struct hr_pool_spec *spec) {
   if (spec->cpu_milli_per_node && use->cpu_milli[node] + inventory->cpu_milli[node] != spec->cpu_milli_per_node)
     return "the free CPU differs";
   if (spec->mem_mib_per_node && use->mem_mib[node] + inventory->mem_mib[node] != spec->mem_mib_per_node)
@@ -452,7 +455,7 @@ static const char *stock_check_node(const struct hr_gpu_inventory *inventory, co
 }
 
 static const char *hr__inventory_meter_check(const struct hr__inventory_meter *use, const struct hr_cluster *cluster,
-                                       uint32_t *node) {
+                                             uint32_t *node) {
   for (uint32_t i = 0; cluster->inventory && i < cluster->n_pools; i++) {
     const struct hr__pool *pool = &cluster->pools[i];
     for (*node = pool->first_node.id; *node < pool->first_node.id + pool->spec->nodes; (*node)++) {

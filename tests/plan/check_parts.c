@@ -158,8 +158,8 @@ static struct hr_tolerance tolerance(const char *figure, double relative, double
   return (struct hr_tolerance){{(char *)figure, (char *)""}, relative, absolute, worse};
 }
 
-static enum hr__verdict judge(const struct hr_tolerances *own, const struct hr_tolerances *common, const char *path,
-                              const char *class_, double before, double now) {
+static enum hr__tolerance_verdict judge(const struct hr_tolerances *own, const struct hr_tolerances *common,
+                                        const char *path, const char *class_, double before, double now) {
   const struct hr__allowance allowance = {own, common, false, false};
   enum hr_figure_of of = class_ ? HR_FIGURE_OF_CLASS : HR_FIGURE_OF_RUN;
   const struct hr_baseline_figure was = {.path = (char *)path, .group = (char *)class_, .of = of, .value = before};
@@ -226,7 +226,8 @@ static void directions(void) {
 }
 
 /* What a figure of replications before and now is judged, and the chance of it. */
-static double chance(bool paired, enum hr_worse worse, double *before, double *now, enum hr__verdict verdict) {
+static double chance(bool paired, enum hr_worse worse, double *before, double *now,
+                     enum hr__tolerance_verdict verdict) {
   struct hr_tolerance own[] = {tolerance("wait_s.mean", 0.5, 0, worse)};
   const struct hr_tolerances tolerances = {.at = own, .count = worse != HR_WORSE_UNSAID}, none = {0};
   const struct hr__allowance allowance = {&tolerances, &none, true, paired};

@@ -295,7 +295,7 @@ static void candidates_set_nodes(void) {
 static void demand_by_hand(void) {
   static const struct job jobs[] = {{0, 10, 2, NULL, 0}, {5, 10, 1, NULL, 0}, {20, 100, 7, NULL, 0}};
   struct hr_trace *trace = trace_of(jobs, 3);
-  struct hr__demand demand;
+  struct hr__demand_curve demand;
   CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 1, 0, &demand), HR_OK);
   expect(demand.window_h, 20.0 / 3600);
   expect(demand.mean_gpus, 1.5);
@@ -322,7 +322,7 @@ static void demand_by_hand(void) {
 /* "completed >= 93 %" of a hundred jobs lets seven fail, though 1 - 0.93 is a little less than 0.07. */
 static void as_many_may_fail_as_the_goal_says(void) {
   struct job jobs[100];
-  struct hr__demand demand;
+  struct hr__demand_curve demand;
   for (int i = 0; i < 100; i++) jobs[i] = (struct job){i, 36, 1, NULL, 0};
   struct hr_trace *trace = trace_of(jobs, 100);
   for (int percent = 1; percent <= 100; percent++) {
@@ -336,7 +336,7 @@ static void as_many_may_fail_as_the_goal_says(void) {
 enum { SECONDS = 2000 };
 
 /* What the newsvendor's level costs, second by second, is what no other level undercuts. */
-static void expect_newsvendor(const struct hr__demand *demand, const int *level, int window, double standing) {
+static void expect_newsvendor(const struct hr__demand_curve *demand, const int *level, int window, double standing) {
   double least = (double)INFINITY, own = 0, chosen = hr__demand_newsvendor(demand, standing, 1);
   for (int gpus = 0; gpus <= (int)demand->peak_gpus; gpus++) {
     double cost = standing * gpus * window;
@@ -362,7 +362,7 @@ static void demand_second_by_second(void) {
     }
     for (int s = 0; s < window; s++) sum += level[s], peak = level[s] > peak ? level[s] : peak;
     struct hr_trace *trace = trace_of(jobs, 40);
-    struct hr__demand demand;
+    struct hr__demand_curve demand;
     CU_ASSERT_EQUAL_FATAL(hr__demand_make(trace, 1, 0, &demand), HR_OK);
     expect(demand.mean_gpus, (double)sum / window);
     expect(demand.peak_gpus, peak);

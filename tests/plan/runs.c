@@ -43,10 +43,10 @@ static void set_up(struct bench *bench, uint32_t threads) {
                      .trace = planned_queue(9, 300, 4, 1000),
                      .figures = {{.measure = HR__M_WAIT_MEAN}, {.measure = HR__M_MONTHLY}, {.measure = HR__M_LOST}}};
   struct hr__runner_config config = {.scenario = bench->scenario,
-                                  .trace = bench->trace,
-                                  .figures = bench->figures,
-                                  .n_figures = 3,
-                                  .n_threads = threads};
+                                     .trace = bench->trace,
+                                     .figures = bench->figures,
+                                     .n_figures = 3,
+                                     .n_threads = threads};
   struct hr__environment world = {.workload = bench->scenario->replications.workload};
   hr_stress_init(&world.stress);
   bench->lab = hr__runner_create(&config);
@@ -148,10 +148,10 @@ static void open_court(struct court *court) {
   CU_ASSERT_EQUAL_FATAL(hr__goals_make(bench->scenario->plan, bench->trace, true, &court->goals, NULL), HR_OK);
   CU_ASSERT_EQUAL_FATAL(hr__space_make(bench->scenario->plan, &court->space, NULL), HR_OK);
   struct hr__runner_config config = {.scenario = bench->scenario,
-                                  .trace = bench->trace,
-                                  .figures = court->goals.figures,
-                                  .n_figures = court->goals.n_figures,
-                                  .n_threads = 1};
+                                     .trace = bench->trace,
+                                     .figures = court->goals.figures,
+                                     .n_figures = court->goals.n_figures,
+                                     .n_threads = 1};
   struct hr__environment world = {.workload = bench->scenario->replications.workload};
   hr_stress_init(&world.stress);
   bench->lab = hr__runner_create(&config);
@@ -188,8 +188,8 @@ static void verdicts_by_hand(void) {
     monthly += values[cost_at] / 4;
     wait += values[wait_at] / 4;
   }
-  struct hr__verdict verdict = hr__evaluator_evaluation(&court.judge, few, 4),
-                     of_none = hr__evaluator_evaluation(&court.judge, none, 4);
+  struct hr__evaluation verdict = hr__evaluator_evaluation(&court.judge, few, 4),
+                        of_none = hr__evaluator_evaluation(&court.judge, none, 4);
   CU_ASSERT(fabs(verdict.objective / monthly - 1) < 1e-12);
   CU_ASSERT(fabs(verdict.violation - fmax(0, wait / 500 - 1)) < 1e-9);
   CU_ASSERT(of_none.violation >= 1 - 1e-9); /* no job completes, of 99 % */

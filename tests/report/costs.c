@@ -127,7 +127,7 @@ static void goodput_and_spot_by_hand(void) {
 
 static void unknown_on_demand_prices_leave_the_saving_open(void) {
   struct priced *run = priced_create();
-  run->pool[2].market.on_demand_uusd_h = HR_UNKNOWN_US;
+  run->pool[2].market.on_demand_uusd_h = HR_UNKNOWN_UUSD_H;
   struct hr_summary *summary = summary_under(run, NULL, NULL);
   CU_ASSERT_EQUAL(summary->costs->all_on_demand_uusd, HR_UNKNOWN_UUSD);
   CU_ASSERT_TRUE(isnan(summary->costs->saving_vs_on_demand));

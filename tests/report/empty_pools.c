@@ -158,7 +158,7 @@ static void draw_pool_market(uint32_t number, enum kind kind, struct hr_pool_spe
   struct hr_market_spec *market = &pool->market;
   *market = (struct hr_market_spec){.market = draw_market(kind),
                                     .price_uusd_h = 1000000 * (1 + draw(4)),
-                                    .on_demand_uusd_h = draw(2) ? 4000000 : HR_UNKNOWN_US,
+                                    .on_demand_uusd_h = draw(2) ? 4000000 : HR_UNKNOWN_UUSD_H,
                                     .to_us = HR_NEVER_US,
                                     .boot = {HR_DURATION_FIXED, draw(3) * 60, 0}};
   if (market->market == HR_MARKET_RESERVED && kind != STANDING && draw(2)) {
@@ -334,8 +334,8 @@ static enum hr_status summarize(const struct arrangement *of, struct hr_run_conf
   struct hr_ledger *ledger = hr_ledger_create(&world.trace, &of->cluster, true);
   struct hr_meter *meter = hr_meter_create(&world.trace, &of->cluster, costs());
   struct hr_placements *placements = hr_placements_create(&world.trace);
-  const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(ledger), hr_meter_observer(meter),
-                                  hr_placements_observer(placements)};
+  const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(ledger),
+                                          hr_meter_observer(meter), hr_placements_observer(placements)};
   const struct hr_cost_basis basis = {ledger, meter, costs(), world.classes};
   config.observers = observers;
   config.n_observers = 4;
@@ -568,8 +568,7 @@ static void compare_runs(void) {
     expect_summary(more.summary, plain.summary);
     expect_pools(more.summary, plain.summary);
     expect(!world.empty_last || plain.result->digest == more.result->digest, "the digest");
-    expect(plain.result->stalled == more.result->stalled && plain.result->end_us == more.result->end_us,
-           "the end");
+    expect(plain.result->stalled == more.result->stalled && plain.result->end_us == more.result->end_us, "the end");
     count_run(&plain);
   } else {
     expect(strcmp(plain.error.text, more.error.text) == 0, "the error");

@@ -248,7 +248,7 @@ static void prices_are_so_many_times_what_they_were(void) {
   CU_ASSERT_EQUAL(after[2].market.price_uusd_h, 200000);
   CU_ASSERT_EQUAL(after[2].market.on_demand_uusd_h, 1750000);
   CU_ASSERT_EQUAL(after[3].market.price_uusd_h, 0);
-  CU_ASSERT_EQUAL(after[3].market.on_demand_uusd_h, HR_UNKNOWN_US);
+  CU_ASSERT_EQUAL(after[3].market.on_demand_uusd_h, HR_UNKNOWN_UUSD_H);
   hr_scenario_destroy(plain);
   hr_scenario_destroy(scenario);
 }

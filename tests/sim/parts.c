@@ -127,7 +127,7 @@ static void arena_memory_is_zero_and_aligned(void) {
 }
 
 static void names_number_in_order_of_appearance(void) {
-  struct hr__names names = {0};
+  struct hr__name_table names = {0};
   char text[32];
   for (uint32_t i = 0; i < 5000; i++) {
     int length = snprintf(text, sizeof text, "name-%u", (unsigned)i);

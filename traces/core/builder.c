@@ -196,7 +196,7 @@ static bool open_column(struct hr_trace_builder *builder, enum hr__column_id id)
 
 /* ---- Names and lines -------------------------------------------------------------------------------- */
 
-static bool intern(struct hr__names *names, struct hr_text text, uint32_t *number) {
+static bool intern(struct hr__name_table *names, struct hr_text text, uint32_t *number) {
   *number = HR_NONE;
   if (!text.at || !text.length) return true;
   *number = hr__names_intern(names, text.at, strnlen(text.at, text.length));

@@ -115,7 +115,7 @@ struct hr_trace_builder {
   bool has_others;            /* a row said more than the common columns */
   bool streamed;              /* rows come in order of submit, ids are not kept, and columns are spooled */
   int spool_failure;          /* errno where that was not possible */
-  struct hr__names names[HR__N_NAMES];
+  struct hr__name_table names[HR__N_NAMES];
   enum hr__ids ids;
   bool ids_increase; /* numbers, each above the one before: none can be twice */
   int64_t last_id;
@@ -144,7 +144,7 @@ void hr__id_blocks_free(struct hr__id_block *blocks);
 struct hr__owned_trace {
   struct hr_trace trace; /* first: the public pointer is this one */
   struct hr__column column[HR__N_COLUMNS];
-  struct hr__names names[HR__N_NAMES];
+  struct hr__name_table names[HR__N_NAMES];
   struct hr__id_block *id_blocks;
   uint32_t *row;
   char *source, *format;

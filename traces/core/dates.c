@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-struct cursor {
+struct dates_cursor {
   const char *at, *end;
 };
 
@@ -18,17 +18,17 @@ struct moment {
   bool zoned;
 };
 
-static bool take(struct cursor *cursor, char wanted) {
+static bool take(struct dates_cursor *cursor, char wanted) {
   if (cursor->at == cursor->end || *cursor->at != wanted) return false;
   cursor->at++;
   return true;
 }
 
-static bool next_is_digit(const struct cursor *cursor) {
+static bool next_is_digit(const struct dates_cursor *cursor) {
   return cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9';
 }
 
-static bool take_number(struct cursor *cursor, int n_digits, int least, int most, int *value) {
+static bool take_number(struct dates_cursor *cursor, int n_digits, int least, int most, int *value) {
   *value = 0;
   for (int i = 0; i < n_digits; i++) {
     if (!next_is_digit(cursor)) return false;
@@ -46,14 +46,14 @@ static int days_in_month(int year, int month) {
   return days[month - 1] + (month == 2 && is_leap(year));
 }
 
-static bool take_day(struct cursor *cursor, struct moment *moment) {
+static bool take_day(struct dates_cursor *cursor, struct moment *moment) {
   return take_number(cursor, 4, 1, 9999, &moment->year) && take(cursor, '-') &&
          take_number(cursor, 2, 1, 12, &moment->month) && take(cursor, '-') &&
          take_number(cursor, 2, 1, days_in_month(moment->year, moment->month), &moment->day);
 }
 
 /* Digits after the point, rounded half up at the seventh. */
-static bool take_fraction(struct cursor *cursor, int64_t *us) {
+static bool take_fraction(struct dates_cursor *cursor, int64_t *us) {
   if (!next_is_digit(cursor)) return false;
   int64_t unit = HR_SECOND_US;
   for (; next_is_digit(cursor); cursor->at++) {
@@ -65,7 +65,7 @@ static bool take_fraction(struct cursor *cursor, int64_t *us) {
   return true;
 }
 
-static bool take_clock(struct cursor *cursor, struct moment *moment) {
+static bool take_clock(struct dates_cursor *cursor, struct moment *moment) {
   if (!take_number(cursor, 2, 0, 23, &moment->hour) || !take(cursor, ':')) return false;
   if (!take_number(cursor, 2, 0, 59, &moment->minute)) return false;
   if (!take(cursor, ':')) return true;
@@ -73,7 +73,7 @@ static bool take_clock(struct cursor *cursor, struct moment *moment) {
   return !take(cursor, '.') || take_fraction(cursor, &moment->fraction_us);
 }
 
-static bool take_zone(struct cursor *cursor, struct moment *moment) {
+static bool take_zone(struct dates_cursor *cursor, struct moment *moment) {
   moment->zoned = true;
   if (take(cursor, 'Z') || take(cursor, 'z')) return true;
   bool west = cursor->at < cursor->end && *cursor->at == '-';
@@ -100,7 +100,7 @@ static int64_t moment_us(const struct moment *moment) {
 }
 
 bool hr__date_parse(struct hr_text text, int64_t *us, bool *zoned) {
-  struct cursor cursor = {text.at, text.at + text.length};
+  struct dates_cursor cursor = {text.at, text.at + text.length};
   struct moment moment = {0};
   if (!take_day(&cursor, &moment)) return false;
   if (cursor.at < cursor.end) {

@@ -16,7 +16,7 @@ enum { HR__MOST_CSV_COLUMNS = 4096, HR__MOST_SCHEMA_COLUMNS = 64 };
 
 struct hr__csv_header {
   uint32_t n; /* columns of the file */
-  struct hr__names names;
+  struct hr__name_table names;
   uint32_t column_of[HR__MOST_CSV_COLUMNS];  /* by number of the name */
   uint8_t first_use[HR__MOST_CSV_COLUMNS];   /* by column: the schema's column that takes it + 1, 0 for none */
   uint8_t next_use[HR__MOST_SCHEMA_COLUMNS]; /* another that takes the same one + 1, 0 for none */
@@ -207,12 +207,12 @@ enum hr_status hr__csv_read_rows(struct hr__reader *reader, const struct hr__csv
 /* Most of this is about saying what is wrong: which columns are missing, what the file has instead, and how to
    name it; so the sentences are put together here and the finding is a hash lookup. */
 
-struct sentence {
+struct csv_rows_sentence {
   char text[700];
   size_t length;
 };
 
-static HR_PRINTF(2, 3) void say(struct sentence *sentence, const char *format, ...) {
+static HR_PRINTF(2, 3) void say(struct csv_rows_sentence *sentence, const char *format, ...) {
   size_t room = sizeof sentence->text - sentence->length;
   va_list args;
   va_start(args, format);
@@ -310,7 +310,7 @@ static bool is_missing(const struct hr__csv_header *header, const struct hr__csv
   return wanted->must_exist && find_column(header, wanted) == HR_NONE;
 }
 
-static void say_missing(struct sentence *sentence, const struct hr__csv_header *header,
+static void say_missing(struct csv_rows_sentence *sentence, const struct hr__csv_header *header,
                         const struct hr__csv_schema *schema, size_t n_missing) {
   say(sentence, n_missing > 1 ? "missing columns" : "missing column");
   const char *separator = "";
@@ -324,7 +324,7 @@ static void say_missing(struct sentence *sentence, const struct hr__csv_header *
   }
 }
 
-static void say_columns(struct sentence *sentence, const struct hr__csv_header *header) {
+static void say_columns(struct csv_rows_sentence *sentence, const struct hr__csv_header *header) {
   const size_t enough = 400;
   say(sentence, "; the file has: ");
   for (uint32_t i = 0; i < header->names.count; i++) {
@@ -336,7 +336,7 @@ static void say_columns(struct sentence *sentence, const struct hr__csv_header *
   }
 }
 
-static void say_remedy(struct sentence *sentence, const struct hr__csv_header *header,
+static void say_remedy(struct csv_rows_sentence *sentence, const struct hr__csv_header *header,
                        const struct hr__csv_schema *schema) {
   if (!schema->separator && header->n == 1 && strpbrk(header->names.text[0], ";\t")) {
     say(sentence, "; columns are separated by commas, not by ';' or tabs");
@@ -356,7 +356,7 @@ static void say_remedy(struct sentence *sentence, const struct hr__csv_header *h
 
 static enum hr_status missing_columns(const struct hr__csv_header *header, const struct hr__reader *reader,
                                       const struct hr__csv_schema *schema, size_t n_missing, uint64_t line) {
-  struct sentence sentence = {.length = 0};
+  struct csv_rows_sentence sentence = {.length = 0};
   say_missing(&sentence, header, schema, n_missing);
   say_columns(&sentence, header);
   say_remedy(&sentence, header, schema);

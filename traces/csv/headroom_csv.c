@@ -147,7 +147,7 @@ enum hr_status hr_fields_parse(const char *text, uint64_t *fields, struct hr_err
 
 /* Headroom's own CSV, and any other CSV whose columns a map names. */
 
-struct unit {
+struct headroom_csv_unit {
   const char *suffix;
   uint64_t us;
 };
@@ -159,19 +159,19 @@ static bool ends_with(const char *text, const char *suffix) {
 
 /* A column that a map names may tell its unit at the end of its name; seconds if it does not. */
 static uint64_t unit_of(const char *column) {
-  static const struct unit units[] = {{"_us", 1},
-                                      {"(us)", 1},
-                                      {"_ms", 1000},
-                                      {"(ms)", 1000},
-                                      {"_min", 60000000},
-                                      {"(min)", 60000000},
-                                      {"_h", 3600000000},
-                                      {"(h)", 3600000000},
-                                      {"_hours", 3600000000},
-                                      {"_minutes", 60000000},
-                                      {"_days", 86400000000},
-                                      {"_d", 86400000000},
-                                      {"(d)", 86400000000}};
+  static const struct headroom_csv_unit units[] = {{"_us", 1},
+                                                   {"(us)", 1},
+                                                   {"_ms", 1000},
+                                                   {"(ms)", 1000},
+                                                   {"_min", 60000000},
+                                                   {"(min)", 60000000},
+                                                   {"_h", 3600000000},
+                                                   {"(h)", 3600000000},
+                                                   {"_hours", 3600000000},
+                                                   {"_minutes", 60000000},
+                                                   {"_days", 86400000000},
+                                                   {"_d", 86400000000},
+                                                   {"(d)", 86400000000}};
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)
     if (ends_with(column, units[i].suffix)) return units[i].us;
   return (uint64_t)HR_SECOND_US;

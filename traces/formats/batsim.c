@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_NONE, KIND_DELAY, KIND_TASK, KIND_TOTAL, KIND_OTHER };
+enum batsim_kind { KIND_NONE, KIND_DELAY, KIND_TASK, KIND_TOTAL, KIND_OTHER };
 
 struct profile {
-  enum kind kind;
+  enum batsim_kind kind;
   int64_t delay_us;
   double operations; /* of each resource; KIND_TOTAL: of all together */
   uint32_t type;     /* KIND_OTHER: its name, a number of the names of profiles */
@@ -34,7 +34,7 @@ struct batsim_job {
 struct batsim {
   struct hr__json_get get;
   uint64_t mflops, n_tasks, n_stopped;
-  struct hr__names ids, names; /* of jobs; of profiles */
+  struct hr__name_table ids, names; /* of jobs; of profiles */
   struct batsim_job *jobs;
   struct profile *profiles; /* by number of the name, from 0 to n_profiles; those beyond were not read */
   uint32_t n_jobs, jobs_capacity, n_profiles, profiles_capacity;
@@ -42,10 +42,10 @@ struct batsim {
 
 /* ---- Profiles --------------------------------------------------------------------------------------- */
 
-static enum kind kind_of(struct hr_text type) {
+static enum batsim_kind kind_of(struct hr_text type) {
   static const struct {
     const char *type;
-    enum kind kind;
+    enum batsim_kind kind;
   } kinds[] = {{"delay", KIND_DELAY},
                {"DelayProfile", KIND_DELAY},
                {"parallel_homogeneous", KIND_TASK},

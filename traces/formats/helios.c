@@ -81,7 +81,7 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
   struct cluster_log *log = self;
   const struct log_row *row = data;
   struct hr__row_fault fault = {.line = line, .column = "state", .value = row->state, .fault = "no state of a job"};
-  struct hr__job_state state;
+  struct hr__slurm_state state;
   if (!hr__job_state_parse(row->state, &state)) return hr__reader_bad_row(log->reader, &fault);
   if (row->start_us == INT64_MIN) return hr__reader_leave_out(log->reader, "the job was never started", line);
   if (row->end_us == INT64_MIN) return hr__reader_leave_out(log->reader, "the job had not ended", line);

@@ -42,7 +42,7 @@ bool hr__ask_nodes(struct hr_job_record *job, uint64_t nodes) {
   }
 static const struct {
   const char *word;
-  struct hr__job_state state;
+  struct hr__slurm_state state;
 } states[] = {ENDED("COMPLETED", HR_OUTCOME_COMPLETED),  ENDED("FAILED", HR_OUTCOME_FAILED),
               ENDED("CANCELLED", HR_OUTCOME_CANCELLED),  ENDED("TIMEOUT", HR_OUTCOME_FAILED),
               ENDED("NODE_FAIL", HR_OUTCOME_FAILED),     ENDED("OUT_OF_MEMORY", HR_OUTCOME_FAILED),
@@ -57,7 +57,7 @@ static const struct {
               LIVE("SIGNALING", HR__STAGE_RUNNING),      LIVE("STAGE_OUT", HR__STAGE_RUNNING),
               LIVE("STOPPED", HR__STAGE_RUNNING),        LIVE("SUSPENDED", HR__STAGE_RUNNING)};
 
-bool hr__job_state_parse(struct hr_text text, struct hr__job_state *state) {
+bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state) {
   const char *space = memchr(text.at, ' ', text.length);
   size_t length = space ? (size_t)(space - text.at) : text.length;
   if (length && text.at[length - 1] == '+') length--; /* cut to the width of a column */

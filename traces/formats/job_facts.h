@@ -18,12 +18,12 @@ bool hr__ask_nodes(struct hr_job_record *job, uint64_t nodes);
 
 enum hr__job_stage { HR__STAGE_ENDED, HR__STAGE_WAITING, HR__STAGE_RUNNING };
 
-struct hr__job_state {
+struct hr__slurm_state {
   enum hr__job_stage stage;
   uint8_t outcome; /* enum hr_outcome */
 };
 
 /* Reads "COMPLETED", "CANCELLED by 1000"; false for what is no state. */
-bool hr__job_state_parse(struct hr_text text, struct hr__job_state *state);
+bool hr__job_state_parse(struct hr_text text, struct hr__slurm_state *state);
 
 #endif

@@ -40,7 +40,7 @@ struct hr__kube_word {
 
 struct hr__kube {
   struct hr__json_get get;
-  struct hr__names names;
+  struct hr__name_table names;
   uint64_t replicas; /* of a GPU that is shared under a name of its own */
   struct hr__kube_object *objects;
   struct hr__kube_word *words;

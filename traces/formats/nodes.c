@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct node {
+struct nodes_node {
   struct hr_text model;
   uint64_t memory_mib;
   uint32_t cpu_milli, gpus;
 };
 
-#define NODE(member) offsetof(struct node, member)
+#define NODE(member) offsetof(struct nodes_node, member)
 static const struct hr__csv_column columns[] = {{"cpu_milli", NULL, HR__CPU_MILLI, true, true, NODE(cpu_milli), 0},
                                                 {"memory_mib", NULL, HR__MIB, true, true, NODE(memory_mib), 0},
                                                 {"gpu", NULL, HR__GPUS, true, true, NODE(gpus), 0},
@@ -36,13 +36,13 @@ struct kinds {
   uint32_t n_nodes, capacity;
 };
 
-static bool same_kind(const struct hr_pool_spec *pool, const struct node *node) {
+static bool same_kind(const struct hr_pool_spec *pool, const struct nodes_node *node) {
   return pool->gpus_per_node == node->gpus && pool->cpu_milli_per_node == node->cpu_milli &&
          pool->mem_mib_per_node == node->memory_mib && strlen(pool->gpu) == node->model.length &&
          memcmp(pool->gpu, node->model.at, node->model.length) == 0;
 }
 
-static enum hr_status add_kind(struct kinds *kinds, const struct node *node, uint64_t line) {
+static enum hr_status add_kind(struct kinds *kinds, const struct nodes_node *node, uint64_t line) {
   if (kinds->n == HR_MAX_POOLS)
     return hr_fail(kinds->reader->error, HR_BAD_INPUT, "%s:%llu: more than %u kinds of nodes", kinds->reader->path,
                    (unsigned long long)line, HR_MAX_POOLS);
@@ -72,7 +72,7 @@ static enum hr_status keep_node(struct kinds *kinds, uint32_t kind) {
 
 static enum hr_status on_node(void *self, const void *row, uint64_t line) {
   struct kinds *kinds = self;
-  const struct node *node = row;
+  const struct nodes_node *node = row;
   if (!node->gpus) {
     kinds->n_without_gpu++;
     return HR_OK;
@@ -152,8 +152,8 @@ static bool is_bare_pai(struct hr_text line) {
 static enum hr_status read_nodes(struct kinds *kinds) {
   static const char *const ignored[] = {"sn", NULL}, *const pai_ignored[] = {"machine", NULL};
   static const char *const pai_header[] = {"machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu", NULL};
-  static const struct node blank;
-  struct node node;
+  static const struct nodes_node blank;
+  struct nodes_node node;
   struct hr_text line = hr__first_line(hr__input_peek(kinds->reader->input));
   bool has_header = hr__begins_with_names(line, "machine,"), is_pai = has_header || is_bare_pai(line);
   const struct hr__csv_schema schema = {.columns = is_pai ? pai_columns : columns,

@@ -18,10 +18,10 @@ struct hr__pai_job {
 };
 
 struct hr__pai_jobs {
-  struct hr__names names; /* of jobs, as `at` is indexed */
-  struct hr__names users, instances;
-  struct hr__names words; /* GPU types and workloads */
-  struct hr__pai_job *at; /* [names.count] */
+  struct hr__name_table names; /* of jobs, as `at` is indexed */
+  struct hr__name_table users, instances;
+  struct hr__name_table words; /* GPU types and workloads */
+  struct hr__pai_job *at;      /* [names.count] */
   uint32_t capacity;
   struct hr__pai_tag {
     uint32_t gpu_type, workload; /* among the words; HR_NONE: not told */
@@ -67,7 +67,7 @@ static const struct hr__csv_column tag_columns[] = {{"inst_id", NULL, HR__TEXT, 
 #undef TAG
 
 /* One of the tables while it is read. */
-struct table {
+struct pai2020_table {
   struct hr__pai_jobs *jobs;
   struct hr__reader reader;
 };
@@ -75,13 +75,14 @@ struct table {
 /* ---- Jobs ------------------------------------------------------------------------------------------- */
 
 /* The number of a text that may be empty, then HR_NONE. */
-static enum hr_status intern(struct table *table, struct hr__names *names, struct hr_text text, uint32_t *number) {
+static enum hr_status intern(struct pai2020_table *table, struct hr__name_table *names, struct hr_text text,
+                             uint32_t *number) {
   *number = text.length ? hr__names_intern(names, text.at, text.length) : HR_NONE;
   return text.length && *number == HR_NONE ? hr__reader_no_memory(&table->reader) : HR_OK;
 }
 
 static enum hr_status on_job(void *self, const void *data, uint64_t line) {
-  struct table *table = self;
+  struct pai2020_table *table = self;
   struct hr__pai_jobs *jobs = table->jobs;
   const struct job_row *row = data;
   const struct hr__row_fault twice = {.line = line, .fault = "a line above tells of this job, too"};
@@ -104,7 +105,7 @@ static enum hr_status on_job(void *self, const void *data, uint64_t line) {
 
 static enum hr_status on_tag(void *self, const void *data, uint64_t line) {
   (void)line;
-  struct table *table = self;
+  struct pai2020_table *table = self;
   struct hr__pai_jobs *jobs = table->jobs;
   const struct tag_row *row = data;
   uint32_t instance = hr__names_find(&jobs->instances, row->instance.at, row->instance.length);
@@ -119,7 +120,7 @@ static enum hr_status on_tag(void *self, const void *data, uint64_t line) {
 /* ---- Tables ----------------------------------------------------------------------------------------- */
 
 /* Reads the table at `path`, of the columns that `names` lists, NULL-terminated. */
-static enum hr_status read_table(struct table *table, const char *path, const char *const *names,
+static enum hr_status read_table(struct pai2020_table *table, const char *path, const char *const *names,
                                  struct hr__csv_schema *schema) {
   struct hr__reader *reader = &table->reader;
   reader->path = path;
@@ -132,7 +133,7 @@ static enum hr_status read_table(struct table *table, const char *path, const ch
   return status;
 }
 
-static enum hr_status read_jobs(struct table *table, const char *path) {
+static enum hr_status read_jobs(struct pai2020_table *table, const char *path) {
   static const char *const names[] = {"job_name", "inst_id", "user", "status", "start_time", "end_time", NULL};
   static const char *const ignored[] = {"status", "end_time", NULL};
   static const struct job_row blank = {.submit_us = INT64_MIN};
@@ -156,7 +157,7 @@ static bool make_tags(struct hr__pai_jobs *jobs) {
   return jobs->tags != NULL;
 }
 
-static enum hr_status read_tags(struct table *table, const char *path) {
+static enum hr_status read_tags(struct pai2020_table *table, const char *path) {
   static const char *const names[] = {"inst_id", "user", "gpu_type_spec", "group", "workload", NULL};
   static const char *const ignored[] = {"user", "group", NULL};
   static const struct tag_row blank;
@@ -177,7 +178,7 @@ static enum hr_status read_tags(struct table *table, const char *path) {
 static enum hr_status hr__pai_jobs_read(const struct hr__reader *reader, const char *jobs_path, const char *tags_path,
                                         struct hr__pai_jobs *jobs) {
   *jobs = (struct hr__pai_jobs){0};
-  struct table table = {.jobs = jobs, .reader = {.notes = reader->notes, .error = reader->error}};
+  struct pai2020_table table = {.jobs = jobs, .reader = {.notes = reader->notes, .error = reader->error}};
   enum hr_status status = read_jobs(&table, jobs_path);
   if (status == HR_OK && tags_path) status = read_tags(&table, tags_path);
   hr__names_finish(&jobs->instances);
@@ -191,7 +192,7 @@ static const struct hr__pai_job *hr__pai_jobs_find(const struct hr__pai_jobs *jo
   return job == HR_NONE ? NULL : &jobs->at[job];
 }
 
-static struct hr_text text_of(const struct hr__names *names, uint32_t number) {
+static struct hr_text text_of(const struct hr__name_table *names, uint32_t number) {
   if (number == HR_NONE) return (struct hr_text){NULL, 0};
   return (struct hr_text){names->text[number], names->length[number]};
 }

@@ -36,7 +36,7 @@ struct hr__sacct_job {
 
 struct hr__sacct {
   struct hr__reader *reader;
-  struct hr__names ids, texts;
+  struct hr__name_table ids, texts;
   struct hr__sacct_job *jobs; /* by number of the id */
   uint32_t n_jobs, capacity;
   bool asks_are_told; /* there is a column of what jobs asked for, apart from what they got */
@@ -194,11 +194,11 @@ const char *hr__tres_parse(struct hr_text text, struct hr__tres *tres) {
 
 /* ---- The list of jobs ------------------------------------------------------------------------------- */
 
-static uint32_t keep(struct hr__names *names, struct hr_text text) {
+static uint32_t keep(struct hr__name_table *names, struct hr_text text) {
   return hr__names_intern(names, text.length ? text.at : "", text.length);
 }
 
-static struct hr_text kept(const struct hr__names *names, uint32_t number) {
+static struct hr_text kept(const struct hr__name_table *names, uint32_t number) {
   return (struct hr_text){names->text[number], names->length[number]};
 }
 
@@ -474,7 +474,7 @@ static bool read_limit(struct hr__sacct *sacct, const struct hr__sacct_row *row,
 }
 
 /* Why a job that makes sense is none to replay; NULL when it is one. */
-static const char *why_left_out(const struct hr__sacct_row *row, const struct hr__job_state *state) {
+static const char *why_left_out(const struct hr__sacct_row *row, const struct hr__slurm_state *state) {
   bool started = row->start_us != INT64_MIN;
   if (state->stage == HR__STAGE_WAITING) return "the job had not started";
   if (state->stage == HR__STAGE_RUNNING) return "the job was still running";
@@ -485,7 +485,7 @@ static const char *why_left_out(const struct hr__sacct_row *row, const struct hr
 
 static bool read_times(struct hr__sacct *sacct, const struct hr__sacct_row *row, struct hr__sacct_job *job,
                        struct hr__row_fault *fault) {
-  struct hr__job_state state;
+  struct hr__slurm_state state;
   *fault = (struct hr__row_fault){
       .line = fault->line, .column = "State", .value = row->state, .fault = "no state of a Slurm job"};
   if (!hr__job_state_parse(row->state, &state)) return false;

@@ -30,7 +30,7 @@ static const struct hr__csv_column columns[] = {
     {"job_type", NULL, HR__TEXT, true, true, ROW(job_type), 0}};
 #undef ROW
 
-struct spot {
+struct spot2026_spot {
   struct hr__reader *reader;
   uint64_t n_rounded, n_gangs;
 };
@@ -40,7 +40,7 @@ static bool is_word(struct hr_text text, const char *word) {
 }
 
 static enum hr_status on_row(void *self, const void *data, uint64_t line) {
-  struct spot *spot = self;
+  struct spot2026_spot *spot = self;
   const struct spot_row *row = data;
   struct hr__row_fault fault = {
       .line = line, .column = "job_type", .value = row->job_type, .fault = "neither HP nor Spot"};
@@ -65,7 +65,7 @@ static enum hr_status on_row(void *self, const void *data, uint64_t line) {
 
 enum hr_status hr__read_spot2026(struct hr__reader *reader) {
   static const struct spot_row blank = {0};
-  struct spot spot = {.reader = reader};
+  struct spot2026_spot spot = {.reader = reader};
   struct spot_row row;
   const struct hr__csv_schema schema = {.columns = columns,
                                         .n_columns = sizeof columns / sizeof *columns,

@@ -88,13 +88,13 @@ static enum hr_status keep(struct stream *stream, char c) {
   return HR_OK;
 }
 
-struct cut {
+struct json_stream_cut {
   size_t depth;
   bool in_text, escaped;
 };
 
 /* Whether the value ends with this character (`*with_it`) or before it. */
-static bool ends(struct cut *cut, char c, bool first, bool *with_it) {
+static bool ends(struct json_stream_cut *cut, char c, bool first, bool *with_it) {
   *with_it = true;
   if (cut->in_text) {
     bool closing = c == '"' && !cut->escaped;
@@ -117,7 +117,7 @@ static bool ends(struct cut *cut, char c, bool first, bool *with_it) {
 
 /* Cuts the next value out; what it is, the scanner will say. */
 static enum hr_status cut_value(struct stream *stream) {
-  struct cut cut = {0};
+  struct json_stream_cut cut = {0};
   char c;
   stream->length = 0;
   stream->begin = stream->place;

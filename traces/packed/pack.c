@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-struct packing {
+struct pack_packing {
   const struct hr_trace *trace;
   struct head {
     struct hr__packed_header header;
@@ -31,7 +31,8 @@ _Static_assert(HR__N_COLUMNS + HR__N_NAMES + 4 <= HR_PACKED_MOST_SECTIONS, "room
 
 /* ---- What is written -------------------------------------------------------------------------------- */
 
-static void add_section(struct packing *packing, const char *name, const void *at, uint64_t entries, size_t width) {
+static void add_section(struct pack_packing *packing, const char *name, const void *at, uint64_t entries,
+                        size_t width) {
   if (!at || !entries) return;
   uint32_t place = packing->head.header.n_sections++;
   struct hr__packed_section *section = &packing->head.sections[place];
@@ -42,7 +43,7 @@ static void add_section(struct packing *packing, const char *name, const void *a
   packing->at[place] = at;
 }
 
-static bool add_texts(struct packing *packing, const char *name, const char *const *text, uint64_t count) {
+static bool add_texts(struct pack_packing *packing, const char *name, const char *const *text, uint64_t count) {
   size_t bytes = 0;
   for (uint64_t i = 0; text && i < count; i++) bytes += strlen(text[i]) + 1;
   if (!bytes) return true;
@@ -55,7 +56,7 @@ static bool add_texts(struct packing *packing, const char *name, const char *con
   return true;
 }
 
-static bool add_skipped(struct packing *packing) {
+static bool add_skipped(struct pack_packing *packing) {
   const struct hr_trace *trace = packing->trace;
   uint32_t count = trace->n_skipped_reasons;
   if (!count) return true;
@@ -73,7 +74,7 @@ static bool add_skipped(struct packing *packing) {
 }
 
 /* The trace's notes, and where it is from; packed again, it stays the same. */
-static bool add_notes(struct packing *packing) {
+static bool add_notes(struct pack_packing *packing) {
   const struct hr_trace *trace = packing->trace;
   for (size_t i = 0; i < trace->notes.count; i++)
     if (hr_notes_add(&packing->notes, "%s", trace->notes.text[i]) != HR_OK) return false;
@@ -84,7 +85,7 @@ static bool add_notes(struct packing *packing) {
   return add_texts(packing, "notes", (const char *const *)packing->notes.text, packing->notes.count);
 }
 
-static bool describe(struct packing *packing) {
+static bool describe(struct pack_packing *packing) {
   const struct hr_trace *trace = packing->trace;
 #define ADD_COLUMN(id, member, width, ...) add_section(packing, #member, trace->member, trace->n_jobs, width);
   HR__COLUMN_TABLE(ADD_COLUMN)
@@ -99,11 +100,11 @@ static bool describe(struct packing *packing) {
   return add_notes(packing) && add_skipped(packing);
 }
 
-static size_t head_bytes(const struct packing *packing) {
+static size_t head_bytes(const struct pack_packing *packing) {
   return sizeof(struct hr__packed_header) + packing->head.header.n_sections * sizeof(struct hr__packed_section);
 }
 
-static void lay_out(struct packing *packing) {
+static void lay_out(struct pack_packing *packing) {
   struct hr__packed_header *header = &packing->head.header;
   uint64_t end = head_bytes(packing);
   for (uint32_t i = 0; i < header->n_sections; i++) {
@@ -122,7 +123,7 @@ static void lay_out(struct packing *packing) {
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
-static void put(const struct packing *packing, struct hr__output_file *file) {
+static void put(const struct pack_packing *packing, struct hr__output_file *file) {
   static const char zeros[HR__PACKED_ALIGNMENT];
   uint64_t end = head_bytes(packing);
   hr__output_write(file, (const void *)&packing->head, end);
@@ -134,7 +135,7 @@ static void put(const struct packing *packing, struct hr__output_file *file) {
   }
 }
 
-static enum hr_status write_file(const struct packing *packing, const char *path, struct hr_error *error) {
+static enum hr_status write_file(const struct pack_packing *packing, const char *path, struct hr_error *error) {
   struct hr__output_file file;
   enum hr_status status = hr__output_open(&file, path, error);
   if (status != HR_OK) return status;
@@ -142,7 +143,7 @@ static enum hr_status write_file(const struct packing *packing, const char *path
   return hr__output_commit(&file, error);
 }
 
-static void tell(const struct packing *packing, struct hr_packed *packed) {
+static void tell(const struct pack_packing *packing, struct hr_packed *packed) {
   const struct hr__packed_header *header = &packing->head.header;
   *packed = (struct hr_packed){
       .n_jobs = packing->trace->n_jobs, .n_sections = header->n_sections, .bytes = header->file_bytes};
@@ -168,7 +169,7 @@ enum hr_status hr_trace_pack(const struct hr_trace *trace, const char *path, str
                              struct hr_error *error) {
   enum hr_status status = check_trace(trace, error);
   if (status != HR_OK) return status;
-  struct packing *packing = calloc(1, sizeof *packing);
+  struct pack_packing *packing = calloc(1, sizeof *packing);
   if (!packing) return hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);
   packing->trace = trace;
   if (!describe(packing)) status = hr_fail(error, HR_NO_MEMORY, "%s: out of memory", trace->source);

@@ -128,7 +128,7 @@ static enum hr_status check_texts(const struct hr__unpacking *unpacking, const s
              : hr__unpack_refuse_section(unpacking, section, "has another number of texts than it says");
 }
 
-static enum hr_status take_names(struct hr__unpacking *unpacking, const char *member, struct hr__names *names) {
+static enum hr_status take_names(struct hr__unpacking *unpacking, const char *member, struct hr__name_table *names) {
   const struct hr__packed_section *section = hr__unpack_find(unpacking, member);
   if (!section) return HR_OK;
   enum hr_status status = check_texts(unpacking, section);
@@ -228,7 +228,7 @@ static enum hr_status hr__unpack_skipped(struct hr__unpacking *unpacking) {
  * value is checked by one subtraction and one comparison, many at a time.
  */
 
-struct range {
+struct unpack_range {
   uint64_t first, span; /* modulo 2^(8 x width); the last value is first + span */
 };
 
@@ -240,7 +240,7 @@ struct range {
   { 0, UINT64_MAX }
 
 /* Of names the span is not known here: it is their count. */
-static const struct range ranges[HR__N_COLUMNS] = {
+static const struct unpack_range ranges[HR__N_COLUMNS] = {
     [HR__COLUMN_SUBMIT] = {0, TIME_SPAN},
     [HR__COLUMN_WORK] = {0, DURATION_SPAN},
     [HR__COLUMN_GPUS] = {0, HR_MAX_GPUS},
@@ -267,20 +267,20 @@ static const struct range ranges[HR__N_COLUMNS] = {
     [HR__COLUMN_ID] = ANY,
 };
 
-static struct range range_of(const struct hr_trace *trace, enum hr__column_id id) {
+static struct unpack_range range_of(const struct hr_trace *trace, enum hr__column_id id) {
   switch (id) {
   case HR__COLUMN_TENANT:
-    return (struct range){HR_NONE, trace->tenants.count};
+    return (struct unpack_range){HR_NONE, trace->tenants.count};
   case HR__COLUMN_USER:
-    return (struct range){HR_NONE, trace->users.count};
+    return (struct unpack_range){HR_NONE, trace->users.count};
   case HR__COLUMN_MODEL:
-    return (struct range){HR_NONE, trace->models.count};
+    return (struct unpack_range){HR_NONE, trace->models.count};
   case HR__COLUMN_GPU_TYPES:
-    return (struct range){HR_NONE, trace->gpu_type_lists.count};
+    return (struct unpack_range){HR_NONE, trace->gpu_type_lists.count};
   case HR__COLUMN_REGIONS:
-    return (struct range){HR_NONE, trace->region_lists.count};
+    return (struct unpack_range){HR_NONE, trace->region_lists.count};
   case HR__COLUMN_MIG_PROFILE:
-    return (struct range){HR_NONE, trace->mig_profiles.count};
+    return (struct unpack_range){HR_NONE, trace->mig_profiles.count};
   default:
     return ranges[id];
   }
@@ -288,7 +288,7 @@ static struct range range_of(const struct hr_trace *trace, enum hr__column_id id
 
 /* Without a jump in the loop, so that the compiler takes many at once. */
 #define DEFINE_ALL_WITHIN(name, type)                                                                                  \
-  static bool name(const type *value, uint32_t count, struct range range) {                                            \
+  static bool name(const type *value, uint32_t count, struct unpack_range range) {                                     \
     const type first = (type)range.first, span = (type)range.span;                                                     \
     type outside = 0;                                                                                                  \
     for (uint32_t i = 0; i < count; i++) outside |= (type)((type)(value[i] - first) > span);                           \
@@ -307,7 +307,7 @@ static const uint8_t widths[HR__N_COLUMNS] = {
         [HR__COLUMN_ID] = 8};
 
 static bool hr__column_is_fine(const struct hr_trace *trace, enum hr__column_id id, const void *at, uint32_t count) {
-  struct range range = range_of(trace, id);
+  struct unpack_range range = range_of(trace, id);
   switch (widths[id]) {
   case 1:
     return all_within_8(at, count, range);

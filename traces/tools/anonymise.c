@@ -64,7 +64,7 @@ struct anonymise {
   const struct hr_trace *trace;
   const struct hr_anonymise_spec *spec;
   struct hr__pseudonyms pseudonyms;
-  struct hr__names users, tenants, models; /* pseudonyms by the number of the name */
+  struct hr__name_table users, tenants, models; /* pseudonyms by the number of the name */
 };
 
 /* ---- What may be asked for -------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static enum hr_status collided(const struct anonymise *anonymise, const char *ki
 }
 
 static enum hr_status hash_names(struct anonymise *anonymise, const char *kind, const struct hr_names *names,
-                                 struct hr__names *hashed, struct hr_error *error) {
+                                 struct hr__name_table *hashed, struct hr_error *error) {
   for (uint32_t i = 0; i < names->count; i++) {
     char text[HR__PSEUDONYM_BYTES];
     struct hr_text name = {names->text[i], strlen(names->text[i])};
@@ -106,7 +106,7 @@ static enum hr_status hash_names(struct anonymise *anonymise, const char *kind, 
   return HR_OK;
 }
 
-static struct hr_text hashed_name(const struct hr__names *hashed, const uint32_t *column, uint32_t job) {
+static struct hr_text hashed_name(const struct hr__name_table *hashed, const uint32_t *column, uint32_t job) {
   uint32_t name = column ? column[job] : HR_NONE;
   if (name == HR_NONE) return (struct hr_text){NULL, 0};
   return (struct hr_text){hashed->text[name], hashed->length[name]};

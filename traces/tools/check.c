@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool hr__pairs_sort(struct hr__pair *pairs, size_t count) {
+bool hr__pairs_sort(struct hr__job_value *pairs, size_t count) {
   struct hr__keyed_row *rows = malloc((count + 1) * sizeof *rows);
-  struct hr__pair *unsorted = malloc((count + 1) * sizeof *unsorted);
+  struct hr__job_value *unsorted = malloc((count + 1) * sizeof *unsorted);
   bool done = rows && unsorted;
   for (size_t i = 0; done && i < count; i++) {
     rows[i] = (struct hr__keyed_row){(uint64_t)pairs[i].key, (uint32_t)i};
@@ -84,7 +84,7 @@ int64_t hr__limit_of(const struct hr_trace *trace, uint32_t job) {
   return trace->limit_us ? trace->limit_us[job] : HR_UNKNOWN_US;
 }
 
-uint32_t hr__most_frequent(const struct hr__pair *values, uint32_t count, uint32_t from, uint32_t *begin) {
+uint32_t hr__most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin) {
   uint32_t most = 0;
   *begin = from;
   while (from > 0 && values[from - 1].key == values[from].key) from--;
@@ -100,7 +100,7 @@ uint32_t hr__most_frequent(const struct hr__pair *values, uint32_t count, uint32
   return most;
 }
 
-uint32_t hr__first_job(const struct hr__pair *pairs, uint32_t count) {
+uint32_t hr__first_job(const struct hr__job_value *pairs, uint32_t count) {
   int64_t first = count ? pairs[0].value : HR_NONE;
   for (uint32_t i = 1; i < count; i++)
     if (pairs[i].value < first) first = pairs[i].value;
@@ -144,11 +144,11 @@ static const char *const finding_names[] = {
 #undef HR_FINDING_TEXT
         NULL};
 
-struct words {
+struct check_words {
   const char *meaning, *advice;
 };
 
-static const struct words words[HR_N_FINDINGS] = {
+static const struct check_words words[HR_N_FINDINGS] = {
     [HR_FINDING_BAD_ROWS] = {"a run refuses the file, or leaves these rows out with --lenient: load is missing",
                              "mend these rows, or say with --map which column is which"},
     [HR_FINDING_DUPLICATE_IDS] = {"a run refuses the file, or keeps the first of each with --lenient",

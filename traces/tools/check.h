@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct hr__pair {
+struct hr__job_value {
   int64_t key; /* at least 0 */
   int64_t value;
 };
 
 /* By key; equal keys stay in their order. At most 2^32 pairs. False when out of memory. */
-bool hr__pairs_sort(struct hr__pair *pairs, size_t count);
+bool hr__pairs_sort(struct hr__job_value *pairs, size_t count);
 
 /* A set of hashes, to be asked whether it has met one. */
 struct hr__hash_set {
@@ -51,7 +51,7 @@ struct hr__checker {
   bool out_of_memory;                 /* asked for at the end */
   uint32_t n;                         /* jobs */
   int64_t span_us;                    /* from the first submit to the last one */
-  struct hr__pair *work;              /* run times above 0 of jobs that are no services, rising, with their jobs */
+  struct hr__job_value *work;         /* run times above 0 of jobs that are no services, rising, with their jobs */
   uint32_t n_work;
   int64_t work_grain_us; /* what nearly all of these are multiples of */
   int64_t clamp_us;      /* the run time at which many were cut; 0: none */
@@ -75,9 +75,9 @@ bool hr__is_service(const struct hr_trace *trace, uint32_t job);
 /* `limit_us`, with HR_UNKNOWN_US where the trace has none. */
 int64_t hr__limit_of(const struct hr_trace *trace, uint32_t job);
 /* Among rising values the one that stands there most often from place `from` on, and where it begins. */
-uint32_t hr__most_frequent(const struct hr__pair *values, uint32_t count, uint32_t from, uint32_t *begin);
+uint32_t hr__most_frequent(const struct hr__job_value *values, uint32_t count, uint32_t from, uint32_t *begin);
 /* The first of some jobs: the least of the pairs' values. */
-uint32_t hr__first_job(const struct hr__pair *pairs, uint32_t count);
+uint32_t hr__first_job(const struct hr__job_value *pairs, uint32_t count);
 /* The largest of some steps (1 us to a day) of which at least 99 of 100 of the values are multiples, offset by
    `origin_us`. */
 int64_t hr__grain_us(const int64_t *values, uint32_t count, int64_t origin_us);

@@ -211,13 +211,13 @@ void hr__check_clock(struct hr__checker *checker) {
 enum { WEEK_HOURS = 168, DAY_HOURS = 24, WEEKS_FOR_DAYS = 3, MOST_HOURS = 2000000 };
 enum { LEAST_GAP_H = 12, LEAST_GAP_ANY_DAY_H = 72, LEAST_EXPECTED = 40 };
 
-struct hours {
+struct check_arrivals_hours {
   uint32_t n, period;      /* hours of the trace; of the cycle */
   uint32_t *jobs;          /* [n] */
   double rate[WEEK_HOURS]; /* jobs an hour, by its place in the cycle */
 };
 
-static bool count_hours(const struct hr__checker *checker, struct hours *hours) {
+static bool count_hours(const struct hr__checker *checker, struct check_arrivals_hours *hours) {
   const struct hr_trace *trace = checker->trace;
   hours->n = (uint32_t)(checker->span_us / HR__HOUR_US) + 1;
   hours->period = checker->span_us >= WEEKS_FOR_DAYS * 7 * HR__DAY_US ? WEEK_HOURS : DAY_HOURS;
@@ -235,7 +235,7 @@ static bool count_hours(const struct hr__checker *checker, struct hours *hours) 
 }
 
 /* Jobs that the cycle lets expect in [begin, end) hours. */
-static double expect(const struct hours *hours, double begin, double end) {
+static double expect(const struct check_arrivals_hours *hours, double begin, double end) {
   double sum = 0;
   for (uint32_t hour = (uint32_t)begin; hour < end; hour++) {
     double part = fmin(end, hour + 1.0) - fmax(begin, hour);
@@ -245,7 +245,7 @@ static double expect(const struct hours *hours, double begin, double end) {
 }
 
 /* What came in the week before and the week after, against what the cycle lets expect there; not more than 1. */
-static double level_around(const struct hours *hours, double begin, double end) {
+static double level_around(const struct check_arrivals_hours *hours, double begin, double end) {
   uint32_t before = (uint32_t)begin, after = (uint32_t)end + 1, count = 0;
   uint32_t from = before > WEEK_HOURS ? before - WEEK_HOURS : 0;
   uint32_t to = hours->n - after > WEEK_HOURS ? after + WEEK_HOURS : hours->n;
@@ -263,7 +263,8 @@ struct gap {
 };
 
 /* The one in which the most jobs are missing; `count`: how many are suspicious. */
-static struct gap worst_gap(const struct hr__checker *checker, const struct hours *hours, uint32_t *count) {
+static struct gap worst_gap(const struct hr__checker *checker, const struct check_arrivals_hours *hours,
+                            uint32_t *count) {
   const int64_t *submit_us = checker->trace->submit_us;
   int64_t min_us = (hours->period == WEEK_HOURS ? LEAST_GAP_H : LEAST_GAP_ANY_DAY_H) * HR__HOUR_US;
   struct gap worst = {HR_NONE, 0};
@@ -280,7 +281,7 @@ static struct gap worst_gap(const struct hr__checker *checker, const struct hour
 
 void hr__check_gaps(struct hr__checker *checker) {
   enum { GAPS_LEAST_DAYS = 4 };
-  struct hours hours;
+  struct check_arrivals_hours hours;
   uint32_t count = 0;
   if (checker->span_us < GAPS_LEAST_DAYS * HR__DAY_US || checker->span_us / HR__HOUR_US > MOST_HOURS) return;
   if (!count_hours(checker, &hours)) {
@@ -339,7 +340,7 @@ static void check_cut(struct hr__checker *checker) {
 /* ---- Left out ----------------------------------------------------------------------------------------- */
 
 struct marks {
-  struct hr__pair *begin, *end; /* rising */
+  struct hr__job_value *begin, *end; /* rising */
   uint32_t n;
 };
 
@@ -351,13 +352,13 @@ static bool gather(const struct hr__checker *checker, struct marks *marks) {
   for (uint32_t k = 0; k < checker->n_work; k++) {
     uint32_t job = (uint32_t)checker->work[k].value;
     int64_t from_us = begin_us(checker->trace, job);
-    marks->begin[k] = (struct hr__pair){from_us, job};
-    marks->end[k] = (struct hr__pair){from_us + checker->work[k].key, job};
+    marks->begin[k] = (struct hr__job_value){from_us, job};
+    marks->end[k] = (struct hr__job_value){from_us + checker->work[k].key, job};
   }
   return hr__pairs_sort(marks->begin, marks->n) && hr__pairs_sort(marks->end, marks->n);
 }
 
-static uint32_t count_until(const struct hr__pair *times, uint32_t count, int64_t time_us) {
+static uint32_t count_until(const struct hr__job_value *times, uint32_t count, int64_t time_us) {
   uint32_t low = 0, high = count;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;

@@ -13,7 +13,7 @@
 
 struct hr__recorded_comparison {
   struct hr_arena arena;
-  struct hr__speeds speeds;
+  struct hr__speed_table speeds;
   struct hr_cluster cluster;
   uint8_t *refusal; /* [n], enum hr_reason why a job can never run; HR_REASON_NONE: it can */
 };
@@ -268,13 +268,13 @@ static int64_t start_of(const struct hr_trace *trace, uint32_t job) {
 /* ---- Without a cluster -------------------------------------------------------------------------------- */
 
 /* Starts of jobs that waited; `known`: of how many a start is told. */
-static struct hr__pair *order_starts(const struct hr__checker *checker, uint32_t *known, uint32_t *count) {
+static struct hr__job_value *order_starts(const struct hr__checker *checker, uint32_t *known, uint32_t *count) {
   const struct hr_trace *trace = checker->trace;
-  struct hr__pair *starts = malloc(((size_t)checker->n + 1) * sizeof *starts);
+  struct hr__job_value *starts = malloc(((size_t)checker->n + 1) * sizeof *starts);
   *known = *count = 0;
   for (uint32_t i = 0; starts && i < checker->n; i++) {
     *known += start_of(trace, i) >= 0;
-    if (start_of(trace, i) > trace->submit_us[i]) starts[(*count)++] = (struct hr__pair){start_of(trace, i), i};
+    if (start_of(trace, i) > trace->submit_us[i]) starts[(*count)++] = (struct hr__job_value){start_of(trace, i), i};
   }
   if (starts && hr__pairs_sort(starts, *count)) return starts;
   free(starts);
@@ -283,7 +283,7 @@ static struct hr__pair *order_starts(const struct hr__checker *checker, uint32_t
 
 static void check_starts(struct hr__checker *checker) {
   uint32_t known, waited, begin;
-  struct hr__pair *starts = order_starts(checker, &known, &waited);
+  struct hr__job_value *starts = order_starts(checker, &known, &waited);
   if (!starts) {
     checker->out_of_memory = true;
     return;
@@ -306,14 +306,14 @@ static void check_starts(struct hr__checker *checker) {
 
 /* ---- GPUs at work ------------------------------------------------------------------------------------- */
 
-struct course {
-  struct hr__pair *mark; /* [n], rising; then the thousandths of GPUs at work from there on in `value` */
+struct check_cluster_course {
+  struct hr__job_value *mark; /* [n], rising; then the thousandths of GPUs at work from there on in `value` */
   uint32_t n;
   uint32_t size; /* leaves of the tree, a power of two */
   int64_t *tree; /* [2 * size], leaf i at size + i */
 };
 
-static bool make_tree(struct course *course) {
+static bool make_tree(struct check_cluster_course *course) {
   for (course->size = 1; course->size < course->n;) course->size *= 2;
   course->tree = calloc((size_t)2 * course->size, sizeof *course->tree);
   if (!course->tree) return false;
@@ -325,15 +325,15 @@ static bool make_tree(struct course *course) {
   return true;
 }
 
-static bool make_course(const struct hr__checker *checker, struct course *course) {
+static bool make_course(const struct hr__checker *checker, struct check_cluster_course *course) {
   const struct hr_trace *trace = checker->trace;
-  *course = (struct course){.mark = malloc(((size_t)2 * checker->n + 1) * sizeof *course->mark)};
+  *course = (struct check_cluster_course){.mark = malloc(((size_t)2 * checker->n + 1) * sizeof *course->mark)};
   if (!course->mark) return false;
   for (uint32_t i = 0; i < checker->n; i++) {
     int64_t milli = (int64_t)hr_trace_gpus_milli(trace, (hr_job){i}), start_us = start_of(trace, i);
     if (start_us < 0 || milli == 0 || trace->work_us[i] == 0) continue;
-    course->mark[course->n++] = (struct hr__pair){start_us, milli};
-    course->mark[course->n++] = (struct hr__pair){start_us + trace->work_us[i], -milli};
+    course->mark[course->n++] = (struct hr__job_value){start_us, milli};
+    course->mark[course->n++] = (struct hr__job_value){start_us + trace->work_us[i], -milli};
   }
   if (!hr__pairs_sort(course->mark, course->n)) return false;
   for (uint32_t i = 1; i < course->n; i++) course->mark[i].value += course->mark[i - 1].value;
@@ -343,7 +343,7 @@ static bool make_course(const struct hr__checker *checker, struct course *course
 }
 
 /* Marks at or before a time. */
-static uint32_t count_until(const struct course *course, int64_t time_us) {
+static uint32_t count_until(const struct check_cluster_course *course, int64_t time_us) {
   uint32_t low = 0, high = course->n;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -356,7 +356,7 @@ static uint32_t count_until(const struct course *course, int64_t time_us) {
 }
 
 /* The most at work from one time on until just before another. */
-static int64_t max_between(const struct course *course, int64_t from_us, int64_t to_us) {
+static int64_t max_between(const struct check_cluster_course *course, int64_t from_us, int64_t to_us) {
   uint32_t before = count_until(course, from_us), until = count_until(course, to_us - 1);
   int64_t most = 0;
   size_t low = (size_t)course->size + (before ? before - 1 : 0), high = (size_t)course->size + until;
@@ -370,7 +370,7 @@ static int64_t max_between(const struct course *course, int64_t from_us, int64_t
 /* ---- Against the cluster ------------------------------------------------------------------------------ */
 
 /* For more than a hundredth of the time, from the first start to the last end. */
-static void check_over(struct hr__checker *checker, const struct course *course, int64_t capacity_milli) {
+static void check_over(struct hr__checker *checker, const struct check_cluster_course *course, int64_t capacity_milli) {
   int64_t over_us = 0, most = 0, all_us = course->n ? course->mark[course->n - 1].key - course->mark[0].key : 0;
   for (uint32_t i = 0; i + 1 < course->n; i++) {
     if (course->mark[i].value > most) most = course->mark[i].value;
@@ -386,7 +386,7 @@ static void check_over(struct hr__checker *checker, const struct course *course,
       hr__count_text((uint64_t)capacity_milli / 1000, gpus), hr__share_text((double)over_us / (double)all_us, of));
 }
 
-static void check_idle(struct hr__checker *checker, const struct course *course, int64_t capacity_milli) {
+static void check_idle(struct hr__checker *checker, const struct check_cluster_course *course, int64_t capacity_milli) {
   enum { SHARE = 20 };
   const struct hr_trace *trace = checker->trace;
   uint32_t known = 0, count = 0, first = HR_NONE;
@@ -412,7 +412,7 @@ void hr__check_recorded(struct hr__checker *checker) {
   if (!checker->trace->recorded_start_us) return;
   check_starts(checker);
   if (!checker->scenario || checker->out_of_memory) return;
-  struct course course;
+  struct check_cluster_course course;
   int64_t capacity_milli = 1000 * (int64_t)hr_cluster_spec_gpus(&checker->scenario->cluster);
   if (make_course(checker, &course)) {
     check_over(checker, &course, capacity_milli);
@@ -447,11 +447,11 @@ static bool find_refusals(const struct hr__checker *checker, struct hr__recorded
 
 /* ---- By reason ---------------------------------------------------------------------------------------- */
 
-struct group {
+struct check_cluster_group {
   uint32_t count, first;
 };
 
-static void add(struct group *group, uint32_t job) {
+static void add(struct check_cluster_group *group, uint32_t job) {
   if (group->count++ == 0) group->first = job;
 }
 
@@ -460,7 +460,7 @@ static bool is_of_type(const struct hr_trace *trace, const struct hr__recorded_c
   return against->refusal[job] == HR_REASON_NO_GPU_TYPE && trace->gpu_types && trace->gpu_types[job] != HR_NONE;
 }
 
-static void tell_reason(struct hr__checker *checker, enum hr_reason reason, const struct group *group) {
+static void tell_reason(struct hr__checker *checker, enum hr_reason reason, const struct check_cluster_group *group) {
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES], gpus[HR__NUMBER_BYTES];
   uint32_t asked = checker->trace->gpus[group->first];
   hr__find(checker, HR_FINDING_NEVER_FITS, HR_SEVERITY_ERROR,
@@ -472,7 +472,7 @@ static void tell_reason(struct hr__checker *checker, enum hr_reason reason, cons
            hr__count_text(asked, gpus), hr__plural(asked));
 }
 
-static void tell_type(struct hr__checker *checker, const char *types, const struct group *group) {
+static void tell_type(struct hr__checker *checker, const char *types, const struct check_cluster_group *group) {
   char text[HR__NUMBER_BYTES], of[HR__SHARE_BYTES];
   hr__find(checker, HR_FINDING_UNKNOWN_GPU_TYPE, HR_SEVERITY_ERROR,
            &(struct hr__where){.count = group->count, .of = checker->n, .job = group->first, .subject = types},
@@ -482,9 +482,9 @@ static void tell_type(struct hr__checker *checker, const char *types, const stru
 }
 
 /* One finding for each of the first lists, one for all others. */
-static void tell_types(struct hr__checker *checker, const struct group *lists) {
+static void tell_types(struct hr__checker *checker, const struct check_cluster_group *lists) {
   const struct hr_names *names = &checker->trace->gpu_type_lists;
-  struct group rest = {0, HR_NONE};
+  struct check_cluster_group rest = {0, HR_NONE};
   uint32_t told = 0;
   for (uint32_t i = 0; i < names->count; i++) {
     if (!lists[i].count) continue;
@@ -500,8 +500,8 @@ static void tell_types(struct hr__checker *checker, const struct group *lists) {
 
 static void hr__check_fit(struct hr__checker *checker, const struct hr__recorded_comparison *against) {
   const struct hr_trace *trace = checker->trace;
-  struct group reasons[REASONS] = {{0}};
-  struct group *lists = calloc((size_t)trace->gpu_type_lists.count + 1, sizeof *lists);
+  struct check_cluster_group reasons[REASONS] = {{0}};
+  struct check_cluster_group *lists = calloc((size_t)trace->gpu_type_lists.count + 1, sizeof *lists);
   if (!lists) {
     checker->out_of_memory = true;
     return;

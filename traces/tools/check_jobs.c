@@ -17,7 +17,7 @@ static bool order_run_times(struct hr__checker *checker) {
   if (!checker->work) return false;
   for (uint32_t i = 0; i < checker->n; i++)
     if (trace->work_us[i] > 0 && !hr__is_service(trace, i))
-      checker->work[checker->n_work++] = (struct hr__pair){trace->work_us[i], i};
+      checker->work[checker->n_work++] = (struct hr__job_value){trace->work_us[i], i};
   return hr__pairs_sort(checker->work, checker->n_work);
 }
 
@@ -33,7 +33,7 @@ static bool find_grain(struct hr__checker *checker) {
 /* ---- Cut ---------------------------------------------------------------------------------------------- */
 
 /* Where values [begin, end) fall into. */
-static uint32_t count_below(const struct hr__pair *values, uint32_t count, int64_t key) {
+static uint32_t count_below(const struct hr__job_value *values, uint32_t count, int64_t key) {
   uint32_t low = 0, high = count;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -46,7 +46,7 @@ static uint32_t count_below(const struct hr__pair *values, uint32_t count, int64
 }
 
 /* How many jobs share a run time on average, of those from 4/5 of the bound up to it. */
-static double crowd_below(const struct hr__pair *values, uint32_t begin, uint32_t *neighbours) {
+static double crowd_below(const struct hr__job_value *values, uint32_t begin, uint32_t *neighbours) {
   uint32_t from = count_below(values, begin, values[begin].key / 5 * 4), distinct = 0;
   *neighbours = begin - from;
   for (uint32_t i = from; i < begin; i++) distinct += i == from || values[i].key != values[i - 1].key;
@@ -57,7 +57,7 @@ static double crowd_below(const struct hr__pair *values, uint32_t begin, uint32_
    hardly any job beyond, and a tail that leads up to it. */
 static void check_clamp(struct hr__checker *checker) {
   enum { LEAST = 10, TIMES = 10, LEAST_NEIGHBOURS = 3 };
-  const struct hr__pair *work = checker->work;
+  const struct hr__job_value *work = checker->work;
   uint32_t n = checker->n_work, begin, neighbours;
   if (n < LEAST) return;
   uint32_t count = hr__most_frequent(work, n, n - n / 50 - 1, &begin), beyond = n - begin - count;
@@ -91,7 +91,7 @@ static void check_constant(struct hr__checker *checker) {
            hr__duration_text(hr__seconds(checker->work[begin].key), value));
 }
 
-static uint32_t count_distinct(const struct hr__pair *values, uint32_t count) {
+static uint32_t count_distinct(const struct hr__job_value *values, uint32_t count) {
   uint32_t distinct = count > 0;
   for (uint32_t i = 1; i < count; i++) distinct += values[i].key != values[i - 1].key;
   return distinct;
@@ -157,8 +157,8 @@ enum { LEAST_JOBS = 20, GRACE_S = 60 };
 
 struct limits {
   uint32_t known, beyond, first_beyond;
-  struct hr__pair *ratio; /* limit over run time in millionths, rising, with their jobs */
-  struct hr__pair *limit; /* rising, likewise */
+  struct hr__job_value *ratio; /* limit over run time in millionths, rising, with their jobs */
+  struct hr__job_value *limit; /* rising, likewise */
   uint32_t n_ratios;
 };
 
@@ -176,10 +176,11 @@ static bool gather(const struct hr__checker *checker, struct limits *limits) {
   for (uint32_t i = 0; i < checker->n; i++) {
     int64_t limit_us = trace->limit_us[i], work_us = trace->work_us[i];
     if (limit_us < 0) continue;
-    limits->limit[limits->known++] = (struct hr__pair){limit_us, i};
+    limits->limit[limits->known++] = (struct hr__job_value){limit_us, i};
     if (is_beyond(work_us, limit_us) && limits->beyond++ == 0) limits->first_beyond = i;
     if (work_us >= HR__MINUTE_US)
-      limits->ratio[limits->n_ratios++] = (struct hr__pair){(int64_t)(1e6 * (double)limit_us / (double)work_us), i};
+      limits->ratio[limits->n_ratios++] =
+          (struct hr__job_value){(int64_t)(1e6 * (double)limit_us / (double)work_us), i};
   }
   return hr__pairs_sort(limits->ratio, limits->n_ratios) && hr__pairs_sort(limits->limit, limits->known);
 }
@@ -345,7 +346,7 @@ void hr__check_sizes(struct hr__checker *checker) {
 /* Outcomes by kind; which failed, with their run times; the first that was cancelled without having run. */
 struct outcomes {
   uint32_t count[HR_N_OUTCOMES], unrun, first_unrun;
-  struct hr__pair *failed;
+  struct hr__job_value *failed;
 };
 
 static bool outcomes_gather(const struct hr__checker *checker, struct outcomes *outcomes) {
@@ -356,7 +357,7 @@ static bool outcomes_gather(const struct hr__checker *checker, struct outcomes *
   for (uint32_t i = 0; i < checker->n; i++) {
     uint8_t outcome = trace->outcome[i];
     if (outcome == HR_OUTCOME_FAILED)
-      outcomes->failed[outcomes->count[HR_OUTCOME_FAILED]] = (struct hr__pair){trace->work_us[i], i};
+      outcomes->failed[outcomes->count[HR_OUTCOME_FAILED]] = (struct hr__job_value){trace->work_us[i], i};
     if (outcome == HR_OUTCOME_CANCELLED && trace->work_us[i] == 0 && outcomes->unrun++ == 0) outcomes->first_unrun = i;
     outcomes->count[outcome]++;
   }

@@ -65,7 +65,7 @@ void hr__check_rows(struct hr__checker *checker) {
 /* Facts that the trace does not tell, of all jobs or of some, and what a run takes in their place (hr_finding_meaning).
  */
 
-struct fact {
+struct check_rows_fact {
   enum hr_finding_code code;
   const char *word;
   uint32_t told; /* jobs of which it is told */
@@ -95,7 +95,7 @@ static uint32_t count_sizes(const uint64_t *column, uint32_t n) {
   return told;
 }
 
-static void tell(struct hr__checker *checker, const struct fact *fact) {
+static void tell(struct hr__checker *checker, const struct check_rows_fact *fact) {
   uint32_t missing = checker->n - fact->told;
   char text[HR__NUMBER_BYTES], share[HR__SHARE_BYTES];
   const struct hr__where where = {.count = missing, .of = checker->n, .job = HR_NONE};
@@ -110,7 +110,7 @@ static void tell(struct hr__checker *checker, const struct fact *fact) {
 void hr__check_missing(struct hr__checker *checker) {
   const struct hr_trace *trace = checker->trace;
   uint32_t n = checker->n;
-  const struct fact facts[] = {
+  const struct check_rows_fact facts[] = {
       {HR_FINDING_NO_USERS, "user", count_names(trace->user, n)},
       {HR_FINDING_NO_TENANTS, "tenant", count_names(trace->tenant, n)},
       {HR_FINDING_NO_CLASSES, "class", count_bytes(trace->class_, n)},

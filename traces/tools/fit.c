@@ -34,7 +34,7 @@ const char *hr__family_name(enum hr__family family) {
   return names[family];
 }
 
-double hr__fit_cdf(enum hr__family family, const struct hr__fit *fit, double value) {
+double hr__fit_cdf(enum hr__family family, const struct hr__distribution_fit *fit, double value) {
   switch (family) {
   case HR__EXPONENTIAL:
     return gsl_cdf_exponential_P(value, fit->b);
@@ -53,7 +53,7 @@ double hr__fit_cdf(enum hr__family family, const struct hr__fit *fit, double val
 /* ---- Distance --------------------------------------------------------------------------------------- */
 
 /* Equal values are one step. */
-static double distance(enum hr__family family, const struct hr__fit *fit, const double *at, size_t count) {
+static double distance(enum hr__family family, const struct hr__distribution_fit *fit, const double *at, size_t count) {
   double most = 0;
   for (size_t i = 0, end; i < count; i = end) {
     for (end = i + 1; end < count && at[end] <= at[i]; end++) continue;
@@ -65,7 +65,7 @@ static double distance(enum hr__family family, const struct hr__fit *fit, const 
 
 /* ---- Families --------------------------------------------------------------------------------------- */
 
-static void fit_exponential(const struct sample *sample, struct hr__fit *fit) {
+static void fit_exponential(const struct sample *sample, struct hr__distribution_fit *fit) {
   fit->known = true;
   double sum = 0;
   for (size_t i = 0; i < sample->count; i++) sum += sample->at[i];
@@ -74,7 +74,7 @@ static void fit_exponential(const struct sample *sample, struct hr__fit *fit) {
   fit->aic = 2 - 2 * fit->log_likelihood;
 }
 
-static void fit_log_normal(const struct sample *sample, struct hr__fit *fit) {
+static void fit_log_normal(const struct sample *sample, struct hr__distribution_fit *fit) {
   fit->known = true;
   double squares = 0, n = (double)sample->count;
   for (size_t i = 0; i < sample->count; i++)
@@ -114,7 +114,7 @@ static bool weibull_shape(struct sample *sample, double *shape) {
   return found;
 }
 
-static void fit_weibull(struct sample *sample, struct hr__fit *fit) {
+static void fit_weibull(struct sample *sample, struct hr__distribution_fit *fit) {
   double powers = 0, n = (double)sample->count;
   fit->known = weibull_shape(sample, &fit->a);
   if (!fit->known) return;
@@ -137,10 +137,10 @@ static double distance_of_tail(const struct sample *sample, size_t from, double 
 }
 
 /* Of the values from place `from` on. */
-static struct hr__fit tail_from(const struct sample *sample, size_t from, double log_sum) {
+static struct hr__distribution_fit tail_from(const struct sample *sample, size_t from, double log_sum) {
   size_t count = sample->count - from;
   double n = (double)count, log_begin = sample->log[from], excess = log_sum - n * log_begin;
-  struct hr__fit fit = {.known = excess > 0, .count = count, .b = sample->at[from]};
+  struct hr__distribution_fit fit = {.known = excess > 0, .count = count, .b = sample->at[from]};
   if (!fit.known) return fit;
   fit.a = n / excess;
   fit.log_likelihood = n * (log(fit.a) + fit.a * log_begin) - (fit.a + 1) * log_sum;
@@ -150,8 +150,8 @@ static struct hr__fit tail_from(const struct sample *sample, size_t from, double
 }
 
 /* From the last beginning to the first, so that the sum of logarithms grows. Equal values begin together. */
-static struct hr__fit fit_tail(const struct sample *sample) {
-  struct hr__fit best = {0};
+static struct hr__distribution_fit fit_tail(const struct sample *sample) {
+  struct hr__distribution_fit best = {0};
   if (sample->count < 2 * (size_t)LEAST_TAIL) return best;
   size_t first = sample->count / 2, last = sample->count - LEAST_TAIL, step = (last - first) / MOST_BEGINNINGS + 1;
   double log_sum = 0;
@@ -160,7 +160,7 @@ static struct hr__fit fit_tail(const struct sample *sample) {
     while (from > 0 && sample->at[from - 1] >= sample->at[from]) from--;
     bool done = at <= from;
     while (at > from) log_sum += sample->log[--at];
-    struct hr__fit fit = done ? (struct hr__fit){0} : tail_from(sample, from, log_sum);
+    struct hr__distribution_fit fit = done ? (struct hr__distribution_fit){0} : tail_from(sample, from, log_sum);
     if (fit.known && (!best.known || fit.ks < best.ks)) best = fit;
     if (place < first + step) break;
   }
@@ -184,9 +184,9 @@ static bool take(struct sample *sample, const double *sorted, size_t count) {
   return true;
 }
 
-bool hr__fit_all(const double *sorted, size_t count, struct hr__fit fits[HR__N_FAMILIES]) {
+bool hr__fit_all(const double *sorted, size_t count, struct hr__distribution_fit fits[HR__N_FAMILIES]) {
   struct sample sample;
-  for (unsigned i = 0; i < HR__N_FAMILIES; i++) fits[i] = (struct hr__fit){0};
+  for (unsigned i = 0; i < HR__N_FAMILIES; i++) fits[i] = (struct hr__distribution_fit){0};
   if (!take(&sample, sorted, count)) return false;
   if (sample.count >= 2 && sample.at[0] < sample.at[sample.count - 1]) {
     fit_exponential(&sample, &fits[HR__EXPONENTIAL]);

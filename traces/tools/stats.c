@@ -55,7 +55,7 @@ static double hr__gpu_hours_of(hr_amount gpu_time) {
   return (double)gpu_time / (1000.0 * 3600 * (double)HR_SECOND_US);
 }
 
-enum hr__family hr__best_family(const struct hr__fit fits[HR__N_FAMILIES]) {
+enum hr__family hr__best_family(const struct hr__distribution_fit fits[HR__N_FAMILIES]) {
   enum hr__family best = HR__N_FAMILIES;
   for (unsigned i = 0; i < HR__PARETO_TAIL; i++)
     if (fits[i].known && (best == HR__N_FAMILIES || fits[i].aic < fits[best].aic)) best = (enum hr__family)i;
@@ -421,7 +421,7 @@ static bool hr__stats_correlation(struct hr_trace_stats *stats) {
    spread of each is taken in place. */
 
 /* A grouping: which group each job is of, and what the groups are called. */
-struct grouping {
+struct stats_grouping {
   const struct hr_trace *trace;
   enum hr__stats_by by;
   uint32_t n_groups;
@@ -456,7 +456,7 @@ static uint32_t count_groups(const struct hr_trace *trace, enum hr__stats_by by)
   }
 }
 
-static uint32_t group_of(const struct grouping *grouping, uint32_t job) {
+static uint32_t group_of(const struct stats_grouping *grouping, uint32_t job) {
   const struct hr_trace *trace = grouping->trace;
   switch (grouping->by) {
   case HR__STATS_BY_SIZE:
@@ -472,7 +472,7 @@ static uint32_t group_of(const struct grouping *grouping, uint32_t job) {
   }
 }
 
-static const char *group_name(const struct grouping *grouping, uint32_t group) {
+static const char *group_name(const struct stats_grouping *grouping, uint32_t group) {
   switch (grouping->by) {
   case HR__STATS_BY_SIZE:
     return hr__size_name(group);
@@ -493,7 +493,7 @@ struct tally {
   size_t next; /* where its next run time goes */
 };
 
-static void count_jobs(const struct grouping *grouping, struct tally *tallies) {
+static void count_jobs(const struct stats_grouping *grouping, struct tally *tallies) {
   const struct hr_trace *trace = grouping->trace;
   for (uint32_t job = 0; job < trace->n_jobs; job++) {
     struct tally *tally = &tallies[group_of(grouping, job)];
@@ -510,7 +510,7 @@ static void count_jobs(const struct grouping *grouping, struct tally *tallies) {
   }
 }
 
-static void place_run_times(const struct grouping *grouping, struct tally *tallies, double *run_s) {
+static void place_run_times(const struct stats_grouping *grouping, struct tally *tallies, double *run_s) {
   const struct hr_trace *trace = grouping->trace;
   for (uint32_t job = 0; job < trace->n_jobs; job++)
     run_s[tallies[group_of(grouping, job)].next++] = hr__seconds(trace->work_us[job]);
@@ -518,7 +518,7 @@ static void place_run_times(const struct grouping *grouping, struct tally *talli
 
 /* ---- Rows ------------------------------------------------------------------------------------------- */
 
-static bool fill_row(struct hr__stats_row *row, const struct grouping *grouping, uint32_t group,
+static bool fill_row(struct hr__stats_row *row, const struct stats_grouping *grouping, uint32_t group,
                      const struct tally *tally, double *run_s) {
   *row = (struct hr__stats_row){.name = strdup(group_name(grouping, group)),
                                 .jobs = tally->jobs,
@@ -543,7 +543,7 @@ static int compare_rows(const void *a, const void *b) {
   return strcmp(first->name, other->name);
 }
 
-static bool fill_rows(const struct grouping *grouping, struct tally *tallies, double *run_s,
+static bool fill_rows(const struct stats_grouping *grouping, struct tally *tallies, double *run_s,
                       struct hr__stats_rows *rows) {
   rows->at = calloc((size_t)grouping->n_groups + 1, sizeof *rows->at);
   if (!rows->at) return false;
@@ -564,7 +564,8 @@ static bool hr__stats_group(struct hr_trace_stats *stats) {
   double *run_s = malloc(((size_t)stats->trace->n_jobs + 1) * sizeof *run_s);
   bool done = run_s != NULL;
   for (unsigned by = 0; by < HR__N_STATS_BY && done; by++) {
-    struct grouping grouping = {stats->trace, (enum hr__stats_by)by, count_groups(stats->trace, (enum hr__stats_by)by)};
+    struct stats_grouping grouping = {stats->trace, (enum hr__stats_by)by,
+                                      count_groups(stats->trace, (enum hr__stats_by)by)};
     if (grouping.n_groups == 0) continue;
     struct tally *tallies = calloc(grouping.n_groups, sizeof *tallies);
     done = tallies && fill_rows(&grouping, tallies, run_s, &stats->by[by]);

@@ -23,7 +23,7 @@ struct hr__stats_row {
   double gpu_hours;
   struct hr__spread run_s;
   /* Of run times, by size alone: */
-  struct hr__fit fits[HR__N_FAMILIES];
+  struct hr__distribution_fit fits[HR__N_FAMILIES];
   double *curve_s; /* [HR__CURVE_POINTS], NULL elsewhere */
 };
 
@@ -79,7 +79,7 @@ struct hr_trace_stats {
   double span_s, gpu_hours;
   double curve_s[HR__CURVE_POINTS];                   /* of run times */
   struct hr__spread run_s, gpus, wait_s, limit_ratio; /* wait: as recorded; limit / run time; of those that tell */
-  struct hr__fit run_fits[HR__N_FAMILIES], gap_fits[HR__N_FAMILIES];
+  struct hr__distribution_fit run_fits[HR__N_FAMILIES], gap_fits[HR__N_FAMILIES];
   struct hr__stats_rows by[HR__N_STATS_BY];
   struct hr__arrivals arrivals;
   struct hr__concentration concentration[HR__N_CONCENTRATED];
@@ -90,6 +90,6 @@ struct hr_trace_stats {
 /* ---- Parts ------------------------------------------------------------------------------------------ */
 
 /* The family whose criterion is least, of those that are of all values; HR__N_FAMILIES: none is known. */
-enum hr__family hr__best_family(const struct hr__fit fits[HR__N_FAMILIES]);
+enum hr__family hr__best_family(const struct hr__distribution_fit fits[HR__N_FAMILIES]);
 
 #endif

@@ -18,12 +18,12 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum packing { PLAIN, GZIP, ZSTD };
+enum write_packing { PLAIN, GZIP, ZSTD };
 
 struct hr__encoder {
   struct hr__output_file file;
   const char *path;
-  enum packing packing;
+  enum write_packing packing;
   z_stream gzip;
   ZSTD_CCtx *zstd;
   bool failed; /* the compressor could not go on */
@@ -38,7 +38,7 @@ static bool ends_with(const char *path, size_t length, const char *ending) {
   return length > n && strcasecmp(path + length - n, ending) == 0;
 }
 
-static enum packing packing_of(const char *path) {
+static enum write_packing packing_of(const char *path) {
   size_t length = strlen(path);
   if (ends_with(path, length, ".gz")) return GZIP;
   return ends_with(path, length, ".zst") ? ZSTD : PLAIN;

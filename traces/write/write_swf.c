@@ -20,7 +20,7 @@ struct numbering {
 
 _Static_assert(HR__N_FIELDS + 16 <= HR_MOST_LOSSES, "every field may be dropped, and some rounded or renumbered");
 
-struct swf {
+struct write_swf_swf {
   const struct hr_trace *trace;
   struct hr__encoder *out;
   struct hr_trace_written *written;
@@ -54,20 +54,20 @@ static int64_t round_s(int64_t us) {
   return (us + HR_SECOND_US / 2) / HR_SECOND_US;
 }
 
-static void lose_part(struct swf *swf, const char *field, int64_t us) {
+static void lose_part(struct write_swf_swf *swf, const char *field, int64_t us) {
   hr__lose(swf->written, HR_LOSS_ROUNDED, field, us % HR_SECOND_US != 0);
 }
 
-static void put(struct swf *swf, int64_t value) {
+static void put(struct write_swf_swf *swf, int64_t value) {
   hr__encode_byte(swf->out, ' ');
   hr__encode_i64(swf->out, value);
 }
 
-static void put_unknown(struct swf *swf, unsigned count) {
+static void put_unknown(struct write_swf_swf *swf, unsigned count) {
   for (unsigned i = 0; i < count; i++) hr__encode_text(swf->out, " -1");
 }
 
-static void put_limit(struct swf *swf, int64_t limit_us) {
+static void put_limit(struct write_swf_swf *swf, int64_t limit_us) {
   if (limit_us <= 0) {
     hr__lose(swf->written, HR_LOSS_DROPPED, "limit", limit_us == 0);
     put_unknown(swf, 1);
@@ -78,13 +78,13 @@ static void put_limit(struct swf *swf, int64_t limit_us) {
   put(swf, limit_s ? limit_s : 1);
 }
 
-static void put_status(struct swf *swf, uint8_t outcome) {
+static void put_status(struct write_swf_swf *swf, uint8_t outcome) {
   static const int64_t status[] = {
       [HR_OUTCOME_UNKNOWN] = -1, [HR_OUTCOME_COMPLETED] = 1, [HR_OUTCOME_FAILED] = 0, [HR_OUTCOME_CANCELLED] = 5};
   put(swf, status[outcome]);
 }
 
-static void put_name(struct swf *swf, const struct numbering *numbering, const uint32_t *column, uint32_t job,
+static void put_name(struct write_swf_swf *swf, const struct numbering *numbering, const uint32_t *column, uint32_t job,
                      const char *field) {
   uint32_t name = column ? column[job] : HR_NONE;
   if (name == HR_NONE) {
@@ -99,7 +99,7 @@ static void put_name(struct swf *swf, const struct numbering *numbering, const u
 }
 
 /* Numbered as they are written: those that were left out have no number. */
-static void put_id(struct swf *swf, struct hr_text id) {
+static void put_id(struct write_swf_swf *swf, struct hr_text id) {
   if (swf->ids_are_numbers) {
     hr__encode_bytes(swf->out, id.at, id.length);
     return;
@@ -126,13 +126,14 @@ static bool is_no_bound(const struct hr_job_record *record, size_t field) {
          (offset == offsetof(struct hr_job_record, max_gpus) && record->max_gpus == record->gpus);
 }
 
-static void lose_others(struct swf *swf, const struct hr_job_record *record, const bool others[HR__N_FIELDS]) {
+static void lose_others(struct write_swf_swf *swf, const struct hr_job_record *record,
+                        const bool others[HR__N_FIELDS]) {
   for (size_t field = 0; field < HR__N_FIELDS; field++)
     if (others[field] && hr__field_is_told(record, &swf->blank, field) && !is_no_bound(record, field))
       hr__lose(swf->written, HR_LOSS_DROPPED, hr__fields[field].field, 1);
 }
 
-static void put_job(struct swf *swf, uint32_t job, const struct hr_job_record *record) {
+static void put_job(struct write_swf_swf *swf, uint32_t job, const struct hr_job_record *record) {
   const struct hr_trace *trace = swf->trace;
   const bool started = record->recorded_start_us != INT64_MIN;
   int64_t submit_us = record->submit_us - swf->zero_us;
@@ -157,7 +158,8 @@ static void put_job(struct swf *swf, uint32_t job, const struct hr_job_record *r
 }
 
 /* Times of dates may lie further apart than a file may tell. */
-static enum hr_status check_times(const struct swf *swf, const struct hr_job_record *record, struct hr_error *error) {
+static enum hr_status check_times(const struct write_swf_swf *swf, const struct hr_job_record *record,
+                                  struct hr_error *error) {
   const char *wrong = NULL;
   if (record->submit_us < swf->zero_us) wrong = "it is before 0 s";
   if (record->submit_us - swf->zero_us > HR_MAX_INPUT_US) wrong = "it is more than 100000000000 s after the first one";
@@ -168,7 +170,7 @@ static enum hr_status check_times(const struct swf *swf, const struct hr_job_rec
                  record->id.at, wrong);
 }
 
-static enum hr_status put_jobs(struct swf *swf, struct hr_error *error) {
+static enum hr_status put_jobs(struct write_swf_swf *swf, struct hr_error *error) {
   bool others[HR__N_FIELDS];
   hr__fields_told(swf->trace, others);
   for (size_t field = 0; field < HR__N_FIELDS; field++) others[field] = others[field] && !is_held(field);
@@ -193,7 +195,7 @@ static enum hr_status put_jobs(struct swf *swf, struct hr_error *error) {
 
 /* ---- The file --------------------------------------------------------------------------------------- */
 
-static void put_header(const struct swf *swf) {
+static void put_header(const struct write_swf_swf *swf) {
   const struct hr_trace *trace = swf->trace;
   uint32_t n_jobs = 0;
   for (uint32_t job = 0; job < trace->n_jobs; job++) n_jobs += trace->gpus[job] > 0;
@@ -217,12 +219,12 @@ static int64_t first_second_us(const struct hr_trace *trace) {
 
 enum hr_status hr__write_swf(const struct hr_trace *trace, const char *path, struct hr_trace_written *written,
                              struct hr_error *error) {
-  struct swf swf = {.trace = trace,
-                    .written = written,
-                    .zero_us = trace->dated ? first_second_us(trace) : 0,
-                    .ids_are_numbers = ids_are_numbers(trace),
-                    .users = numbering_of(&trace->users),
-                    .tenants = numbering_of(&trace->tenants)};
+  struct write_swf_swf swf = {.trace = trace,
+                              .written = written,
+                              .zero_us = trace->dated ? first_second_us(trace) : 0,
+                              .ids_are_numbers = ids_are_numbers(trace),
+                              .users = numbering_of(&trace->users),
+                              .tenants = numbering_of(&trace->tenants)};
   hr_job_record_init(&swf.blank);
   if (hr_trace_has_local_dates(trace)) hr__lose(written, HR_LOSS_DROPPED, "dates", trace->n_jobs);
   enum hr_status status = hr__encoder_open(path, &swf.out, error);

@@ -63,7 +63,7 @@ const struct hr__backfill hr__backfill_skip = {.by_shape = true, .passes_over = 
  * come after the one started last.
  */
 
-struct candidate {
+struct backfill_candidate {
   struct hr__shape *shape;
   struct hr_job_entry entry;
 };
@@ -82,15 +82,15 @@ static bool next_in_shape(struct hr__queue *queue, struct hr__shape *shape, cons
   return hr__waiting_next(&queue->waiting, shape, last, window_us, entry);
 }
 
-static struct candidate next_candidate(struct hr__queue *queue, const struct hr__shape *head, struct hr_job_entry last,
-                                       int64_t reserved_us, int64_t now_us) {
-  struct candidate best = {0};
+static struct backfill_candidate next_candidate(struct hr__queue *queue, const struct hr__shape *head,
+                                                struct hr_job_entry last, int64_t reserved_us, int64_t now_us) {
+  struct backfill_candidate best = {0};
   for (uint32_t i = 0; i < queue->waiting.n_active; i++) {
     struct hr__shape *shape = hr__active_shape(&queue->waiting, i);
     struct hr_job_entry entry;
     if (shape == head) continue; /* what does not fit for the head does not fit for its like */
     if (!next_in_shape(queue, shape, head, last, reserved_us, now_us, &entry)) continue;
-    if (!best.shape || hr__entry_before(entry, best.entry)) best = (struct candidate){shape, entry};
+    if (!best.shape || hr__entry_before(entry, best.entry)) best = (struct backfill_candidate){shape, entry};
   }
   return best;
 }
@@ -104,7 +104,7 @@ static enum hr_status easy_pass(struct hr__queue *queue, const struct hr_view *v
   queue->reserved_us = reserved_us;
   struct hr_job_entry last = head->head;
   while (status == HR_OK) {
-    struct candidate candidate = next_candidate(queue, head, last, reserved_us, view->now_us);
+    struct backfill_candidate candidate = next_candidate(queue, head, last, reserved_us, view->now_us);
     if (!candidate.shape) break;
     struct hr_placement placement;
     hr__fits(queue, candidate.shape->gpus, candidate.shape->kind, &placement);

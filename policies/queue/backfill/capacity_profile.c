@@ -238,7 +238,8 @@ static int64_t bins_start(struct hr__future *future, hr_pool pool, uint32_t gpus
 
 /* A gang over nodes needs `whole` wholly free ones and whole + 1 with the remainder in the same window: step to the
    time by which each count could be there, until both are at one time. */
-static int64_t gang_start(struct hr__future *future, hr_pool pool, const struct hr__demand *demand, int64_t from_us) {
+static int64_t gang_start(struct hr__future *future, hr_pool pool, const struct hr__future_demand *demand,
+                          int64_t from_us) {
   uint32_t size = hr_cluster_pool_spec(future->cluster, pool)->gpus_per_node;
   uint32_t whole = demand->gpus / size, rest = demand->gpus % size;
   int64_t start_us = from_us, step_us;
@@ -254,7 +255,7 @@ static int64_t gang_start(struct hr__future *future, hr_pool pool, const struct 
   }
 }
 
-int64_t hr__future_earliest(struct hr__future *future, const struct hr__demand *demand, int64_t from_us) {
+int64_t hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t from_us) {
   bool single = hr_placer_is_single(future->placer, demand->gpus, demand->accept_class);
   int64_t earliest_us = HR_NEVER_US;
   for (uint32_t i = 0; i < future->n_pools; i++) {
@@ -268,13 +269,13 @@ int64_t hr__future_earliest(struct hr__future *future, const struct hr__demand *
 }
 
 /* The least that a node must have free to be of use to the request. */
-static uint32_t min_use(const struct hr__future *future, const struct hr__demand *demand, hr_pool pool) {
+static uint32_t min_use(const struct hr__future *future, const struct hr__future_demand *demand, hr_pool pool) {
   if (hr_placer_is_single(future->placer, demand->gpus, demand->accept_class)) return demand->gpus;
   uint32_t size = hr_cluster_pool_spec(future->cluster, pool)->gpus_per_node;
   return demand->gpus % size ? demand->gpus % size : size;
 }
 
-bool hr__future_place(struct hr__future *future, const struct hr__demand *demand, int64_t start_us,
+bool hr__future_place(struct hr__future *future, const struct hr__future_demand *demand, int64_t start_us,
                       struct hr_placement *placement) {
   for (uint32_t i = 0; i < future->n_pools; i++) {
     hr_pool pool = {i};
@@ -301,8 +302,8 @@ static uint32_t bin_of(const struct hr__future *future, const struct hr_placemen
 }
 
 /* A bin that is the first with room, or the fullest, remains it while it has room. */
-uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__demand *demand,
-                          const struct hr_placement *placement, uint32_t most) {
+uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__future_demand *demand,
+                           const struct hr_placement *placement, uint32_t most) {
   if (future->rule == HR_PLACE_WORST_FIT || placement->n_slices > 1) return 1;
   uint64_t free = future->free_gpus[placement->pool.id];
   if (placement->n_slices == 1) {
@@ -313,7 +314,7 @@ uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__dem
   return room < most ? (uint32_t)room : most;
 }
 
-bool hr__future_take(struct hr__future *future, const struct hr__demand *demand, uint32_t n, int64_t start_us,
+bool hr__future_take(struct hr__future *future, const struct hr__future_demand *demand, uint32_t n, int64_t start_us,
                      const struct hr_placement *placement) {
   int64_t end_us = start_us + demand->length_us;
   uint32_t n_bins = placement->n_slices ? placement->n_slices : 1;

@@ -45,7 +45,7 @@ struct hr__future {
 };
 
 /* GPUs for some time; not none of them. */
-struct hr__demand {
+struct hr__future_demand {
   uint32_t gpus, accept_class;
   int64_t length_us;
 };
@@ -55,17 +55,17 @@ enum hr_status hr__future_init(struct hr__future *future);
 /* What is free from now on when nobody else starts. */
 enum hr_status hr__future_begin(struct hr__future *future, int64_t now_us);
 /* The earliest time from `from_us` on at which the demand can be met throughout; HR_NEVER_US: none. */
-int64_t hr__future_earliest(struct hr__future *future, const struct hr__demand *demand, int64_t from_us);
+int64_t hr__future_earliest(struct hr__future *future, const struct hr__future_demand *demand, int64_t from_us);
 /* Where the placement rule would have it, on the least free GPUs of each bin over the demand's time from `start_us` on.
    False: nowhere. */
-bool hr__future_place(struct hr__future *future, const struct hr__demand *demand, int64_t start_us,
+bool hr__future_place(struct hr__future *future, const struct hr__future_demand *demand, int64_t start_us,
                       struct hr_placement *placement);
 /* Of `most` equal demands, how many have their time and place in common with the one just placed; 1 where that is not
    known without asking. */
-uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__demand *demand,
-                          const struct hr_placement *placement, uint32_t most);
+uint32_t hr__future_repeat(const struct hr__future *future, const struct hr__future_demand *demand,
+                           const struct hr_placement *placement, uint32_t most);
 /* Takes what `n` equal demands at this place ask for. False: out of memory. */
-bool hr__future_take(struct hr__future *future, const struct hr__demand *demand, uint32_t n, int64_t start_us,
+bool hr__future_take(struct hr__future *future, const struct hr__future_demand *demand, uint32_t n, int64_t start_us,
                      const struct hr_placement *placement);
 /* The longest time from now on for which so many GPUs can be had at all: no longer demand can be met now. */
 int64_t hr__future_window(struct hr__future *future, uint32_t gpus, uint32_t accept_class);

@@ -457,8 +457,8 @@ static enum hr_status start_all(struct hr__queue *queue, const struct hr_view *v
 
 /* Makes the earliest reservation for the first of the jobs that `made` has, and for all that have their place in common
    with it; it is then of these alone. Starts them when their time is now. */
-static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__demand *demand, const struct hr_view *view,
-                                   struct hr_moves *plan, struct hr__reservation *made) {
+static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__future_demand *demand,
+                                   const struct hr_view *view, struct hr_moves *plan, struct hr__reservation *made) {
   struct planner *planner = queue->backfill_state;
   struct bounds *bounds = bounds_of(planner, made->shape);
   struct hr_placement placement;
@@ -479,7 +479,7 @@ static enum hr_status reserve_some(struct hr__queue *queue, const struct hr__dem
 /* Reserves for the jobs of a batch in order. */
 static enum hr_status reserve(struct hr__queue *queue, const struct hr__batch *batch, const struct hr_view *view,
                               struct hr_moves *plan, bool *started) {
-  struct hr__demand demand = {batch->shape->gpus, batch->shape->kind, batch->value > 0 ? batch->value : 1};
+  struct hr__future_demand demand = {batch->shape->gpus, batch->shape->kind, batch->value > 0 ? batch->value : 1};
   struct hr__reservation made = {view->now_us, batch->shape, .first_job = batch->first_job, .n_jobs = batch->n_jobs};
   *started = demand.gpus == 0 && made.n_jobs > 0;
   if (*started) return start_all(queue, view, plan, &made, &(struct hr_placement){0});

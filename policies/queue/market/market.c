@@ -22,7 +22,7 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
                                  const struct hr_placement *placement) {
   struct hr__market_plan *market = queue->market;
   if (hr__gpus(queue, job) == 0) return HR_OK;
-  const struct hr__demand *demand = &market->demands[market->demand_of[job.id]];
+  const struct hr__market_demand *demand = &market->demands[market->demand_of[job.id]];
   hr__market_job_waits_no_more(queue, view, job);
   bool would_return = market->limits.returns && demand->may_use_spot && placement->n_slices == 1;
   if (!would_return || !hr__market_is_elastic(queue, placement->pool.id) ||
@@ -61,7 +61,8 @@ static int64_t next_calm_us(const struct hr__market_plan *market, int64_t now_us
 }
 
 static enum hr_status wake_for_next(struct hr__market_plan *market, const struct hr_view *view, struct hr_moves *plan) {
-  int64_t next_us = hr__deadline_fifo_first_us(&market->idle), patience_us = hr__deadline_fifo_first_us(&market->patience);
+  int64_t next_us = hr__deadline_fifo_first_us(&market->idle),
+          patience_us = hr__deadline_fifo_first_us(&market->patience);
   int64_t calm_us = market->limits.rule == HR__MARKET_SPOT_FIRST ? next_calm_us(market, view->now_us) : HR_NEVER_US;
   if (patience_us < next_us) next_us = patience_us;
   if (calm_us < next_us) next_us = calm_us;
@@ -131,8 +132,8 @@ bool hr__market_create(struct hr__queue *queue, const struct hr__market_limits *
   market->idle_us = hr_arena_alloc(queue->arena, n_nodes(queue->cluster) * sizeof *market->idle_us);
   market->levels = hr_arena_alloc(queue->arena, n_pools * sizeof(*market->levels));
   market->pending_at = hr_arena_alloc_by_job(queue->arena, n_jobs, sizeof *market->pending_at);
-  bool all = market->pending_at && market->gpus_per_node && market->demand_of && market->patience_us && market->calm_us &&
-             market->idle_us && market->levels;
+  bool all = market->pending_at && market->gpus_per_node && market->demand_of && market->patience_us &&
+             market->calm_us && market->idle_us && market->levels;
   if (!all) return false;
   /* What is on offer at the beginning is taken to have been so for long. */
   for (uint32_t i = 0; i < n_pools; i++)
@@ -160,7 +161,8 @@ uint32_t hr__market_n_active_in(const struct hr__queue *queue, bool spot, bool o
 static bool node_idles(struct hr__queue *queue, hr_node node, int64_t now_us) {
   struct hr__market_plan *market = queue->market;
   market->idle_us[node.id] = now_us;
-  return hr__deadline_fifo_add(&market->idle, queue->arena, (struct hr__deadline_entry){now_us + market->limits.idle_release_us, node.id});
+  return hr__deadline_fifo_add(&market->idle, queue->arena,
+                               (struct hr__deadline_entry){now_us + market->limits.idle_release_us, node.id});
 }
 
 static enum hr_status hr__market_node_changes(struct hr__queue *queue, const struct hr_view *view,
@@ -244,7 +246,8 @@ static enum hr_status hr__market_release_idle(struct hr__queue *queue, const str
     }
     market->levels[pool.id][market->gpus_per_node[pool.id]]--;
     status = hr_moves_release(plan, (hr_node){due.id});
-    if (status == HR_OK && queue->calendar) hr_release_calendar_set_usable(queue->calendar, pool, (hr_node){due.id}, false);
+    if (status == HR_OK && queue->calendar)
+      hr_release_calendar_set_usable(queue->calendar, pool, (hr_node){due.id}, false);
   }
   return status;
 }
@@ -256,11 +259,13 @@ static enum hr_status hr__market_release_idle(struct hr__queue *queue, const str
 static bool hr__market_add_demand(struct hr__queue *queue, hr_job job, const struct hr_placement *placement) {
   struct hr__market_plan *market = queue->market;
   if (market->n_demands_pending == market->demands_pending_capacity) {
-    struct hr__pending_demand *demands_pending = hr_arena_grown(queue->arena, market->demands_pending, &market->demands_pending_capacity, sizeof *demands_pending);
+    struct hr__pending_demand *demands_pending = hr_arena_grown(
+        queue->arena, market->demands_pending, &market->demands_pending_capacity, sizeof *demands_pending);
     if (!demands_pending) return false;
     market->demands_pending = demands_pending;
   }
-  market->demands_pending[market->n_demands_pending++] = (struct hr__pending_demand){job, placement->pool.id, placement->slices[0].node.id};
+  market->demands_pending[market->n_demands_pending++] =
+      (struct hr__pending_demand){job, placement->pool.id, placement->slices[0].node.id};
   market->pending_at[job.id] = market->n_demands_pending;
   return true;
 }
@@ -282,7 +287,8 @@ static void hr__market_drop_demand(struct hr__queue *queue, hr_job job) {
 /* The fullest node of a spot pool that the guest may go to and that costs less, with room for it. */
 static bool find_spot_node(const struct hr__queue *queue, const struct hr__pending_demand *demand_entry, int64_t now_us,
                            struct hr_slice *slice, hr_pool *pool) {
-  uint32_t gpus = hr__gpus(queue, demand_entry->job), accept_class = hr_cluster_accept_class(queue->cluster, demand_entry->job);
+  uint32_t gpus = hr__gpus(queue, demand_entry->job),
+           accept_class = hr_cluster_accept_class(queue->cluster, demand_entry->job);
   int64_t price = hr_cluster_price_uusd_h(queue->cluster, (hr_pool){demand_entry->pool}, now_us);
   for (uint32_t i = 0; i < queue->market->n_pools; i++) {
     if (!hr__market_is_spot(queue, i) || !hr_cluster_accepts(queue->cluster, accept_class, (hr_pool){i})) continue;
@@ -307,7 +313,7 @@ static bool is_worth_moving(const struct hr__queue *queue, const struct hr_view 
 }
 
 static enum hr_status move_pending(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                 struct hr__pending_demand demand_entry, const struct hr_placement *to) {
+                                   struct hr__pending_demand demand_entry, const struct hr_placement *to) {
   struct hr_slice slice = {{demand_entry.node}, hr__gpus(queue, demand_entry.job) * 1000, 0};
   struct hr_placement from = {{demand_entry.pool}, 1, &slice};
   return hr__queue_move(queue, view, plan, demand_entry.job, &from, to);
@@ -316,10 +322,11 @@ static enum hr_status move_pending(struct hr__queue *queue, const struct hr_view
 /* Guests go to spot nodes that have room; `*leaving`: how many. Who goes is taken from the list, and the last one takes
    its place. */
 static enum hr_status move_all_pending(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                  uint32_t *leaving) {
+                                       uint32_t *leaving) {
   struct hr__market_plan *market = queue->market;
   enum hr_status status = HR_OK;
-  for (uint32_t i = market->n_demands_pending; i-- > 0 && status == HR_OK && hr__market_keeps_share(queue, 0, *leaving + 1);) {
+  for (uint32_t i = market->n_demands_pending;
+       i-- > 0 && status == HR_OK && hr__market_keeps_share(queue, 0, *leaving + 1);) {
     struct hr_slice slice;
     if (!is_worth_moving(queue, view, market->demands_pending[i].job)) continue;
     struct hr_placement to = {.n_slices = 1, .slices = &slice};
@@ -331,7 +338,8 @@ static enum hr_status move_all_pending(struct hr__queue *queue, const struct hr_
 }
 
 /* While nobody waits: guests go to spot nodes, and nodes are asked for those that find none. */
-static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struct hr_view *view,
+                                            struct hr_moves *plan) {
   struct hr__market_plan *market = queue->market;
   uint32_t leaving = 0;
   enum hr_status status = move_all_pending(queue, view, plan, &leaving);
@@ -340,9 +348,10 @@ static enum hr_status hr__market_bring_back(struct hr__queue *queue, const struc
   for (uint32_t i = 0; i < market->n_demands_pending && status == HR_OK; i++) {
     if (!is_worth_moving(queue, view, market->demands_pending[i].job)) continue;
     uint32_t found, gpus = hr__gpus(queue, market->demands_pending[i].job);
-    struct hr__demand demand = {.gpus = gpus,
-                                .accept_class = hr_cluster_accept_class(queue->cluster, market->demands_pending[i].job),
-                                .is_single = true};
+    struct hr__market_demand demand = {.gpus = gpus,
+                                       .accept_class =
+                                           hr_cluster_accept_class(queue->cluster, market->demands_pending[i].job),
+                                       .is_single = true};
     leaving++;
     if (hr__market_pack_on_spot(queue, &demand)) continue;
     if (!hr__market_keeps_share(queue, 1, leaving)) break;

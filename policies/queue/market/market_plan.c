@@ -19,8 +19,8 @@ void hr__market_read_levels(struct hr__queue *queue) {
 }
 
 /* Lays up to `count` jobs on nodes of `size` GPUs, counted in `levels`; how many found room. */
-static uint32_t hr__market_pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__demand *demand,
-                                       uint32_t count) {
+static uint32_t hr__market_pack_in_pool(uint32_t *levels, uint32_t size, const struct hr__market_demand *demand,
+                                        uint32_t count) {
   uint32_t gpus = demand->gpus, laid = 0;
   if (gpus == 0) return count;
   if (!demand->is_single) {
@@ -40,7 +40,7 @@ static uint32_t hr__market_pack_in_pool(uint32_t *levels, uint32_t size, const s
   return laid;
 }
 
-uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count) {
+uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count) {
   uint32_t laid = 0;
   for (uint32_t i = 0; i < queue->market->n_pools && laid < count; i++)
     if (hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}))
@@ -48,7 +48,7 @@ uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__demand *deman
   return laid;
 }
 
-bool hr__market_pack_on_spot(struct hr__queue *queue, const struct hr__demand *demand) {
+bool hr__market_pack_on_spot(struct hr__queue *queue, const struct hr__market_demand *demand) {
   for (uint32_t i = 0; i < queue->market->n_pools; i++)
     if (hr__market_is_spot(queue, i) && hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i}) &&
         hr__market_pack_in_pool(queue->market->levels[i], queue->market->gpus_per_node[i], demand, 1))
@@ -71,16 +71,16 @@ static uint32_t find_demand(struct hr__queue *queue, hr_job job) {
   for (uint32_t i = 0; i < market->n_demands; i++)
     if (market->demands[i].gpus == gpus && market->demands[i].accept_class == accept_class) return i;
   if (market->n_demands == market->demands_capacity) {
-    struct hr__demand *demands =
+    struct hr__market_demand *demands =
         hr_arena_grown(queue->arena, market->demands, &market->demands_capacity, sizeof *demands);
     if (!demands) return HR_NONE;
     market->demands = demands;
   }
   market->demands[market->n_demands] =
-      (struct hr__demand){.gpus = gpus,
-                          .accept_class = accept_class,
-                          .is_single = hr_placer_is_single(queue->placer, gpus, accept_class),
-                          .may_use_spot = may_use_spot(queue, accept_class)};
+      (struct hr__market_demand){.gpus = gpus,
+                                 .accept_class = accept_class,
+                                 .is_single = hr_placer_is_single(queue->placer, gpus, accept_class),
+                                 .may_use_spot = may_use_spot(queue, accept_class)};
   return market->n_demands++;
 }
 
@@ -101,7 +101,7 @@ enum hr_status hr__market_job_waits_no_more(struct hr__queue *queue, const struc
   (void)view;
   struct hr__market_plan *market = queue->market;
   if (hr__gpus(queue, job) == 0) return HR_OK;
-  struct hr__demand *demand = &market->demands[market->demand_of[job.id]];
+  struct hr__market_demand *demand = &market->demands[market->demand_of[job.id]];
   demand->count--;
   demand->impatient -= market->patience_us[job.id] == HR__IMPATIENT;
   market->patience_us[job.id] = HR_NEVER_US;
@@ -184,7 +184,7 @@ static uint32_t room(const struct hr__queue *queue, uint32_t pool, int64_t now_u
 }
 
 /* The pool to ask for nodes for one job of the demand at least; HR_NONE when there is none. */
-static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__demand *demand, bool spot_only,
+static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__market_demand *demand, bool spot_only,
                             int64_t now_us) {
   const struct hr__market_plan *market = queue->market;
   uint32_t best = HR_NONE;
@@ -207,8 +207,8 @@ static uint32_t choose_pool(const struct hr__queue *queue, const struct hr__dema
   return best;
 }
 
-enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count, bool spot_only,
-                              const struct hr_view *view, struct hr_moves *plan, uint32_t *found) {
+enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
+                              bool spot_only, const struct hr_view *view, struct hr_moves *plan, uint32_t *found) {
   struct hr__market_plan *market = queue->market;
   enum hr_status status = HR_OK;
   for (*found = 0; status == HR_OK && *found < count;) {
@@ -232,8 +232,8 @@ enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__demand *
 
 /* ---- For whom --------------------------------------------------------------------------------------- */
 
-static enum hr_status supply(struct hr__queue *queue, const struct hr__demand *demand, const struct hr_view *view,
-                             struct hr_moves *plan) {
+static enum hr_status supply(struct hr__queue *queue, const struct hr__market_demand *demand,
+                             const struct hr_view *view, struct hr_moves *plan) {
   uint32_t count = demand->count - demand->held, laid = hr__market_pack(queue, demand, count);
   uint32_t left = count - laid, found = 0;
   if (left == 0) return HR_OK;
@@ -248,13 +248,13 @@ static enum hr_status supply(struct hr__queue *queue, const struct hr__demand *d
 
 /* Where the first job holds the others back, nodes are for that one before all others. */
 static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
-                                   struct hr__demand **of) {
+                                   struct hr__market_demand **of) {
   const struct hr__shape *shape = hr__waiting_first(&queue->waiting);
   *of = NULL;
   if (queue->backfill->passes_over || !shape || hr__gpus(queue, shape->head.job) == 0) return HR_OK;
   struct hr__market_plan *market = queue->market;
   *of = &market->demands[market->demand_of[shape->head.job.id]];
-  struct hr__demand one = **of;
+  struct hr__market_demand one = **of;
   one.count = 1;
   one.held = 0;
   one.impatient = market->patience_us[shape->head.job.id] == HR__IMPATIENT;
@@ -263,7 +263,7 @@ static enum hr_status supply_first(struct hr__queue *queue, const struct hr_view
 
 enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {
   struct hr__market_plan *market = queue->market;
-  struct hr__demand *of_first;
+  struct hr__market_demand *of_first;
   enum hr_status status = supply_first(queue, view, plan, &of_first);
   if (of_first) of_first->held++; /* that one has been seen to */
   for (uint32_t i = 0; i < market->n_demands && status == HR_OK; i++)
@@ -275,7 +275,7 @@ enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *
 bool hr__market_could_ask(const struct hr__queue *queue, hr_job job) {
   const struct hr__market_plan *market = queue->market;
   if (hr__gpus(queue, job) == 0) return false;
-  const struct hr__demand *demand = &market->demands[market->demand_of[job.id]];
+  const struct hr__market_demand *demand = &market->demands[market->demand_of[job.id]];
   for (uint32_t i = 0; i < market->n_pools; i++) {
     uint32_t size = market->gpus_per_node[i], offer = hr_cluster_offer(queue->cluster, (hr_pool){i});
     if (offer == 0 || !hr_cluster_accepts(queue->cluster, demand->accept_class, (hr_pool){i})) continue;
@@ -297,8 +297,8 @@ enum hr_status hr__market_keep_minimum(struct hr__queue *queue, struct hr_moves 
     uint32_t there = hr__market_n_active_in(queue, false, true), minimum = queue->market->limits.min_on_demand;
     if (there >= minimum) break;
     if (!hr__market_is_elastic(queue, i) || hr__market_is_spot(queue, i)) continue;
-    status =
-        hr_moves_acquire(plan, (hr_pool){i}, hr__least(minimum - there, hr_cluster_offer(queue->cluster, (hr_pool){i})));
+    status = hr_moves_acquire(plan, (hr_pool){i},
+                              hr__least(minimum - there, hr_cluster_offer(queue->cluster, (hr_pool){i})));
   }
   return status;
 }

@@ -10,7 +10,7 @@
 #include "policies/queue/market/market.h"
 
 /* Waiting jobs that ask for the same. */
-struct hr__demand {
+struct hr__market_demand {
   uint32_t gpus, accept_class;
   uint32_t count, impatient; /* of `count`, those that have waited long enough for spot capacity */
   uint32_t held;             /* of `count`, those that quotas hold back, in this pass */
@@ -28,20 +28,20 @@ struct hr__pending_demand {
 
 struct hr__market_plan {
   struct hr__market_limits limits;
-  uint32_t n_pools, *gpus_per_node; /* by pool */
-  struct hr__demand *demands;       /* all that were ever seen */
+  uint32_t n_pools, *gpus_per_node;  /* by pool */
+  struct hr__market_demand *demands; /* all that were ever seen */
   uint32_t n_demands, demands_capacity;
-  uint32_t *demand_of;            /* by job, while it waits */
-  int64_t *patience_us;           /* by job: until when it waits for spot capacity; HR__IMPATIENT after that */
-  int64_t *calm_us;               /* by pool: since when spot capacity is on offer and nothing was reclaimed */
-  int64_t *idle_us;               /* by node: since when it has no job */
-  uint32_t **levels;              /* by pool and free GPUs: nodes that waiting jobs may be laid on */
+  uint32_t *demand_of;                     /* by job, while it waits */
+  int64_t *patience_us;                    /* by job: until when it waits for spot capacity; HR__IMPATIENT after that */
+  int64_t *calm_us;                        /* by pool: since when spot capacity is on offer and nothing was reclaimed */
+  int64_t *idle_us;                        /* by node: since when it has no job */
+  uint32_t **levels;                       /* by pool and free GPUs: nodes that waiting jobs may be laid on */
   struct hr__deadline_fifo idle, patience; /* nodes; jobs */
-  int64_t wake_us;                /* the next wake-up that was asked for */
-  struct hr__pending_demand *demands_pending;       /* spot-first with return: in no order */
+  int64_t wake_us;                         /* the next wake-up that was asked for */
+  struct hr__pending_demand *demands_pending; /* spot-first with return: in no order */
   uint32_t n_demands_pending, demands_pending_capacity;
   uint32_t *pending_at; /* by job: its place + 1, 0 for none */
-  hr_job *counted;    /* while it is counted who quotas hold back */
+  hr_job *counted;      /* while it is counted who quotas hold back */
   uint32_t n_counted, counted_capacity;
 };
 
@@ -77,9 +77,9 @@ bool hr__market_count_held(struct hr__queue *queue);
 /* Fills `levels` with the nodes that are up or booting. */
 void hr__market_read_levels(struct hr__queue *queue);
 /* Likewise on all pools that the jobs accept. */
-uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count);
+uint32_t hr__market_pack(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count);
 /* Lays one job on spot nodes that are free or booting. */
-bool hr__market_pack_on_spot(struct hr__queue *queue, const struct hr__demand *demand);
+bool hr__market_pack_on_spot(struct hr__queue *queue, const struct hr__market_demand *demand);
 
 /* ---- Nodes (market_nodes.c) ------------------------------------------------------------------------- */
 
@@ -94,8 +94,8 @@ bool hr__market_is_calm(const struct hr__market_plan *market, uint32_t pool, int
 /* Whether spot nodes would be no more than their share, with so many more of them and so many fewer of the others. */
 bool hr__market_keeps_share(const struct hr__queue *queue, uint32_t more_spot, uint32_t fewer_others);
 /* Asks for nodes for `count` jobs, in spot pools alone or in all; how many jobs found room. */
-enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__demand *demand, uint32_t count, bool spot_only,
-                              const struct hr_view *view, struct hr_moves *plan, uint32_t *found);
+enum hr_status hr__market_ask(struct hr__queue *queue, const struct hr__market_demand *demand, uint32_t count,
+                              bool spot_only, const struct hr_view *view, struct hr_moves *plan, uint32_t *found);
 /* For all who wait, beyond what `levels` has for them. */
 enum hr_status hr__market_supply(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan);
 /* The least of on-demand nodes that are to be kept. */

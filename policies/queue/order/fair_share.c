@@ -19,7 +19,7 @@
 #include <string.h>
 
 /* What jobs of one lane have in common. */
-struct kind {
+struct fair_share_kind {
   uint32_t account;
   int32_t priority;
   uint64_t milli; /* of GPUs */
@@ -35,7 +35,7 @@ struct fairness {
   double weight_age, weight_fair_share, weight_size, weight_qos, max_age_us;
   bool favours_small;
   double total_gpus, highest_priority;
-  struct kind *kinds;
+  struct fair_share_kind *kinds;
   uint32_t n_kinds, kinds_capacity;
   struct hr__pair_map kind_numbers; /* (account, priority), thousandths of GPUs */
   uint32_t *kind_of;                /* by job */
@@ -154,13 +154,14 @@ static enum hr_status create_multifactor(struct hr__queue *queue, const struct h
   return fairness->kind_of ? HR_OK : HR_NO_MEMORY;
 }
 
-static uint32_t find_kind(struct hr__queue *queue, struct kind kind) {
+static uint32_t find_kind(struct hr__queue *queue, struct fair_share_kind kind) {
   struct fairness *fairness = queue->order_state;
   struct hr__pair name = {(uint64_t)kind.account << 32 | (uint32_t)kind.priority, kind.milli};
   uint32_t number = hr__pair_map_find(&fairness->kind_numbers, name);
   if (number != HR_NONE) return number;
   if (fairness->n_kinds == fairness->kinds_capacity) {
-    struct kind *kinds = hr_arena_grown(queue->arena, fairness->kinds, &fairness->kinds_capacity, sizeof *kinds);
+    struct fair_share_kind *kinds =
+        hr_arena_grown(queue->arena, fairness->kinds, &fairness->kinds_capacity, sizeof *kinds);
     if (!kinds) return HR_NONE;
     fairness->kinds = kinds;
   }
@@ -173,8 +174,9 @@ static enum hr_status job_waits_multifactor(struct hr__queue *queue, const struc
   struct fairness *fairness = queue->order_state;
   enum hr_status status = job_waits(queue, view, job);
   if (status != HR_OK) return status;
-  struct kind kind = {fairness->account_of[job.id], queue->trace->priority ? queue->trace->priority[job.id] : 0,
-                      hr__counted_milli(queue, job)};
+  struct fair_share_kind kind = {fairness->account_of[job.id],
+                                 queue->trace->priority ? queue->trace->priority[job.id] : 0,
+                                 hr__counted_milli(queue, job)};
   fairness->kind_of[job.id] = find_kind(queue, kind);
   return fairness->kind_of[job.id] == HR_NONE ? HR_NO_MEMORY : HR_OK;
 }
@@ -188,7 +190,7 @@ static uint64_t kind_subqueue(const struct hr__queue *queue, hr_job job) {
 static int64_t sum_of_factors(void *self, const struct hr__subqueue *subqueue, struct hr_job_entry entry) {
   const struct hr__queue *queue = self;
   const struct fairness *fairness = queue->order_state;
-  const struct kind *kind = &fairness->kinds[subqueue->name];
+  const struct fair_share_kind *kind = &fairness->kinds[subqueue->name];
   double waited_us = (double)(fairness->as_of_us - queue->trace->submit_us[entry.job.id]);
   double age = waited_us <= 0 ? 0 : waited_us >= fairness->max_age_us ? 1 : waited_us / fairness->max_age_us;
   double gpus = (double)kind->milli / HR_WHOLE_GPU_MILLI;
@@ -315,19 +317,20 @@ static int64_t key_of_share(const struct drf *drf, const struct tenant *tenant) 
 }
 
 /* Where GPUs are told apart, a job's tasks are those that it is placed as. */
-struct demand {
+struct fair_share_demand {
   uint64_t tasks, cpu_milli, mem_mib; /* CPU and memory: of each */
 };
 
-static struct demand demand_of(const struct hr__queue *queue, hr_job job) {
+static struct fair_share_demand demand_of(const struct hr__queue *queue, hr_job job) {
   const struct hr_requests *requests = hr_cluster_requests(queue->cluster);
   if (requests) {
     const struct hr_request *request = &requests->request[requests->of_job[job.id]];
-    return (struct demand){request->tasks, request->cpu_milli, request->mem_mib};
+    return (struct fair_share_demand){request->tasks, request->cpu_milli, request->mem_mib};
   }
   const struct hr_trace *trace = queue->trace;
-  return (struct demand){trace->tasks ? trace->tasks[job.id] : 1, trace->cpu_milli ? trace->cpu_milli[job.id] : 0,
-                         trace->mem_mib ? trace->mem_mib[job.id] : 0};
+  return (struct fair_share_demand){trace->tasks ? trace->tasks[job.id] : 1,
+                                    trace->cpu_milli ? trace->cpu_milli[job.id] : 0,
+                                    trace->mem_mib ? trace->mem_mib[job.id] : 0};
 }
 
 /* Adds what the job asks for, or takes it away: unsigned numbers wrap around. */
@@ -335,7 +338,7 @@ static void change(struct hr__queue *queue, hr_job job, hr_pool pool, uint64_t s
   struct drf *drf = queue->order_state;
   uint32_t number = tenant_of(queue, job);
   struct tenant *tenant = &drf->tenants[number];
-  struct demand demand = demand_of(queue, job);
+  struct fair_share_demand demand = demand_of(queue, job);
   tenant->held[drf->type_of[pool.id]] += sign * hr__counted_milli(queue, job);
   tenant->held[drf->n_types] += sign * demand.tasks * demand.cpu_milli;
   tenant->held[drf->n_types + 1] += sign * demand.tasks * demand.mem_mib;

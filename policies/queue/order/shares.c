@@ -48,7 +48,8 @@ static uint32_t find_or_make(struct hr__shares *shares, const struct hr__queue *
   if (number != HR_NONE) return number;
   if (!make_room(shares, queue)) return HR_NONE;
   if (!hr__pair_map_add(&shares->numbers, queue->arena, name, shares->count)) return HR_NONE;
-  struct hr__account account = {.parent = parent, .at_us = shares->now_us, .x_at = shares->x, .weight = 1, .factor = 1};
+  struct hr__share_account account = {
+      .parent = parent, .at_us = shares->now_us, .x_at = shares->x, .weight = 1, .factor = 1};
   if (parent == HR_NONE) {
     account.weight = hr__tenant_weight(shares->weights, queue->trace, (uint32_t)name.a);
     shares->weights_of_tenants += account.weight;
@@ -74,7 +75,7 @@ uint32_t hr__shares_account(struct hr__shares *shares, const struct hr__queue *q
 /* ---- Usage ------------------------------------------------------------------------------------------ */
 
 static double scaled_usage(const struct hr__shares *shares, uint32_t account) {
-  const struct hr__account *of = &shares->accounts[account];
+  const struct hr__share_account *of = &shares->accounts[account];
   double gpus = (double)of->running_milli / HR_WHOLE_GPU_MILLI;
   if (shares->half_life_us <= 0) return of->usage + gpus * (double)(shares->now_us - of->at_us);
   double half_lives = (double)(shares->now_us - of->at_us) / shares->half_life_us;
@@ -101,7 +102,7 @@ double hr__shares_usage(const struct hr__shares *shares, uint32_t account) {
 }
 
 static void run(struct hr__shares *shares, uint32_t account, int64_t milli) {
-  struct hr__account *of = &shares->accounts[account];
+  struct hr__share_account *of = &shares->accounts[account];
   of->usage = scaled_usage(shares, account);
   of->at_us = shares->now_us;
   of->x_at = shares->x;
@@ -129,11 +130,11 @@ static double by_weight(const struct hr__shares *shares, uint32_t account) {
 
 /* U / S of an account, given the total usage. */
 static double effective_by_share(const struct hr__shares *shares, uint32_t account, double total) {
-  const struct hr__account *of = &shares->accounts[account];
+  const struct hr__share_account *of = &shares->accounts[account];
   if (total <= 0) return 0;
   double own = scaled_usage(shares, account) / total;
   if (of->parent == HR_NONE) return own / (of->weight / shares->weights_of_tenants);
-  const struct hr__account *parent = &shares->accounts[of->parent];
+  const struct hr__share_account *parent = &shares->accounts[of->parent];
   double among = of->weight / parent->weights_below;
   double effective = own + (scaled_usage(shares, of->parent) / total - own) * among;
   return effective / (parent->weight / shares->weights_of_tenants * among);

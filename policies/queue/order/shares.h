@@ -23,7 +23,7 @@
 
 enum hr__share_rule { HR__SHARE_TREE, HR__SHARE_CLASSIC };
 
-struct hr__account {
+struct hr__share_account {
   uint32_t parent;       /* HR_NONE: a tenant, whose usage is that of all its jobs */
   int64_t running_milli; /* of GPUs */
   int64_t at_us;         /* when `usage`, scaled, was true */
@@ -42,7 +42,7 @@ struct hr__shares {
   int64_t now_us;
   double x;                            /* now */
   const struct hr_quota_spec *weights; /* of tenants; NULL: all equal */
-  struct hr__account *accounts;
+  struct hr__share_account *accounts;
   uint32_t count, capacity, n_tenants;
   double weights_of_tenants;
   struct hr__pair_map numbers;  /* (tenant, user); (tenant, HR_NONE) of the tenant itself */

@@ -23,7 +23,7 @@
 
 #define NO_LIMIT (INT64_C(1) << 60)
 
-struct node {
+struct quota_tree_node {
   uint32_t parent, depth; /* HR_NONE and 0 of the root */
   int64_t subtree, kept;
   int64_t usage; /* of what its cohort may count: a cohort's is without what its members use of what they keep */
@@ -33,7 +33,7 @@ struct node {
 };
 
 struct hr_quota_tree {
-  struct node *nodes;
+  struct quota_tree_node *nodes;
   uint32_t n_nodes, n_tenants;
   uint32_t *leaf;                   /* [n_tenants + 1]: of each tenant, and of none */
   int64_t lent_to_root, guaranteed; /* by the root's children; by all */
@@ -65,13 +65,13 @@ static int by_its_name(const void *name, const void *node) {
 static void add_node(struct hr_quota_tree *tree, const struct hr_quota_node *spec, uint32_t parent) {
   uint64_t guaranteed = spec->guaranteed_milli;
   tree->nodes[tree->n_nodes++] =
-      (struct node){.parent = parent,
-                    .depth = tree->nodes[parent].depth + 1,
-                    .subtree = (int64_t)(guaranteed < HR_MAX_QUOTA_MILLI ? guaranteed : HR_MAX_QUOTA_MILLI),
-                    .kept = bounded(spec->lend_milli), /* the limit, until all below is known */
-                    .borrow = bounded(spec->borrow_milli),
-                    .max = bounded(spec->max_milli),
-                    .weight = spec->weight};
+      (struct quota_tree_node){.parent = parent,
+                               .depth = tree->nodes[parent].depth + 1,
+                               .subtree = (int64_t)(guaranteed < HR_MAX_QUOTA_MILLI ? guaranteed : HR_MAX_QUOTA_MILLI),
+                               .kept = bounded(spec->lend_milli), /* the limit, until all below is known */
+                               .borrow = bounded(spec->borrow_milli),
+                               .max = bounded(spec->max_milli),
+                               .weight = spec->weight};
 }
 
 static uint32_t place_of(uint32_t spec_index) {
@@ -102,7 +102,7 @@ static void add_leaves(struct hr_quota_tree *tree, const struct hr_quota_spec *s
 /* What each node keeps and lends, children before parents. */
 static void sum_up(struct hr_quota_tree *tree) {
   for (uint32_t i = tree->n_nodes - 1; i > 0; i--) {
-    struct node *node = &tree->nodes[i];
+    struct quota_tree_node *node = &tree->nodes[i];
     node->kept = node->kept == NO_LIMIT ? 0 : most(0, node->subtree - node->kept);
     if (node->parent)
       tree->nodes[node->parent].subtree += node->subtree - node->kept;
@@ -122,7 +122,8 @@ struct hr_quota_tree *hr_quota_tree_create(struct hr_arena *arena, const struct 
   tree->leaf = hr_arena_alloc(arena, ((size_t)tree->n_tenants + 1) * sizeof *tree->leaf);
   tree->nodes = hr_arena_alloc(arena, ((size_t)spec->n_nodes + tree->n_tenants + 2) * sizeof *tree->nodes);
   if (!tree->leaf || !tree->nodes) return NULL;
-  tree->nodes[tree->n_nodes++] = (struct node){.parent = HR_NONE, .borrow = NO_LIMIT, .max = NO_LIMIT, .weight = 1};
+  tree->nodes[tree->n_nodes++] =
+      (struct quota_tree_node){.parent = HR_NONE, .borrow = NO_LIMIT, .max = NO_LIMIT, .weight = 1};
   for (uint32_t i = 0; i < spec->n_nodes; i++) add_node(tree, &spec->nodes[i], place_of(spec->nodes[i].parent));
   add_leaves(tree, spec, trace, sorted);
   sum_up(tree);
@@ -140,14 +141,14 @@ static uint32_t leaf_of(const struct hr_quota_tree *tree, uint32_t tenant) {
   return tree->leaf[tenant < tree->n_tenants ? tenant : tree->n_tenants];
 }
 
-static int64_t beyond_kept(const struct node *node) {
+static int64_t beyond_kept(const struct quota_tree_node *node) {
   return most(0, node->usage - node->kept);
 }
 
 static void change(struct hr_quota_tree *tree, uint32_t tenant, int64_t milli) {
   int64_t passed_on = milli;
   for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
-    struct node *node = &tree->nodes[i];
+    struct quota_tree_node *node = &tree->nodes[i];
     int64_t before = beyond_kept(node);
     node->held += milli;
     node->usage += passed_on;
@@ -174,7 +175,7 @@ uint64_t hr_quota_tree_used(const struct hr_quota_tree *tree, uint32_t tenant) {
 int64_t hr_quota_tree_available(const struct hr_quota_tree *tree, uint32_t tenant) {
   int64_t so_far = 0, available = NO_LIMIT;
   for (uint32_t i = leaf_of(tree, tenant); i != HR_NONE; i = tree->nodes[i].parent) {
-    const struct node *node = &tree->nodes[i];
+    const struct quota_tree_node *node = &tree->nodes[i];
     available = least(available, node->max - node->held);
     if (i == 0) return least(available, so_far + node->subtree - node->usage);
     so_far += most(0, node->kept - node->usage);
@@ -203,7 +204,7 @@ bool hr__quota_tree_keeps(const struct hr_quota_tree *tree, uint32_t tenant) {
 }
 
 int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, enum hr__admission_limit_kind kind) {
-  const struct node *node = &tree->nodes[place];
+  const struct quota_tree_node *node = &tree->nodes[place];
   if (kind == HR__BAR_FULL) return node->max - node->held;
   if (place == 0) return node->subtree - node->usage;
   if (node->borrow == NO_LIMIT) return NO_LIMIT;
@@ -211,7 +212,8 @@ int64_t hr__quota_tree_room(const struct hr_quota_tree *tree, uint32_t place, en
 }
 
 /* The conditions of hr_quota_tree_available, one by one. */
-bool hr__quota_tree_is_barred(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli, struct hr__admission_limit *bar) {
+bool hr__quota_tree_is_barred(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t milli,
+                              struct hr__admission_limit *bar) {
   int64_t wanted = bounded(milli), spare = 0;
   bool others_keep = false;
   uint32_t leaf = leaf_of(tree, tenant);
@@ -243,7 +245,7 @@ uint32_t hr__quota_tree_stop(const struct hr_quota_tree *tree, uint32_t tenant, 
 static int64_t potential(const struct hr_quota_tree *tree, uint32_t from) {
   int64_t so_far = 0, bound = NO_LIMIT;
   for (uint32_t i = from; i; i = tree->nodes[i].parent) {
-    const struct node *node = &tree->nodes[i];
+    const struct quota_tree_node *node = &tree->nodes[i];
     bound = least(bound, node->max);
     if (node->borrow != NO_LIMIT) bound = least(bound, so_far + node->subtree + node->borrow);
     so_far += node->kept;
@@ -256,7 +258,7 @@ uint64_t hr_quota_tree_potential(const struct hr_quota_tree *tree, uint32_t tena
 }
 
 static int64_t over(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
-  const struct node *leaf = &tree->nodes[leaf_of(tree, tenant)];
+  const struct quota_tree_node *leaf = &tree->nodes[leaf_of(tree, tenant)];
   return most(0, leaf->usage + bounded(extra_milli) - leaf->subtree);
 }
 
@@ -283,7 +285,7 @@ bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t tenant
     if (tree->nodes[i].usage <= tree->nodes[i].subtree) return false;
   int64_t wanted = bounded(milli);
   for (uint32_t i = from; i != common; i = tree->nodes[i].parent) {
-    const struct node *node = &tree->nodes[i];
+    const struct quota_tree_node *node = &tree->nodes[i];
     if (node->usage + wanted <= node->subtree) return true;
     wanted = most(0, wanted - most(0, node->kept - node->usage));
   }
@@ -291,7 +293,7 @@ bool hr_quota_tree_may_reclaim(const struct hr_quota_tree *tree, uint32_t tenant
 }
 
 double hr_quota_tree_share(const struct hr_quota_tree *tree, uint32_t tenant, uint64_t extra_milli) {
-  const struct node *leaf = &tree->nodes[leaf_of(tree, tenant)];
+  const struct quota_tree_node *leaf = &tree->nodes[leaf_of(tree, tenant)];
   int64_t borrowed = over(tree, tenant, extra_milli), lendable = potential(tree, leaf->parent);
   if (borrowed == 0) return 0;
   return lendable > 0 ? 1000.0 * (double)borrowed / (double)lendable / leaf->weight : HUGE_VAL;
