@@ -6,8 +6,6 @@
 
 #include "base/arena.h"
 
-#include "sim/engine/column_reclaim.h"
-
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,12 +46,13 @@ void *hr_arena_alloc(struct hr_arena *arena, size_t bytes) {
 }
 
 void *hr_arena_alloc_by_job(struct hr_arena *arena, uint32_t n_jobs, size_t bytes) {
-  if (arena->reclaim) return hr__column_reclaim_column(arena->reclaim, n_jobs, bytes);
+  const struct hr__arena_job_columns *columns = &arena->job_columns;
+  if (columns->self) return columns->allocate(columns->self, n_jobs, bytes);
   return hr_arena_alloc(arena, ((size_t)n_jobs + 1) * bytes);
 }
 
 void hr_arena_passed_job(struct hr_arena *arena, hr_job job) {
-  if (arena->reclaim) hr__column_reclaim_passed(arena->reclaim, job);
+  if (arena->job_columns.self) arena->job_columns.passed(arena->job_columns.self, job);
 }
 
 void *hr_arena_grown(struct hr_arena *arena, const void *items, uint32_t *capacity, size_t bytes) {

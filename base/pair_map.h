@@ -4,7 +4,7 @@
 
 /* A hash map from a pair of numbers to a number below HR_NONE, in an arena. Pairs are never taken out. */
 
-#include "headroom/policy.h"
+#include "headroom/base.h"
 
 struct hr__pair {
   uint64_t a, b;

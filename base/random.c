@@ -2,7 +2,7 @@
 
 #include "base/random.h"
 
-#include "headroom/random.h"
+#include "headroom/base.h"
 
 #include <string.h>
 

@@ -65,4 +65,10 @@ static inline double hr__seconds(int64_t us) {
   return (double)us / (double)HR_SECOND_US;
 }
 
+/* Sizes of requests, from small to large: the class of a number of GPUs, and its name ("2-4"; NULL for a number of
+   HR__SIZES or more). */
+enum { HR__SIZES = 9 };
+uint32_t hr__size_of(uint32_t gpus);
+const char *hr__size_name(uint32_t size);
+
 #endif

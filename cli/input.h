@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/compare.h"
 
 struct input_args {
   const char *trace, *format, *map, *policy, *seed;

@@ -4,6 +4,10 @@
 #include "cli/run_files.h"
 
 #include "cli/output.h"
+#include "headroom/unstable/catalog.h"
+#include "headroom/unstable/replay.h"
+#include "headroom/unstable/trace_report.h"
+#include "headroom/unstable/why.h"
 
 #include <inttypes.h>
 #include <math.h>

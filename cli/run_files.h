@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "headroom/headroom.h"
 #include "headroom/unstable/exports.h"
+#include "headroom/unstable/replay.h"
 
 struct page_args {
   const char *report;   /* path; NULL: no page is asked for */

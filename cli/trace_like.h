@@ -6,6 +6,7 @@
 
 #include "cli/input.h"
 #include "cli/options.h"
+#include "headroom/unstable/like.h"
 
 struct like_args {
   const char *like, *model_out, *json;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
+#include "headroom/policies.h"
 #include "headroom/policy.h"
-#include "headroom/unstable/policies.h"
 
 #include <dlfcn.h>
 #include <errno.h>

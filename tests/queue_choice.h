@@ -5,7 +5,7 @@
 /* The queue policy with some of its parameters set, for tests; whatever cannot fail in a sound test ends the program.
  */
 
-#include "headroom/unstable/policies.h"
+#include "headroom/policies.h"
 
 #include <stdio.h>
 #include <stdlib.h>

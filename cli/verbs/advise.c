@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom advise`: what to do otherwise, and what that saves. */
 
+#include "headroom/unstable/advise.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/process.h"
+#include "headroom/unstable/compare.h"
 
 struct advise_args {
   struct input_args input;

@@ -4,6 +4,7 @@
 #include "cli/verbs/catalog_lists.h"
 
 #include "headroom/headroom.h"
+#include "headroom/unstable/catalog.h"
 
 #include <math.h>
 #include <string.h>

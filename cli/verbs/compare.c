@@ -2,11 +2,13 @@
 /* `headroom compare`: one trace, several policies. Each policy of the list is what `run --policy` would make of it: the
    scenario is loaded once more under it, so that there is one rule for both. */
 
+#include "headroom/unstable/compare.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/process.h"
 #include "cli/run_files.h"
+#include "headroom/unstable/replay.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

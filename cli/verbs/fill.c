@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom fill`: how much of a cluster placement rules can fill with pods of a trace. */
 
+#include "headroom/unstable/fill.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"

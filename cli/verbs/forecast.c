@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom forecast`: the demand that a trace lets expect, and how well such a forecast did where the trace knows. */
 
+#include "headroom/unstable/forecast.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/options.h"

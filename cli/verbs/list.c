@@ -4,6 +4,8 @@
 #include "cli/cli.h"
 #include "cli/verbs/catalog_lists.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/placement.h"
+#include "headroom/unstable/trace_check.h"
 
 #include <stdlib.h>
 #include <string.h>

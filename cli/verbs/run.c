@@ -7,6 +7,10 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/process.h"
+#include "headroom/unstable/compare.h"
+#include "headroom/unstable/replay.h"
+#include "headroom/unstable/replications.h"
+#include "headroom/unstable/streamed.h"
 
 #include <inttypes.h>
 #include <string.h>

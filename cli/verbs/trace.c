@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "headroom/unstable/trace_report.h"
 
 #include <stdio.h>
 
@@ -117,7 +118,13 @@ static enum hr_status run_all(struct checked *checked, const char *path, struct 
   if (status == HR_OK) status = read_all(checked, path, error);
   if (status != HR_OK) return status;
   checked->config.trace = checked->input.trace;
-  checked->config.scenario = checked->input.scenario;
+  const struct hr_scenario *scenario = checked->input.scenario;
+  if (scenario) {
+    checked->config.cluster = &scenario->cluster;
+    checked->config.cluster_name = scenario->name;
+    checked->config.classes = scenario->classes;
+    checked->config.speeds = scenario->speeds;
+  }
   status = hr_trace_check_make(&checked->config, &checked->check, error);
   if (status == HR_OK) status = tell(checked, error);
   return status == HR_OK ? judge(checked, path, error) : status;

@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/verbs/trace_transform.h"
+#include "headroom/unstable/trace_tools.h"
 
 #include <errno.h>
 #include <stdio.h>

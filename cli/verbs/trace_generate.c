@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/trace_like.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/like.h"
 
 #include <math.h>
 #include <stdlib.h>

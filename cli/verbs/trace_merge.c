@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/verbs/trace_transform.h"
+#include "headroom/unstable/trace_tools.h"
 
 #include <stdlib.h>
 #include <string.h>

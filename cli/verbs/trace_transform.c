@@ -5,6 +5,7 @@
 #include "cli/verbs/trace_transform.h"
 
 #include "cli/cli.h"
+#include "headroom/unstable/trace_report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `headroom why`: replay, asking all the while why jobs wait; then tell it of all of them, of a tenant's, or of one. */
 
+#include "headroom/unstable/why.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/process.h"
+#include "headroom/unstable/replay.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

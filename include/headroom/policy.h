@@ -17,13 +17,69 @@
 #include "headroom/base.h"
 #include "headroom/cluster.h"
 #include "headroom/gpu_inventory.h"
-#include "headroom/quota.h"
 #include "headroom/trace.h"
-#include "headroom/wait_reason.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Why a job that waits does not start: what holds it back from one instant to the next. */
+
+/* Of several that hold at once, the one that would keep the job back if it came first in order; the queue's rules
+   (order, reservation) only where it would fit. The last column is for sentences: "waited 20 min, ...". */
+#define HR_WAIT_REASON_TABLE(X)                                                                                        \
+  X(HR_WAIT_REASON_NONE, "", "not waiting")                                                                            \
+  X(HR_WAIT_REASON_POLICY, "policy", "for a reason that the policy does not tell")                                     \
+  X(HR_WAIT_REASON_CAPACITY, "capacity", "for free GPUs")                                                              \
+  X(HR_WAIT_REASON_FRAGMENTS, "fragments", "for a place: enough GPUs were free, but scattered")                        \
+  X(HR_WAIT_REASON_NODE_RESOURCES, "node-resources", "for CPU or memory of nodes that had free GPUs")                  \
+  X(HR_WAIT_REASON_TOPOLOGY, "topology", "for a place near together")                                                  \
+  X(HR_WAIT_REASON_ORDER, "order", "behind others in the queue that nobody may pass")                                  \
+  X(HR_WAIT_REASON_RESERVATION, "reservation", "behind the reservations of others in the queue")                       \
+  X(HR_WAIT_REASON_QUOTA, "quota", "for room in a quota")                                                              \
+  X(HR_WAIT_REASON_PREEMPTION, "preemption", "for jobs that were told to leave")                                       \
+  X(HR_WAIT_REASON_BOOTING, "booting", "for nodes that were booting")                                                  \
+  X(HR_WAIT_REASON_MARKET, "market", "for the market rule to ask for nodes")                                           \
+  X(HR_WAIT_REASON_TURN, "turn", "for a turn")
+
+enum hr_wait_reason_kind {
+#define HR_WAIT_REASON_NAME(name, text, words) name,
+  HR_WAIT_REASON_TABLE(HR_WAIT_REASON_NAME)
+#undef HR_WAIT_REASON_NAME
+      HR_N_HOLDS
+};
+HR_API const char *hr_wait_reason_name(enum hr_wait_reason_kind reason);
+HR_API const char *hr_wait_reason_words(enum hr_wait_reason_kind reason);
+
+/* In the place of a quota's node: those of no node of their own, and all that there is. */
+#define HR_QUOTA_FALLBACK (HR_NONE - 1)
+#define HR_QUOTA_ROOT (HR_NONE - 2)
+
+/* What holds a job back now. */
+struct hr_wait_reason {
+  enum hr_wait_reason_kind reason;
+  hr_job behind;    /* of order, reservations and preemption: the job that it waits for; HR_NONE: not known */
+  uint32_t quota;   /* of quotas: the place in hr_quota_spec's nodes of the tenant or cohort that is at its limit,
+                       HR_QUOTA_FALLBACK or HR_QUOTA_ROOT; else HR_NONE */
+  int64_t until_us; /* the start promised to `behind`, or when the turn or the patience ends; HR_NEVER_US: not known */
+  uint64_t free_milli;  /* the most free GPUs of a pool that it accepts, in thousandths */
+  uint64_t asked_milli; /* that it asks for */
+};
+
+struct hr_view;
+/* Asks the policy why a waiting job does not start, in the state that a pass has left: to be asked by a fold, after a
+   pass (on_instant), and by nobody else. Where the policy does not say, the engine tells want of room (hr_view_lacks),
+   and HR_WAIT_REASON_POLICY for all else. HR_WAIT_REASON_NONE for a job that does not wait. Changes nothing. */
+HR_API void hr_view_wait_reason(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
+/* What the policy does and promises: HR_POLICY_PREEMPTS and its like, as it told them. Likewise. */
+HR_API uint32_t hr_view_abilities(const struct hr_view *view);
+
+/* For policies that explain themselves. Whether no place is left for the job, whatever the placement rule, and then
+   why: capacity, booting nodes that would do, or fragments. Costs a few bit scans for each pool; where GPUs are told
+   apart a look at each node, for one task of the job. */
+HR_API bool hr_view_lacks(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
+/* Why a job finds no place that is known to find none; likewise, without looking at nodes. */
+HR_API void hr_view_lack(const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
 
 #define HR_POLICY_ABI 3u
 
@@ -82,6 +138,8 @@ enum hr_reason {
 };
 HR_API const char *hr_event_name(enum hr_event_kind kind);
 HR_API const char *hr_reason_name(enum hr_reason reason);
+/* Why a job was rejected, as the end of a sentence: "no pool has a GPU type they accept". */
+HR_API const char *hr_rejection_words(enum hr_reason reason);
 
 enum hr_job_state {
   HR_JOB_FUTURE, /* not submitted yet; 0, which one that is over may read as where the run is streamed */
@@ -116,21 +174,6 @@ struct hr_event {
   hr_pool pool;                         /* of offers and of what happens to a node, else HR_NONE */
   hr_node node;                         /* of what happens to a node, else HR_NONE */
 };
-
-/* Memory that lives as long as the run. */
-struct hr_arena;
-/* Zeroed, aligned for any object; NULL when out of memory. */
-HR_API void *hr_arena_alloc(struct hr_arena *arena, size_t bytes);
-/* A column by job: likewise, `bytes` for each of the trace's `n_jobs` jobs and one more. Where the run is streamed,
-   memory is there for jobs that are not over; what the column holds of one that is over is lost, and reads as zero or
-   as it was. It must not be written from then on. */
-HR_API void *hr_arena_alloc_by_job(struct hr_arena *arena, uint32_t n_jobs, size_t bytes);
-/* To be told of each job in the order of ids by who looks at all jobs of the trace when the run begins: in a run that
-   is streamed the memory that this took goes back, and what columns by job hold of them is lost. */
-HR_API void hr_arena_passed_job(struct hr_arena *arena, hr_job job);
-/* A copy of a list with room for twice as many items of `bytes` each, 64 at first, which `*capacity` then says; NULL
-   when out of memory, and the list is as it was. */
-HR_API void *hr_arena_grown(struct hr_arena *arena, const void *items, uint32_t *capacity, size_t bytes);
 
 /* ---- Free capacity ---------------------------------------------------------------------------------- */
 
@@ -236,7 +279,7 @@ struct hr_view {
   uint64_t allocated_milli, total_milli; /* GPUs of the whole cluster; in total: of the nodes that are up */
   const int64_t *attempt_us;             /* by job; when its present or last attempt began */
   const int64_t *kept_us;                /* by job; work that an interruption would not lose; NULL: nothing is kept */
-  const struct hr_job_accounting *accounting;        /* by job, as booked so far; NULL where no job could be interrupted */
+  const struct hr_job_accounting *accounting; /* by job, as booked so far; NULL where no job could be interrupted */
 };
 
 /* Work that a job has done so far, saved or not; as the run ends by its own clock, what it does not count is time that
@@ -253,7 +296,7 @@ HR_API uint32_t hr_view_speed_ppm(const struct hr_view *view, hr_job job, hr_poo
 struct hr_moves;
 /* Starts a waiting job now. The placement is copied. */
 HR_API enum hr_status hr_moves_start(struct hr_moves *plan, hr_job job, const struct hr_placement *placement,
-                                    enum hr_reason reason);
+                                     enum hr_reason reason);
 /* Gives a waiting job up for good. */
 HR_API enum hr_status hr_moves_reject(struct hr_moves *plan, hr_job job, enum hr_reason reason);
 /* Asks for a pass at a later time even if nothing happens then. */
@@ -336,8 +379,8 @@ struct hr_policy_ops {
      of it. Who does not manage capacity gets all nodes that can be had, as soon as they can be had. */
   uint32_t (*abilities)(void *self);
   /* Why a waiting job does not start, asked after a pass in the state that it left: sets the reason of `hold`, and who
-     is before the job, which quota, or until when, if it can tell. HR_WAIT_REASON_POLICY, free and asked GPUs are set before.
-     It must not change what will be decided. NULL: it does not say. */
+     is before the job, which quota, or until when, if it can tell. HR_WAIT_REASON_POLICY, free and asked GPUs are set
+     before. It must not change what will be decided. NULL: it does not say. */
   void (*explain)(void *self, const struct hr_view *view, hr_job job, struct hr_wait_reason *hold);
 };
 
@@ -357,8 +400,6 @@ struct hr_policy_ops {
   }                                                                                                                    \
   const struct hr_policy_ops hr__policy_##id
 #endif
-
-#include "headroom/policy_kit.h"
 
 #ifdef __cplusplus
 }

@@ -12,9 +12,7 @@
  */
 
 #include "headroom/base.h"
-#include "headroom/ledger.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/policies.h"
 
 #include <stdio.h>
 
@@ -411,8 +409,8 @@ struct hr_run_label {
   size_t n_notes;
   const struct hr_skipped_rows *skipped;
   size_t n_skipped_reasons;
-  const struct hr_alerts *alerts; /* NULL: they were not looked for */
-  int64_t clock_us;               /* added to times since the first submit to show them in files */
+  const struct hr_alerts *alerts;           /* NULL: they were not looked for */
+  int64_t clock_us;                         /* added to times since the first submit to show them in files */
   const struct hr_timeline_summary *course; /* for the table; NULL: it does not draw it */
 };
 

@@ -161,12 +161,12 @@ static void close_all(struct hr__run_profile *look, const struct hr_result *resu
   }
 }
 
-enum hr_status hr__run_profile_make(const struct hr_scenario *scenario, const struct hr_trace *trace, struct hr__run_profile *look,
-                             struct hr_error *error) {
+enum hr_status hr__run_profile_make(const struct hr_scenario *scenario, const struct hr_trace *trace,
+                                    struct hr__run_profile *look, struct hr_error *error) {
   *look = (struct hr__run_profile){.trace = trace,
-                            .cluster = &scenario->cluster,
-                            .n_pools = scenario->cluster.n_pools,
-                            .n_tenants = trace->tenant ? trace->tenants.count : 0};
+                                   .cluster = &scenario->cluster,
+                                   .n_pools = scenario->cluster.n_pools,
+                                   .n_tenants = trace->tenant ? trace->tenants.count : 0};
   if (!allocate(look)) return hr_fail(error, HR_NO_MEMORY, "out of memory for a look at the run");
   const struct hr_observer observer = {.self = look, .on_event = on_event};
   struct hr_run_config config = {.trace = trace,
@@ -201,11 +201,13 @@ double hr__run_profile_utilization(const struct hr__run_profile *look, uint32_t 
 
 uint32_t hr__run_profile_classes(const struct hr__run_profile *look, uint32_t pool) {
   uint32_t count = 0;
-  for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++) count += hr__run_profile_use(look, class_, pool)->starts > 0;
+  for (uint32_t class_ = 0; class_ < HR_N_CLASSES; class_++)
+    count += hr__run_profile_use(look, class_, pool)->starts > 0;
   return count;
 }
 
-double hr__run_profile_tenant_hours(const struct hr__run_profile *look, uint32_t tenant, uint32_t class_, uint32_t pool) {
+double hr__run_profile_tenant_hours(const struct hr__run_profile *look, uint32_t tenant, uint32_t class_,
+                                    uint32_t pool) {
   const hr__wide *held = &look->by_tenant[(size_t)tenant * HR_N_CLASSES * look->n_pools];
   hr__wide sum = 0;
   for (uint32_t i = 0; i < HR_N_CLASSES; i++)

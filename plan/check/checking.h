@@ -6,6 +6,7 @@
 
 #include "headroom/scenario.h"
 #include "headroom/unstable/check.h"
+#include "headroom/unstable/replications.h"
 #include "plan/check/decisions.h"
 #include "plan/check/tolerance.h"
 

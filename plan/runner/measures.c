@@ -150,7 +150,8 @@ enum hr__measure hr__measure_find(const char *name, size_t length) {
   static const struct {
     const char *name;
     enum hr__measure measure;
-  } shorts[] = {{"cost_usd", HR__M_COST}, {"usd_per_job", HR__M_PER_JOB}, {"utilization", HR__M_UTILIZATION_SUBMIT_WINDOW}};
+  } shorts[] = {
+      {"cost_usd", HR__M_COST}, {"usd_per_job", HR__M_PER_JOB}, {"utilization", HR__M_UTILIZATION_SUBMIT_WINDOW}};
   for (unsigned i = 0; i < HR__N_MEASURES; i++)
     if (is_word(hr__measure_infos[i].path, name, length) || is_word(hr__measure_infos[i].column, name, length))
       return (enum hr__measure)i;

@@ -110,7 +110,7 @@ static void foresee(struct hr__environment *world) {
 }
 
 enum hr_status hr__runner_add_environment(struct hr__runner *lab, const struct hr__environment *world, uint32_t *number,
-                                 struct hr_error *error) {
+                                          struct hr_error *error) {
   struct world *grown = realloc(lab->worlds, (lab->n_worlds + 1) * sizeof *grown);
   if (!grown) return no_memory(error);
   lab->worlds = grown;
@@ -156,8 +156,8 @@ static bool copy_overrides(const struct hr__runner *lab, const char *const *own,
   return true;
 }
 
-enum hr_status hr__runner_add_candidate(struct hr__runner *lab, const char *const *overrides, size_t n_overrides, uint32_t world,
-                               uint32_t *number, struct hr_error *error) {
+enum hr_status hr__runner_add_candidate(struct hr__runner *lab, const char *const *overrides, size_t n_overrides,
+                                        uint32_t world, uint32_t *number, struct hr_error *error) {
   struct mix mix = {.world = world};
   struct mix *grown = realloc(lab->mixes, (lab->n_mixes + 1) * sizeof *grown);
   if (!grown) return no_memory(error);
@@ -234,7 +234,8 @@ static enum hr_status draw_workload(struct hr__runner *lab, struct world *world,
   return redraw(lab, world, seed, &world->workloads[replication], error);
 }
 
-static enum hr_status prepare(struct hr__runner *lab, struct hr__trial trial, struct cell **cell, struct hr_error *error) {
+static enum hr_status prepare(struct hr__runner *lab, struct hr__trial trial, struct cell **cell,
+                              struct hr_error *error) {
   struct mix *mix = &lab->mixes[trial.mix];
   struct world *world = &lab->worlds[mix->world];
   uint64_t seed = hr_replication_seed(lab->config.scenario->seed, trial.replication);
@@ -303,7 +304,8 @@ static enum hr_status list_batch(struct batch *batch, const struct hr__trial *tr
   return HR_OK;
 }
 
-enum hr_status hr__runner_run(struct hr__runner *lab, const struct hr__trial *trials, size_t count, struct hr_error *error) {
+enum hr_status hr__runner_run(struct hr__runner *lab, const struct hr__trial *trials, size_t count,
+                              struct hr_error *error) {
   struct batch batch = {.lab = lab, .trials = calloc(count + 1, sizeof *batch.trials)};
   enum hr_status status = batch.trials ? list_batch(&batch, trials, count, error) : no_memory(error);
   struct hr__tasks tasks = {.self = &batch, .run = run_one, .count = batch.count};
@@ -314,7 +316,7 @@ enum hr_status hr__runner_run(struct hr__runner *lab, const struct hr__trial *tr
 }
 
 enum hr_status hr__runner_case(struct hr__runner *lab, struct hr__trial trial, struct hr__one_run_config *config,
-                            struct hr_error *error) {
+                               struct hr_error *error) {
   struct cell *cell;
   trial.replication = replication_of(&lab->mixes[trial.mix], trial.replication);
   enum hr_status status = prepare(lab, trial, &cell, error);
@@ -323,7 +325,7 @@ enum hr_status hr__runner_case(struct hr__runner *lab, struct hr__trial trial, s
 }
 
 enum hr_status hr__runner_run_one(struct hr__runner *lab, struct hr__trial trial, struct hr__one_run *run,
-                               const struct hr_trace **trace, struct hr_error *error) {
+                                  const struct hr_trace **trace, struct hr_error *error) {
   struct hr__one_run_config config;
   *run = (struct hr__one_run){0};
   enum hr_status status = hr__runner_case(lab, trial, &config, error);

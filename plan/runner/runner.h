@@ -42,10 +42,10 @@ void hr__runner_destroy(struct hr__runner *lab);
 
 /* Numbers from 0, in the order of adding. The world's workload is drawn again unless it is the trace as it is. */
 enum hr_status hr__runner_add_environment(struct hr__runner *lab, const struct hr__environment *world, uint32_t *number,
-                                 struct hr_error *error);
+                                          struct hr_error *error);
 /* Loads the scenario under the overrides (copied) in that world; errors are those of hr_scenario_load. */
-enum hr_status hr__runner_add_candidate(struct hr__runner *lab, const char *const *overrides, size_t n_overrides, uint32_t world,
-                               uint32_t *number, struct hr_error *error);
+enum hr_status hr__runner_add_candidate(struct hr__runner *lab, const char *const *overrides, size_t n_overrides,
+                                        uint32_t world, uint32_t *number, struct hr_error *error);
 
 /* The mix as it was loaded, for replication 0. */
 const struct hr_scenario *hr__runner_scenario(const struct hr__runner *lab, uint32_t mix);
@@ -56,7 +56,8 @@ struct hr__trial {
   uint32_t mix, replication;
 };
 /* Makes those that were not made yet, on threads. The first of them by number that fails ends it, and is told. */
-enum hr_status hr__runner_run(struct hr__runner *lab, const struct hr__trial *trials, size_t count, struct hr_error *error);
+enum hr_status hr__runner_run(struct hr__runner *lab, const struct hr__trial *trials, size_t count,
+                              struct hr_error *error);
 
 /* The figures of a run that was made, in the config's order; NULL of one that was not. */
 const double *hr__runner_values(const struct hr__runner *lab, uint32_t mix, uint32_t replication);
@@ -65,9 +66,9 @@ uint64_t hr__runner_runs(const struct hr__runner *lab);
 
 /* What a trial is a run of, for who runs it otherwise; it belongs to the lab. */
 enum hr_status hr__runner_case(struct hr__runner *lab, struct hr__trial trial, struct hr__one_run_config *config,
-                            struct hr_error *error);
+                               struct hr_error *error);
 /* One whole run, for who wants more of it than figures: of replication 0 as a rule. */
 enum hr_status hr__runner_run_one(struct hr__runner *lab, struct hr__trial trial, struct hr__one_run *run,
-                               const struct hr_trace **trace, struct hr_error *error);
+                                  const struct hr_trace **trace, struct hr_error *error);
 
 #endif

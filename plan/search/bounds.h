@@ -4,7 +4,7 @@
 
 /* What a trace asks for before anything is bought: how many GPUs at a time, if no job ever had to wait. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 #include "plan/search/evaluator.h"
 
 struct hr__demand_curve {

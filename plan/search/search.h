@@ -24,7 +24,7 @@ struct hr__search_config {
   struct hr__evaluator *judge;
   const struct hr__bounds *bounds; /* NULL: none are known */
   uint32_t replications;           /* of each candidate */
-  uint64_t max_runs;              /* of the lab, in all; the search ends when they are made */
+  uint64_t max_runs;               /* of the lab, in all; the search ends when they are made */
   bool thorough;                   /* tries points spread over the grid, too */
   /* For a search around one that was made, in a world or under goals that are no easier: */
   uint32_t begin;        /* begins with this candidate alone, in small steps; HR_NONE: as above */

@@ -22,7 +22,7 @@ struct hr__selection_config {
   uint32_t most;  /* at most so many */
   double confidence;
   double indifference; /* as a share of the objective of the best */
-  uint64_t max_runs;  /* of the lab */
+  uint64_t max_runs;   /* of the lab */
   uint64_t seed;       /* of the bootstrap */
 };
 

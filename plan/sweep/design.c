@@ -9,6 +9,7 @@
 #include "plan/sweep/design.h"
 
 #include "base/random.h"
+#include "headroom/unstable/experiments.h"
 
 #include <gsl/gsl_qrng.h>
 #include <inttypes.h>

@@ -4,6 +4,7 @@
 
 /* The points of a grid. */
 
+#include "headroom/unstable/experiments.h"
 #include "headroom/unstable/sweep.h"
 
 /* By point, then by axis: the level's number, or, on an axis without levels, the value itself. No two points are the

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "headroom/scenario.h"
 #include "headroom/unstable/compare.h"
+#include "headroom/unstable/experiments.h"
 #include "plan/sweep/sweep_store.h"
 
 #include <inttypes.h>

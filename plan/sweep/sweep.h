@@ -4,6 +4,7 @@
 
 /* Who makes the runs of a sweep: threads of this process, or the ranks of an MPI job, of which the first only deals. */
 
+#include "headroom/unstable/experiments.h"
 #include "headroom/unstable/sweep.h"
 #include "plan/sweep/design.h"
 #include "plan/sweep/sweep_record.h"

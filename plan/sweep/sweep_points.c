@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "base/threads.h"
 #include "headroom/scenario.h"
+#include "headroom/unstable/experiments.h"
 #include "plan/runner/input_key.h"
 #include "plan/sweep/sweep.h"
 

@@ -5,6 +5,7 @@
 #include "plan/sweep/sweep_store.h"
 
 #include "base/output_file.h"
+#include "headroom/unstable/experiments.h"
 #include "report/tables/json_tree.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
 
 #include "policies/deadline/deadlines.h"
 
+#include "headroom/policy_kit.h"
 #include "policies/deadline/omniscient.h"
 #include "policies/queue/dispatch.h"
 
@@ -31,8 +32,8 @@ struct hr__deadlines {
 };
 
 /* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
-static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market,
-                                    int64_t now_us);
+static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
+                                    enum hr_market market, int64_t now_us);
 
 /*
  * Jobs that must be done by a deadline, each on nodes of its own: spot where it can, on-demand where it must (Wu et
@@ -167,8 +168,8 @@ enum hr_status hr__deadlines_observe(struct hr__queue *queue, const struct hr_vi
 /* ---- What there is ---------------------------------------------------------------------------------- */
 
 /* The cheapest pool of the market that offers the job its nodes now, HR_NONE. */
-static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated, enum hr_market market,
-                                    int64_t now_us) {
+static uint32_t hr__deadlines_offer(const struct hr__queue *queue, const struct hr__deadline_job *dated,
+                                    enum hr_market market, int64_t now_us) {
   uint32_t best = HR_NONE;
   int64_t best_price = 0;
   for (uint32_t i = 0; i < hr_cluster_pools(queue->cluster); i++) {
@@ -203,13 +204,15 @@ static int64_t lead_us(const struct hr__deadlines *self) {
 }
 
 /* R < C + 2 d */
-static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view, const struct hr__deadline_job *dated) {
+static bool must_hurry(const struct hr__deadlines *self, const struct hr_view *view,
+                       const struct hr__deadline_job *dated) {
   if (dated->deadline_us == HR_NEVER_US || !dated->can_hurry) return false;
   return dated->deadline_us - view->now_us < left_us(view, dated) + reserve_us(self);
 }
 
 /* Whether the work done at a time when it should be `done_us` is behind: done x span < work x elapsed. */
-static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *dated, int64_t done_us, int64_t at_us) {
+static bool is_behind(const struct hr_view *view, const struct hr__deadline_job *dated, int64_t done_us,
+                      int64_t at_us) {
   if (dated->deadline_us == HR_NEVER_US) return false;
   return (wide)done_us * (dated->deadline_us - dated->from_us) <
          (wide)view->jobs->work_us[dated->job.id] * (at_us - dated->from_us);
@@ -270,7 +273,8 @@ static bool has_failed(const struct hr__queue *queue, const struct hr__deadline_
 }
 
 /* Who has none, for want of a deadline, or as it cannot be met or followed, goes by greed. */
-static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view, struct hr__deadline_job *dated) {
+static uint32_t by_itinerary(const struct hr__queue *queue, const struct hr_view *view,
+                             struct hr__deadline_job *dated) {
   struct hr__itinerary *itinerary = &dated->itinerary;
   if (itinerary->n_steps == 0) return by_greed(queue, view, dated);
   while (dated->next_step < itinerary->n_steps && itinerary->steps[dated->next_step].at_us <= view->now_us)
@@ -291,7 +295,8 @@ static uint32_t wanted_pool(const struct hr__queue *queue, const struct hr_view 
 
 /* The first time after now at which something that only time changes would make the rule decide anew; what is true by
    now has been decided upon. */
-static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view, const struct hr__deadline_job *dated) {
+static int64_t next_look_us(const struct hr__queue *queue, const struct hr_view *view,
+                            const struct hr__deadline_job *dated) {
   const struct hr__deadlines *self = queue->deadlines;
   int64_t now_us = view->now_us, next_us = HR_NEVER_US;
   if (dated->next_step < dated->itinerary.n_steps) return dated->itinerary.steps[dated->next_step].at_us;

@@ -10,6 +10,7 @@
  */
 
 #include "headroom/policy.h"
+#include "headroom/policy_kit.h"
 
 #include <string.h>
 

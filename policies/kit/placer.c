@@ -2,6 +2,7 @@
 /* Where a gang goes, by bit scans over the free indexes: see headroom/policy_kit.h. */
 
 #include "headroom/policy.h"
+#include "headroom/policy_kit.h"
 
 enum { MILLI = 1000 };
 

@@ -5,6 +5,7 @@
 /* Places of jobs, and planned states of capacity that they are taken from and given back to. */
 
 #include "headroom/policy.h"
+#include "headroom/policy_kit.h"
 
 /* Where a job is or will be. */
 struct hr__planned_place {

@@ -63,8 +63,10 @@ static inline void hr__tournament_above(const uint32_t *group, uint32_t subqueue
   }
   for (uint32_t i = 0; i < subqueues; i += HR__VECTOR, group += HR__VECTOR) {
     const hr__subqueues *a = (const hr__subqueues *)group, *b = (const hr__subqueues *)(group + subqueues),
-                    *c = (const hr__subqueues *)(group + 2 * subqueues), *d = (const hr__subqueues *)(group + 3 * subqueues);
-    *(hr__subqueues *)(above + i) = hr__subqueues_above(hr__subqueues_above(*a, *b, tally), hr__subqueues_above(*c, *d, tally), tally);
+                        *c = (const hr__subqueues *)(group + 2 * subqueues),
+                        *d = (const hr__subqueues *)(group + 3 * subqueues);
+    *(hr__subqueues *)(above + i) =
+        hr__subqueues_above(hr__subqueues_above(*a, *b, tally), hr__subqueues_above(*c, *d, tally), tally);
   }
 }
 
@@ -102,8 +104,8 @@ static inline uint32_t hr__tournament_best(const struct hr__tournament_shape *sh
 }
 
 /* Of a tally: the place of the n-th unit in the lane, n from 0, less than the root. */
-static inline uint32_t hr__tally_place(const struct hr__tournament_shape *shape, const uint32_t *tree, uint32_t subqueues,
-                                       uint32_t subqueue, uint32_t n) {
+static inline uint32_t hr__tally_place(const struct hr__tournament_shape *shape, const uint32_t *tree,
+                                       uint32_t subqueues, uint32_t subqueue, uint32_t n) {
   uint32_t at = 0;
   for (uint32_t level = shape->n_levels - 1; level-- > 0;) {
     const uint32_t *values = tree + shape->first[level] * subqueues + subqueue;

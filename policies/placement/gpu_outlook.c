@@ -10,6 +10,7 @@
 #include "policies/placement/gpu_outlook.h"
 
 #include "base/heap.h"
+#include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 
 struct end {
@@ -107,7 +108,8 @@ static struct hr_placement placement_of(const struct hr_view *view, hr_job job, 
 static void leave(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct end end) {
   struct hr_slice one;
   struct hr_placement placement = placement_of(view, end.job, &one);
-  hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id], &placement);
+  hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
+                            &placement);
   gpu_calendar->side[end.job.id] = LEFT;
   pop(&gpu_calendar->stays);
   push(gpu_calendar, &gpu_calendar->left, end);
@@ -116,19 +118,23 @@ static void leave(struct hr__gpu_release_calendar *gpu_calendar, const struct hr
 static void stay(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, struct end end) {
   struct hr_slice one;
   struct hr_placement placement = placement_of(view, end.job, &one);
-  hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id], &placement);
+  hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[end.job.id],
+                            &placement);
   gpu_calendar->side[end.job.id] = STAYS;
   pop(&gpu_calendar->left);
   push(gpu_calendar, &gpu_calendar->stays, end);
 }
 
-void hr__gpu_release_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, int64_t at_us) {
+void hr__gpu_release_calendar_retreat(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                      int64_t at_us) {
   struct end end;
-  while (!gpu_calendar->out_of_memory && top(gpu_calendar, &gpu_calendar->left, &end) && end.at_us > at_us) stay(gpu_calendar, view, end);
+  while (!gpu_calendar->out_of_memory && top(gpu_calendar, &gpu_calendar->left, &end) && end.at_us > at_us)
+    stay(gpu_calendar, view, end);
   if (gpu_calendar->until_us > at_us) gpu_calendar->until_us = at_us;
 }
 
-void hr__gpu_release_calendar_advance(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, int64_t at_us) {
+void hr__gpu_release_calendar_advance(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                      int64_t at_us) {
   struct end end;
   while (!gpu_calendar->out_of_memory && top(gpu_calendar, &gpu_calendar->stays, &end) && end.at_us <= at_us)
     leave(gpu_calendar, view, end);
@@ -137,20 +143,24 @@ void hr__gpu_release_calendar_advance(struct hr__gpu_release_calendar *gpu_calen
 
 static bool fits(const struct hr__gpu_release_calendar *gpu_calendar, uint32_t kind) {
   struct hr_placement unused;
-  return gpu_calendar->has_kinds ? hr__locality_snapshot_fits(gpu_calendar->allocator, gpu_calendar->later, kind, &unused)
-                            : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, &unused);
+  return gpu_calendar->has_kinds
+             ? hr__locality_snapshot_fits(gpu_calendar->allocator, gpu_calendar->later, kind, &unused)
+             : hr__cluster_snapshot_find(gpu_calendar->allocator, gpu_calendar->later, kind, &unused);
 }
 
-int64_t hr__gpu_release_calendar_earliest(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, uint32_t kind) {
+int64_t hr__gpu_release_calendar_earliest(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                          uint32_t kind) {
   return hr__gpu_release_calendar_earliest_by(gpu_calendar, view, kind, HR_NEVER_US);
 }
 
 /* Whoever is overdue is expected to end at once, and who ends at the time that is told has left. */
-int64_t hr__gpu_release_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view, uint32_t kind, int64_t by_us) {
+int64_t hr__gpu_release_calendar_earliest_by(struct hr__gpu_release_calendar *gpu_calendar, const struct hr_view *view,
+                                             uint32_t kind, int64_t by_us) {
   struct end end;
   int64_t soon_us = view->now_us + 1;
   hr__gpu_release_calendar_advance(gpu_calendar, view, soon_us);
-  while (!gpu_calendar->out_of_memory && fits(gpu_calendar, kind) && top(gpu_calendar, &gpu_calendar->left, &end) && end.at_us > soon_us)
+  while (!gpu_calendar->out_of_memory && fits(gpu_calendar, kind) && top(gpu_calendar, &gpu_calendar->left, &end) &&
+         end.at_us > soon_us)
     hr__gpu_release_calendar_retreat(gpu_calendar, view, end.at_us - 1);
   while (!gpu_calendar->out_of_memory && !fits(gpu_calendar, kind)) {
     if (!top(gpu_calendar, &gpu_calendar->stays, &end) || end.at_us > by_us) return HR_NEVER_US;
@@ -163,8 +173,8 @@ int64_t hr__gpu_release_calendar_earliest_by(struct hr__gpu_release_calendar *gp
 /* Its slices in memory of the outlook's own. */
 static bool copy(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement) {
   while (placement->n_slices > gpu_calendar->slices_capacity) {
-    gpu_calendar->slices =
-        hr_arena_grown(gpu_calendar->arena, gpu_calendar->slices, &gpu_calendar->slices_capacity, sizeof *gpu_calendar->slices);
+    gpu_calendar->slices = hr_arena_grown(gpu_calendar->arena, gpu_calendar->slices, &gpu_calendar->slices_capacity,
+                                          sizeof *gpu_calendar->slices);
     if (!gpu_calendar->slices) return false;
   }
   for (uint32_t i = 0; i < placement->n_slices; i++) gpu_calendar->slices[i] = placement->slices[i];
@@ -172,7 +182,8 @@ static bool copy(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placem
   return true;
 }
 
-bool hr__gpu_release_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement, uint32_t other, uint32_t kind) {
+bool hr__gpu_release_calendar_allows(struct hr__gpu_release_calendar *gpu_calendar, struct hr_placement *placement,
+                                     uint32_t other, uint32_t kind) {
   if (!copy(gpu_calendar, placement)) {
     gpu_calendar->out_of_memory = true;
     return false;
@@ -195,7 +206,9 @@ static enum hr_status job_starts(struct hr__queue *queue, const struct hr_view *
   gpu_calendar->end_us[job.id] = end.at_us;
   gpu_calendar->side[job.id] = leaves ? LEFT : STAYS;
   push(gpu_calendar, leaves ? &gpu_calendar->left : &gpu_calendar->stays, end);
-  if (!leaves) hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id], placement);
+  if (!leaves)
+    hr__cluster_snapshot_take(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job.id],
+                              placement);
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
 
@@ -204,7 +217,8 @@ static enum hr_status job_stops(struct hr__queue *queue, const struct hr_view *v
   uint32_t job = event->job.id;
   (void)view;
   if (gpu_calendar->side[job] == STAYS)
-    hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job], event->placement);
+    hr__cluster_snapshot_give(gpu_calendar->allocator, gpu_calendar->later, gpu_calendar->request_of[job],
+                              event->placement);
   gpu_calendar->side[job] = NOWHERE;
   return gpu_calendar->out_of_memory ? HR_NO_MEMORY : HR_OK;
 }
@@ -217,20 +231,22 @@ static enum hr_status node_changes(struct hr__queue *queue, const struct hr_view
 static const struct hr__listener listener = {
     .job_starts = job_starts, .job_stops = job_stops, .node_changes = node_changes};
 
-struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue, const struct hr_policy_env *env,
-                                       const struct hr_packing_rule *rule) {
+struct hr__gpu_release_calendar *hr__gpu_release_calendar_create(struct hr__queue *queue,
+                                                                 const struct hr_policy_env *env,
+                                                                 const struct hr_packing_rule *rule) {
   struct hr__gpu_release_calendar *gpu_calendar = hr_arena_alloc(env->arena, sizeof *gpu_calendar);
   uint32_t n_jobs = env->jobs->n_jobs;
   if (!gpu_calendar) return NULL;
-  *gpu_calendar = (struct hr__gpu_release_calendar){.arena = env->arena,
-                                  .allocator = queue->allocator,
-                                  .has_kinds = queue->within != NULL,
-                                  .request_of = hr_cluster_requests(env->cluster)->of_job,
-                                  .later = hr__cluster_snapshot_create(queue->allocator, env, rule),
-                                  .left = {.last_first = true},
-                                  .until_us = INT64_MIN,
-                                  .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
-                                  .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->side)};
+  *gpu_calendar = (struct hr__gpu_release_calendar){
+      .arena = env->arena,
+      .allocator = queue->allocator,
+      .has_kinds = queue->within != NULL,
+      .request_of = hr_cluster_requests(env->cluster)->of_job,
+      .later = hr__cluster_snapshot_create(queue->allocator, env, rule),
+      .left = {.last_first = true},
+      .until_us = INT64_MIN,
+      .end_us = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->end_us),
+      .side = hr_arena_alloc_by_job(env->arena, n_jobs, sizeof *gpu_calendar->side)};
   if (!gpu_calendar->later || !gpu_calendar->end_us || !gpu_calendar->side) return NULL;
   hr__queue_listen(queue, &listener);
   return gpu_calendar;
@@ -257,7 +273,8 @@ static enum hr_status expectations_job_starts(struct hr__queue *queue, const str
 static enum hr_status job_leaves(struct hr__queue *queue, const struct hr_view *view, hr_job job,
                                  const struct hr_placement *placement) {
   int64_t end_us = queue->expected_us ? queue->expected_us[job.id] : hr__expected_end_us(queue, view, job);
-  return hr_release_calendar_remove(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK : HR_INTERNAL;
+  return hr_release_calendar_remove(queue->calendar, job, hr__gpus(queue, job), placement, end_us) ? HR_OK
+                                                                                                   : HR_INTERNAL;
 }
 
 static enum hr_status expectations_job_stops(struct hr__queue *queue, const struct hr_view *view,

@@ -7,6 +7,7 @@
 #include "policies/placement/locality.h"
 
 #include "base/heap.h"
+#include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 
 struct wait {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which nodes are alike: in all that a score may depend on, so that one score is that of all. */
 
-#include "headroom/placement.h"
+#include "headroom/unstable/placement.h"
 #include "policies/kit/tournament.h"
 
 #include <string.h>

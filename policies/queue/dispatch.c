@@ -3,6 +3,7 @@
 
 #include "policies/queue/dispatch.h"
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/quota/quota.h"
 
 void hr__queue_listen(struct hr__queue *queue, const struct hr__listener *listener) {

@@ -8,6 +8,7 @@
  * only queue.c knows them all.
  */
 
+#include "headroom/policy_kit.h"
 #include "policies/placement/gpu_allocator.h"
 #include "policies/placement/gpu_outlook.h"
 #include "policies/placement/locality.h"

@@ -5,6 +5,7 @@
 /* The parameters of the `queue` policy. */
 
 #include "headroom/policy.h"
+#include "headroom/policy_kit.h"
 
 /* What a scenario may choose from: text, what stands for it in queue.c. A value is a place in its list. */
 #define HR__ORDERS(X)                                                                                                  \

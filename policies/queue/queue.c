@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The composed policy: order x backfill x placement x preemption x market. */
 
+#include "headroom/policy_kit.h"
 #include "policies/deadline/deadlines.h"
 #include "policies/placement/gpu_outlook.h"
 #include "policies/queue/dispatch.h"
@@ -95,7 +96,8 @@ static enum hr_status create_waiting(struct hr__queue *queue, const struct hr_po
 }
 
 /* Where GPUs are told apart. */
-static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env, struct hr_error *error) {
+static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_policy_env *env,
+                                       struct hr_error *error) {
   size_t choice = (size_t)hr__queue_param(env, "placement")->integer;
   bool is_told_apart = hr_cluster_gpu_inventory(env->cluster) != NULL;
   if (!is_told_apart && choice >= sizeof rules / sizeof *rules)
@@ -114,7 +116,8 @@ static enum hr_status create_allocator(struct hr__queue *queue, const struct hr_
                    "parameter 'backfill': where GPUs are told apart it is 'strict', 'skip' or 'easy'");
   queue->allocator = hr__gpu_allocator_create(queue, env, rule);
   if (!queue->allocator) return HR_NO_MEMORY;
-  if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule))) return HR_NO_MEMORY;
+  if (queue->backfill->needs_calendar && !(queue->gpu_calendar = hr__gpu_release_calendar_create(queue, env, rule)))
+    return HR_NO_MEMORY;
   return HR_OK;
 }
 

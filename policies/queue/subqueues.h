@@ -11,6 +11,7 @@
  *   waiting_walk.c   searches and walks beyond the first jobs
  */
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/waiting.h"
 
 /* Before all entries that there are. */

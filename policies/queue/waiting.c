@@ -12,6 +12,7 @@
 
 #include "policies/queue/waiting.h"
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/subqueues.h"
 
 static bool init_warden(struct hr__waiting *waiting, const struct hr__admission *warden) {
@@ -104,16 +105,17 @@ static uint32_t number_of_part(struct hr__waiting *waiting, uint64_t part) {
 }
 
 /* The number of the lane in the shape; HR_NONE: out of memory. */
-static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__queued_job *queued) {
+static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shape,
+                             const struct hr__queued_job *queued) {
   uint32_t part_number = number_of_part(waiting, queued->part);
   struct hr__pair pair = {queued->subqueue, (uint64_t)shape->number << 32 | part_number};
   if (part_number == HR_NONE) return HR_NONE;
   uint32_t number = hr__pair_map_find(&waiting->subqueue_numbers, pair);
   if (number != HR_NONE) return number;
-  waiting->subqueues =
-      hr__roomy(waiting->arena, waiting->subqueues, waiting->n_subqueues, &waiting->subqueues_capacity, sizeof(*waiting->subqueues));
+  waiting->subqueues = hr__roomy(waiting->arena, waiting->subqueues, waiting->n_subqueues, &waiting->subqueues_capacity,
+                                 sizeof(*waiting->subqueues));
   waiting->active_subqueues = hr__roomy(waiting->arena, waiting->active_subqueues, waiting->n_subqueues,
-                                    &waiting->active_subqueues_capacity, sizeof(*waiting->active_subqueues));
+                                        &waiting->active_subqueues_capacity, sizeof(*waiting->active_subqueues));
   struct hr__subqueue *subqueue = make_subqueue(waiting, shape, queued->subqueue);
   if (!waiting->subqueues || !waiting->active_subqueues || !subqueue ||
       !hr__pair_map_add(&waiting->subqueue_numbers, waiting->arena, pair, waiting->n_subqueues))
@@ -125,8 +127,8 @@ static uint32_t subqueue_for(struct hr__waiting *waiting, struct hr__shape *shap
 
 /* ---- Coming and going ------------------------------------------------------------------------------- */
 
-static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__shape *shape, const struct hr__queued_job *queued,
-                                  struct hr_job_entry entry) {
+static enum hr_status add_to_subqueue(struct hr__waiting *waiting, struct hr__shape *shape,
+                                      const struct hr__queued_job *queued, struct hr_job_entry entry) {
   uint32_t number = subqueue_for(waiting, shape, queued);
   if (number == HR_NONE) return HR_NO_MEMORY;
   struct hr__subqueue *subqueue = waiting->subqueues[number];
@@ -324,7 +326,8 @@ static enum hr_status list_anew(struct hr__waiting *waiting, struct hr__subqueue
 }
 
 /* A lane that is in use, or was. */
-static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue, struct hr_job_entry now) {
+static enum hr_status relist_in_use(struct hr__waiting *waiting, struct hr__subqueue *subqueue,
+                                    struct hr_job_entry now) {
   enum hr_status status;
   if (subqueue->parked_at && subqueue->jobs.count && now.job.id == subqueue->listed.job.id)
     return hr__subqueue_relist_parked(waiting, subqueue, now);

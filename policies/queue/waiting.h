@@ -12,6 +12,7 @@
  */
 
 #include "base/pair_map.h"
+#include "headroom/policy_kit.h"
 #include "policies/kit/kinetic_tournament.h"
 #include "policies/queue/quota/admission.h"
 

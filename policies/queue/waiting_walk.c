@@ -15,6 +15,7 @@
  */
 
 #include "base/heap.h"
+#include "headroom/policy_kit.h"
 #include "policies/queue/subqueues.h"
 
 static bool hr__subqueue_is_held(const struct hr__waiting *waiting, const struct hr__subqueue *subqueue,

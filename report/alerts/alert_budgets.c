@@ -9,7 +9,7 @@
 #include "report/alerts/alert_budgets.h"
 
 #include "base/array.h"
-#include "headroom/ledger.h"
+#include "headroom/sim.h"
 #include "sim/market/price.h"
 
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 
 #include "base/writers.h"
 #include "headroom/unstable/exports.h"
-#include "report/alerts/alert_report.h"
 #include "report/costs/apportion.h"
 #include "report/exports/lanes.h"
+#include "report/tables/alert_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,7 +88,8 @@ static uint32_t add_stays(struct hr__tracks *tracks, uint32_t count, const struc
 /* ---- Lanes ------------------------------------------------------------------------------------------ */
 
 /* Also a track for each node that something happened to. */
-static void number_tracks(struct hr__tracks *tracks, const struct hr__subqueues *lanes, const struct hr_history *history) {
+static void number_tracks(struct hr__tracks *tracks, const struct hr__subqueues *lanes,
+                          const struct hr_history *history) {
   const struct hr_node_change *changes;
   size_t n_changes = hr_history_changes(history, &changes);
   for (uint32_t i = 0; i < tracks->n_owners; i++) tracks->first_track[i + 1] = lanes[i].n;

@@ -7,8 +7,8 @@
 #include "report/metrics/fragments.h"
 
 #include "base/arena.h"
-#include "headroom/placement.h"
 #include "headroom/policy.h"
+#include "headroom/unstable/fragmentation.h"
 
 #include <stdlib.h>
 

@@ -7,6 +7,8 @@
 
 #include "report/metrics/groups.h"
 
+#include "base/text.h"
+
 #include "report/metrics/deadlines.h"
 #include "report/metrics/goodput.h"
 #include "report/metrics/quantiles.h"
@@ -15,20 +17,6 @@
 #include <string.h>
 
 #define SHORT_RUN_US (10 * HR_SECOND_US) /* below which a run time does not blow slowdown up */
-
-enum { N_SIZES = HR__SIZES };
-static const char *const size_names[N_SIZES] = {"0", "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"};
-
-uint32_t hr__size_of(uint32_t gpus) {
-  if (gpus <= 1) return gpus;
-  if (gpus <= 4) return 2;
-  uint32_t doublings = 32u - (uint32_t)__builtin_clz(gpus - 1);
-  return doublings < N_SIZES - 1 ? doublings : N_SIZES - 1;
-}
-
-const char *hr__size_name(uint32_t size) {
-  return size < N_SIZES ? size_names[size] : NULL;
-}
 
 /* Where a group's next values go. */
 struct groups_cursor {
@@ -196,7 +184,7 @@ static enum hr_status make_all(const struct grouper *grouper, struct hr__samples
 }
 
 static uint32_t count_groups(const struct hr_trace *trace, enum hr__grouping grouping) {
-  if (grouping == HR__BY_SIZE) return N_SIZES;
+  if (grouping == HR__BY_SIZE) return HR__SIZES;
   if (grouping == HR__BY_CLASS) return trace->class_ ? HR_N_CLASSES : 0;
   return trace->tenant ? trace->tenants.count + 1 : 0;
 }

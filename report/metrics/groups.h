@@ -35,10 +35,4 @@ enum hr_status hr__groups_make(const struct hr_result *result, enum hr__grouping
                                struct hr__job_groups *groups);
 void hr__groups_free(struct hr_group *group, size_t count);
 
-/* Sizes of requests, from small to large: the group of jobs of so many GPUs, and its name ("2-4"; NULL: there are not
-   so many groups). */
-enum { HR__SIZES = 9 };
-uint32_t hr__size_of(uint32_t gpus);
-const char *hr__size_name(uint32_t size);
-
 #endif

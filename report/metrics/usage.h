@@ -51,7 +51,7 @@ struct hr_usage {
   struct hr__fragments *fragments;   /* NULL where GPUs are not told apart */
   struct hr__fragment_counts counts; /* what holds since now.until_us */
   struct hr__fragment_share most;    /* of the GPUs that were there, after any pass */
-  uint64_t min_gang;               /* likewise; not known where there was no pass */
+  uint64_t min_gang;                 /* likewise; not known where there was no pass */
 };
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What was amiss, when, where and for how long. */
 
-#include "report/alerts/alert_report.h"
 #include "report/page/page_parts.h"
 #include "report/page/page_template.h"
 #include "report/page/page_watch.h"
+#include "report/tables/alert_report.h"
 #include "report/tables/json_tree.h"
 
 #include <math.h>

@@ -78,9 +78,3 @@ void hr__page_sums_close(struct hr__page_sums *sums, const struct hr__page_grid 
   free(sums->rate);
   sums->rate = NULL;
 }
-
-static hr_amount hr__page_total(const struct hr__page_sums *sums, const struct hr__page_grid *grid) {
-  hr_amount total = 0;
-  for (uint32_t i = 0; i < grid->n; i++) total += sums->sum[i];
-  return total;
-}

@@ -2,6 +2,8 @@
 /* Who held the GPUs, over time: by tenant, class, type of GPU, market and pool. */
 
 #include "report/metrics/groups.h"
+
+#include "base/text.h"
 #include "report/page/page_parts.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
 
 /* A JSON file in the making: values are added to a tree, which is written as a whole, a key a line. */
 
+#include "headroom/policies.h"
 #include "headroom/report.h"
 
 #include <cjson/cJSON.h>

@@ -3,6 +3,7 @@
 #include "report/tables/policy_words.h"
 
 #include "base/text.h"
+#include "headroom/policies.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #ifndef HR_REPORT_TABLES_POLICY_WORDS_H
 #define HR_REPORT_TABLES_POLICY_WORDS_H
 
+#include "headroom/policies.h"
 #include "headroom/report.h"
 
 /* The policy with its parameters, "queue: order sjf, ...", those aside only where they are not at their default. The

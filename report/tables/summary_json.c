@@ -2,7 +2,8 @@
 /* The summary as JSON (docs/reference/schemas/summary.schema.json). */
 
 #include "base/text.h"
-#include "report/alerts/alert_report.h"
+#include "headroom/policies.h"
+#include "report/tables/alert_report.h"
 #include "report/tables/json_tree.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
 #include "base/output_file.h"
 #include "base/text.h"
 #include "headroom/report.h"
-#include "report/alerts/alert_report.h"
 #include "report/metrics/buckets.h"
+#include "report/tables/alert_report.h"
 #include "report/tables/policy_words.h"
 #include "report/tables/sparkline.h"
 

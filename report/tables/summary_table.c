@@ -2,11 +2,12 @@
 
 #include "base/console.h"
 #include "base/text.h"
+#include "headroom/policies.h"
 #include "headroom/report.h"
 #include "headroom/unstable/streamed.h"
-#include "report/alerts/alert_report.h"
 #include "report/metrics/buckets.h"
 #include "report/metrics/quantiles.h"
+#include "report/tables/alert_report.h"
 #include "report/tables/json_tree.h"
 #include "report/tables/policy_words.h"
 #include "report/tables/sparkline.h"

@@ -5,6 +5,7 @@
 #include "base/console.h"
 #include "base/output_file.h"
 #include "base/text.h"
+#include "headroom/unstable/trace_report.h"
 #include "report/tables/json_tree.h"
 #include "traces/tools/check.h"
 
@@ -21,7 +22,7 @@ static void put_head(struct trace_check_page *page) {
   struct hr__console *console = &page->console;
   const struct hr_trace_check *check = page->check;
   const struct hr_trace *trace = check->config.trace;
-  const struct hr_scenario *scenario = check->config.scenario;
+  const struct hr_cluster_spec *cluster = check->config.cluster;
   char jobs[HR__NUMBER_BYTES], span[HR__NUMBER_BYTES], counts[HR_N_SEVERITIES][HR__NUMBER_BYTES];
   char *name = hr__fitted(console, trace->source, HR__LINE_WIDTH - 30, true);
   if (!name) return;
@@ -30,10 +31,9 @@ static void put_head(struct trace_check_page *page) {
   hr__put_field(console, "trace", "%s job%s (%s), submitted over %s", hr__count_text(trace->n_jobs, jobs),
                 hr__plural(trace->n_jobs), trace->format,
                 hr__duration_text(hr__seconds(trace->submit_us[trace->n_jobs - 1]), span));
-  if (scenario)
-    hr__put_field(console, "cluster", "%s: %s GPU%s", scenario->name,
-                  hr__count_text(hr_cluster_spec_gpus(&scenario->cluster), jobs),
-                  hr__plural(hr_cluster_spec_gpus(&scenario->cluster)));
+  if (cluster)
+    hr__put_field(console, "cluster", "%s: %s GPU%s", check->config.cluster_name,
+                  hr__count_text(hr_cluster_spec_gpus(cluster), jobs), hr__plural(hr_cluster_spec_gpus(cluster)));
   size_t n[HR_N_SEVERITIES];
   for (unsigned i = 0; i < HR_N_SEVERITIES; i++) {
     n[i] = hr_trace_check_count(check, (enum hr_severity)i);
@@ -126,14 +126,14 @@ static void put_trace(struct hr__json *json, cJSON *root, const struct hr_trace 
 }
 
 static void put_cluster(struct hr__json *json, cJSON *root, const struct hr_trace_check *check) {
-  const struct hr_scenario *scenario = check->config.scenario;
-  if (!scenario) {
+  const struct hr_cluster_spec *cluster = check->config.cluster;
+  if (!cluster) {
     hr__json_null(json, root, "cluster");
     return;
   }
   cJSON *object = hr__json_object(json, root, "cluster");
-  hr__json_text(json, object, "scenario", scenario->name);
-  hr__json_count(json, object, "gpus", hr_cluster_spec_gpus(&scenario->cluster));
+  hr__json_text(json, object, "scenario", check->config.cluster_name);
+  hr__json_count(json, object, "gpus", hr_cluster_spec_gpus(cluster));
   cJSON *loads = hr__json_array(json, object, "loads");
   for (size_t i = 0; i < check->n_loads; i++) {
     const struct hr_offered_load *load = &check->loads[i];

@@ -5,6 +5,7 @@
 #include "base/output_file.h"
 #include "base/text.h"
 #include "headroom/report.h"
+#include "headroom/unstable/trace_report.h"
 #include "report/tables/json_tree.h"
 #include "report/tables/sparkline.h"
 #include "traces/tools/stats.h"

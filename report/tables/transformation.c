@@ -3,6 +3,8 @@
 
 #include "base/console.h"
 #include "base/text.h"
+#include "headroom/trace_files.h"
+#include "headroom/unstable/trace_report.h"
 #include "headroom/unstable/trace_tools.h"
 #include "report/tables/json_tree.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A job's life, a sentence for each thing that happened to it: waits and stays on GPUs in order of time. */
 
+#include "headroom/policies.h"
 #include "headroom/report.h"
 #include "report/costs/apportion.h"
 #include "report/why/why_table.h"

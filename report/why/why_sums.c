@@ -3,6 +3,8 @@
 
 #include "report/why/why_sums.h"
 
+#include "base/text.h"
+
 #include "report/metrics/groups.h"
 
 #include <stdlib.h>

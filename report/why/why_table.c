@@ -63,8 +63,8 @@ static void put_reasons(struct hr__console *console, const struct hr__why_sums *
             percent_text(sums->all.milli_us[reason], sums->all.all_milli_us, text[4]));
   }
   for (uint32_t i = 0; i < count; i++)
-    fprintf(console->out, "%s%s: %s%s\n", hr__dim(console), hr_wait_reason_name(order[i]), hr_wait_reason_words(order[i]),
-            hr__plain(console));
+    fprintf(console->out, "%s%s: %s%s\n", hr__dim(console), hr_wait_reason_name(order[i]),
+            hr_wait_reason_words(order[i]), hr__plain(console));
 }
 
 /* ---- By whom ---------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A baseline from its file, which plan/baseline_write.c wrote. */
 
-#include "headroom/unstable/check.h"
+#include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/schema/experiment_keys.h"
 

@@ -4,7 +4,7 @@
 
 #include "scenarios/build/grid.h"
 
-#include "headroom/unstable/sweep.h"
+#include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/schema/experiment_keys.h"
 

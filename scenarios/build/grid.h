@@ -4,7 +4,7 @@
 
 /* One axis of a grid. */
 
-#include "headroom/unstable/sweep.h"
+#include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 
 /* From the object at hand; the axis is zeroed, and to be finished whatever comes of it. */

@@ -5,6 +5,7 @@
  * places.
  */
 
+#include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/build/grid.h"
 

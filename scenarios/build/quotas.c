@@ -20,13 +20,6 @@ struct quotas {
   uint32_t *places;   /* in the spec; HR_NONE until they have one */
 };
 
-void hr_quota_spec_destroy(struct hr_quota_spec *spec) {
-  if (!spec) return;
-  for (uint32_t i = 0; i < spec->n_nodes; i++) free(spec->nodes[i].name);
-  free(spec->nodes);
-  free(spec);
-}
-
 static double gpus(uint64_t milli) {
   return (double)milli / 1000;
 }

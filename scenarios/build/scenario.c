@@ -2,6 +2,7 @@
 /* Parts of a scenario for who changes it: what it says somewhere, and the catalogue that it goes by. */
 
 #include "headroom/scenario.h"
+#include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/build/pools.h"
 

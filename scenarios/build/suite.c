@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A tolerance of a suite as people write it in one word. */
 
-#include "headroom/unstable/check.h"
+#include "headroom/unstable/experiments.h"
 #include "scenarios/build/builder.h"
 #include "scenarios/build/grid.h"
 #include "scenarios/schema/experiment_keys.h"

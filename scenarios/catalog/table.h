@@ -7,7 +7,7 @@
 
 #include "base/names.h"
 #include "headroom/base.h"
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 enum hr__replication {
   HR__CELL_TEXT,   /* const char *: interned; with `words`, one of them */

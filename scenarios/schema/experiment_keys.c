@@ -5,9 +5,7 @@
 
 #include "scenarios/schema/experiment_keys.h"
 
-#include "headroom/unstable/check.h"
-#include "headroom/unstable/compare.h"
-#include "headroom/unstable/sweep.h"
+#include "headroom/unstable/experiments.h"
 #include "scenarios/schema/keys.h"
 
 #define MOST_RUNS 10000.0

@@ -7,8 +7,7 @@
 #include "headroom/cluster.h"
 #include "headroom/gpu_inventory.h"
 #include "headroom/report.h"
-#include "headroom/unstable/compare.h"
-#include "headroom/unstable/plan.h"
+#include "headroom/unstable/experiments.h"
 
 #include <errno.h>
 #include <inttypes.h>

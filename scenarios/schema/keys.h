@@ -5,7 +5,6 @@
 /* Rows of tables of keys, a key each, for those files that hold such a table. */
 
 #include "headroom/base.h"
-#include "scenarios/schema/experiment_keys.h"
 
 #include <cjson/cJSON.h>
 
@@ -96,5 +95,8 @@ void hr__key_unknown(const char *path, const char *name, const char *const *know
 /* The names of a key's children for hr__key_unknown, ended by NULL. */
 enum { HR__MOST_CHILDREN = 60 };
 void hr__key_children(const struct hr__key *parent, const char *names[HR__MOST_CHILDREN + 1]);
+
+/* Limits of grids: the dimensions of GSL's Sobol sequence, and levels of an axis. */
+enum { HR__MOST_AXES = 40, HR__MOST_LEVELS = 10000 };
 
 #endif

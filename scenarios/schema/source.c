@@ -4,8 +4,8 @@
 
 #include "scenarios/schema/source.h"
 
+#include "headroom/policies.h"
 #include "headroom/scenario.h"
-#include "headroom/unstable/policies.h"
 #include "traces/json/json_file.h"
 
 #include <stdio.h>

@@ -11,10 +11,10 @@
  * trace.
  */
 
-#include "headroom/ledger.h"
 #include "base/array.h"
 #include "base/digest.h"
 #include "base/job_map.h"
+#include "headroom/sim.h"
 #include "sim/market/price.h"
 
 #include <stdlib.h>

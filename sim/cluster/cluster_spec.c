@@ -2,7 +2,6 @@
 /* What a cluster is made of, as it is told: pools, and all that they own. */
 
 #include "headroom/cluster.h"
-#include "headroom/topology.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -187,5 +186,12 @@ void hr_mig_spec_destroy(struct hr_mig_spec *spec) {
   free(spec->layout_of_gpu);
   free((void *)(uintptr_t)spec->type.gpu);
   free((void *)(uintptr_t)spec->type.profiles);
+  free(spec);
+}
+
+void hr_quota_spec_destroy(struct hr_quota_spec *spec) {
+  if (!spec) return;
+  for (uint32_t i = 0; i < spec->n_nodes; i++) free(spec->nodes[i].name);
+  free(spec->nodes);
   free(spec);
 }

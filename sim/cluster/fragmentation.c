@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
-#include "headroom/placement.h"
+#include "headroom/unstable/fragmentation.h"
 #include "headroom/policy.h"
 #include "sim/cluster/gpu_inventory.h"
 

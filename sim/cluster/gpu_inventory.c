@@ -42,9 +42,11 @@ static enum hr_status make_columns(struct hr_gpu_inventory *inventory, struct hr
   inventory->tasks = hr_arena_alloc(arena, (n_nodes + 1) * sizeof *inventory->tasks);
   if (!inventory->alone || !inventory->tasks) return HR_NO_MEMORY;
   if (!inventory->left_milli || !inventory->widest_milli) return HR_NO_MEMORY;
-  if (!inventory->gpu_tasks || !inventory->slot_milli || !inventory->slot_mem_mib || !inventory->max_tasks || !inventory->closed)
+  if (!inventory->gpu_tasks || !inventory->slot_milli || !inventory->slot_mem_mib || !inventory->max_tasks ||
+      !inventory->closed)
     return HR_NO_MEMORY;
-  bool made = inventory->pool && inventory->n_gpus && inventory->cpu_milli && inventory->mem_mib && inventory->gpu_milli;
+  bool made =
+      inventory->pool && inventory->n_gpus && inventory->cpu_milli && inventory->mem_mib && inventory->gpu_milli;
   return made && inventory->gpu_mem_mib ? HR_OK : HR_NO_MEMORY;
 }
 
@@ -64,7 +66,8 @@ static uint32_t max_tasks(const struct hr_pool_spec *spec) {
   return HR_WHOLE_GPU_MILLI;
 }
 
-static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_t pool, const struct hr_pool_spec *spec) {
+static void fill_node(struct hr_gpu_inventory *inventory, uint32_t node, uint32_t pool,
+                      const struct hr_pool_spec *spec) {
   inventory->pool[node] = pool;
   inventory->n_gpus[node] = (uint8_t)spec->gpus_per_node;
   inventory->left_milli[node] = spec->gpus_per_node * HR_WHOLE_GPU_MILLI;
@@ -87,7 +90,8 @@ uint32_t hr_pool_cpu_milli(const struct hr_pool_spec *spec, const struct hr_requ
 }
 
 /* What GPUs come with, if those of some pool do. */
-static enum hr_status tell_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena, const struct hr_cluster_spec *spec) {
+static enum hr_status tell_cpus(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
+                                const struct hr_cluster_spec *spec) {
   bool any = false;
   for (uint32_t i = 0; i < spec->n_pools; i++) any = any || spec->pools[i].cpu_milli_per_gpu > 0;
   if (!any) return HR_OK;
@@ -98,10 +102,11 @@ static enum hr_status tell_cpus(struct hr_gpu_inventory *inventory, struct hr_ar
 }
 
 static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                                         const struct hr_cluster_spec *spec, const struct hr_requests *requests);
+                                                 const struct hr_cluster_spec *spec,
+                                                 const struct hr_requests *requests);
 
 struct hr_gpu_inventory *hr_gpu_inventory_create(struct hr_arena *arena, const struct hr_cluster_spec *spec,
-                                 const struct hr_requests *requests) {
+                                                 const struct hr_requests *requests) {
   struct hr_gpu_inventory *inventory = hr_arena_alloc(arena, sizeof *inventory);
   if (!inventory) return NULL;
   for (uint32_t i = 0; i < spec->n_pools; i++) {
@@ -124,9 +129,11 @@ uint32_t hr_gpu_inventory_idle_gpus(const struct hr_gpu_inventory *inventory, hr
   return idle;
 }
 
-static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node);
+static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory,
+                                              const struct hr_request *request, hr_node node);
 
-uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+uint64_t hr_gpu_inventory_fitting_gpus(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                       hr_node node) {
   if (hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_fitting(inventory, request, node);
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
   uint32_t asked_milli = hr_gpu_inventory_milli(inventory, request, node);
@@ -161,7 +168,8 @@ static inline bool fits(const struct hr_gpu_inventory *inventory, const struct h
   if (inventory->cpu_milli[node.id] < hr_gpu_inventory_cpu_milli(inventory, request, node)) return false;
   if (inventory->mem_mib[node.id] < request->mem_mib) return false;
   if (request->gpus == 0) return true;
-  if (hr_gpu_inventory_mig(inventory, node)) return request->gpus == 1 && hr__gpu_inventory_mig_fitting(inventory, request, node) != 0;
+  if (hr_gpu_inventory_mig(inventory, node))
+    return request->gpus == 1 && hr__gpu_inventory_mig_fitting(inventory, request, node) != 0;
   if (inventory->widest_milli[node.id] < hr_gpu_inventory_milli(inventory, request, node)) return false;
   if (is_by_share(inventory, request, node)) return true;
   return has_as_many(hr_gpu_inventory_fitting_gpus(inventory, request, node), request->gpus);
@@ -171,8 +179,8 @@ bool hr_gpu_inventory_fits(const struct hr_gpu_inventory *inventory, const struc
   return fits(inventory, request, node);
 }
 
-uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, const struct hr_request *const *requests, uint32_t count,
-                            hr_node node) {
+uint64_t hr_gpu_inventory_fits_each(const struct hr_gpu_inventory *inventory, const struct hr_request *const *requests,
+                                    uint32_t count, hr_node node) {
   uint64_t fitting = 0;
   for (uint32_t i = 0; i < count; i++) fitting |= (uint64_t)fits(inventory, requests[i], node) << i;
   return fitting;
@@ -200,7 +208,8 @@ static uint64_t pick_one(const uint16_t *milli, uint32_t n_gpus, uint32_t asked_
 }
 
 /* GPUs of a task's own have nothing taken of them, so they all have the same left. */
-uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node, uint64_t gpus) {
+uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                  hr_node node, uint64_t gpus) {
   const uint16_t *milli = hr_gpu_inventory_gpus(inventory, node);
   uint64_t fitting = hr_gpu_inventory_fitting_gpus(inventory, request, node) & gpus, picked = 0;
   for (uint32_t i = 0; i < request->gpus && fitting; i++) {
@@ -211,12 +220,16 @@ uint64_t hr_gpu_inventory_pick_of(const struct hr_gpu_inventory *inventory, cons
   return picked;
 }
 
-static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node);
+static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                           hr_node node);
 
-uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
-  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_pick(inventory, request, node);
+uint64_t hr_gpu_inventory_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                               hr_node node) {
+  if (request->gpus > 0 && hr_gpu_inventory_mig(inventory, node))
+    return hr__gpu_inventory_mig_pick(inventory, request, node);
   if (is_by_share(inventory, request, node))
-    return pick_one(hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id], hr_gpu_inventory_milli(inventory, request, node));
+    return pick_one(hr_gpu_inventory_gpus(inventory, node), inventory->n_gpus[node.id],
+                    hr_gpu_inventory_milli(inventory, request, node));
   return hr_gpu_inventory_pick_of(inventory, request, node, UINT64_MAX);
 }
 
@@ -227,21 +240,21 @@ static void find_widest(struct hr_gpu_inventory *inventory, hr_node node) {
   inventory->widest_milli[node.id] = widest;
 }
 
-static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
-                                           uint64_t gpus);
+static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory,
+                                                   const struct hr_request *request, hr_node node, uint64_t gpus);
 
-struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
-                               uint64_t gpus) {
+struct hr_slice hr_gpu_inventory_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                       hr_node node, uint64_t gpus) {
   if (gpus && hr_gpu_inventory_mig(inventory, node)) return hr__gpu_inventory_mig_slice(inventory, request, node, gpus);
   return (struct hr_slice){
       .node = node, .gpu_milli = request->gpus * hr_gpu_inventory_milli(inventory, request, node), .gpus = gpus};
 }
 
-static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                        const struct hr_slice *slice);
+static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory,
+                                                const struct hr_request *request, const struct hr_slice *slice);
 
 const char *hr_gpu_inventory_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                            const struct hr_slice *slice) {
+                                    const struct hr_slice *slice) {
   uint32_t n_gpus = (uint32_t)__builtin_popcountll(slice->gpus);
   bool is_split = n_gpus > 0 && hr_gpu_inventory_mig(inventory, slice->node);
   if (n_gpus != request->gpus) return "a slice does not have as many GPUs as a task asks for";
@@ -272,7 +285,8 @@ static void change(struct hr_gpu_inventory *inventory, const struct hr_request *
   for (uint64_t gpus = slice->gpus; gpus; gpus &= gpus - 1) {
     size_t gpu = first + (uint32_t)__builtin_ctzll(gpus);
     inventory->gpu_milli[gpu] = (uint16_t)(inventory->gpu_milli[gpu] - taken * milli);
-    if (inventory->gpu_milli[gpu] > inventory->widest_milli[node]) inventory->widest_milli[node] = inventory->gpu_milli[gpu];
+    if (inventory->gpu_milli[gpu] > inventory->widest_milli[node])
+      inventory->widest_milli[node] = inventory->gpu_milli[gpu];
     inventory->left_milli[node] -= taken * milli;
     inventory->gpu_tasks[gpu] = (uint16_t)(inventory->gpu_tasks[gpu] + taken);
     if (inventory->gpu_mem_mib[gpu] != HR_NONE) inventory->gpu_mem_mib[gpu] -= taken * request->gpu_mem_mib;
@@ -280,17 +294,20 @@ static void change(struct hr_gpu_inventory *inventory, const struct hr_request *
   if (taken == 1) find_widest(inventory, slice->node);
 }
 
-void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice) {
+void hr_gpu_inventory_take(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
   change(inventory, request, slice, 1);
 }
 
-void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice) {
+void hr_gpu_inventory_give(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
   change(inventory, request, slice, UINT32_MAX);
 }
 
 static void hr__gpu_inventory_mig_undo(struct hr_gpu_inventory *inventory, const struct hr_slice *slice);
 
-void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request, const struct hr_slice *slice) {
+void hr_gpu_inventory_undo(struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                           const struct hr_slice *slice) {
   hr_gpu_inventory_give(inventory, request, slice);
   if (slice->gpus && hr_gpu_inventory_mig(inventory, slice->node)) hr__gpu_inventory_mig_undo(inventory, slice);
 }
@@ -355,13 +372,15 @@ static enum hr_status mig_make_columns(struct hr_gpu_inventory *inventory, struc
   inventory->mig_taken = hr_arena_alloc(arena, n_gpus);
   inventory->mig_layout = hr_arena_alloc(arena, n_gpus);
   inventory->mig_profiles = hr_arena_alloc(arena, n_gpus * sizeof *inventory->mig_profiles);
-  bool made = inventory->mig && inventory->mig_asked && inventory->mig_gpu && inventory->mig_taken && inventory->mig_layout;
+  bool made =
+      inventory->mig && inventory->mig_asked && inventory->mig_gpu && inventory->mig_taken && inventory->mig_layout;
   return made && inventory->mig_profiles ? HR_OK : HR_NO_MEMORY;
 }
 
 /* Columns for instances, where some pool's GPUs are split; `requests` may be NULL. */
 static enum hr_status hr__gpu_inventory_mig_init(struct hr_gpu_inventory *inventory, struct hr_arena *arena,
-                                         const struct hr_cluster_spec *spec, const struct hr_requests *requests) {
+                                                 const struct hr_cluster_spec *spec,
+                                                 const struct hr_requests *requests) {
   uint32_t n_split = 0;
   for (uint32_t i = 0; i < spec->n_pools; i++) n_split += spec->pools[i].mig != NULL;
   if (n_split == 0) return HR_OK;
@@ -407,7 +426,8 @@ static struct state state_of(const struct hr_gpu_inventory *inventory, size_t gp
   return (struct state){inventory->mig_gpu[gpu], inventory->mig_layout[gpu], inventory->mig_taken[gpu]};
 }
 
-static void set_state(struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu, const struct state *state) {
+static void set_state(struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu,
+                      const struct state *state) {
   inventory->mig_gpu[gpu] = state->gpu;
   inventory->mig_layout[gpu] = (uint8_t)state->layout;
   inventory->mig_taken[gpu] = (uint8_t)state->taken;
@@ -486,8 +506,8 @@ static bool find_for_gang(const struct hr_mig_spec *mig, uint32_t present, uint3
   return most > 0;
 }
 
-static bool find_room(const struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu, uint32_t pool,
-                      uint32_t wanted, struct hr_instance *found) {
+static bool find_room(const struct hr_gpu_inventory *inventory, const struct hr_mig_spec *mig, size_t gpu,
+                      uint32_t pool, uint32_t wanted, struct hr_instance *found) {
   for (; wanted; wanted &= ~(1U << smallest(wanted))) {
     uint32_t profile = smallest(wanted);
     uint32_t start = hr_mig_best_start(&mig->type, &inventory->mig_gpu[gpu], profile, inventory->mig_asked[pool]);
@@ -498,8 +518,8 @@ static bool find_room(const struct hr_gpu_inventory *inventory, const struct hr_
   return false;
 }
 
-static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node, uint32_t gpu,
-                    struct hr_instance *found) {
+static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
+                    uint32_t gpu, struct hr_instance *found) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, node);
   uint32_t wanted = wanted_in(inventory, request, node);
   size_t at = (size_t)node.id * inventory->max_gpus + gpu;
@@ -514,7 +534,8 @@ static bool find_on(const struct hr_gpu_inventory *inventory, const struct hr_re
 }
 
 /* The node's GPUs that have, or may be given, an instance that will do. */
-static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+static uint64_t hr__gpu_inventory_mig_fitting(const struct hr_gpu_inventory *inventory,
+                                              const struct hr_request *request, hr_node node) {
   const uint16_t *profiles = inventory->mig_profiles + (size_t)node.id * inventory->max_gpus;
   uint32_t wanted = wanted_in(inventory, request, node);
   uint64_t fitting = 0;
@@ -533,7 +554,8 @@ static bool is_better(const struct hr_instance *a, uint32_t a_left_milli, const 
   return a_left_milli < b_left_milli;
 }
 
-static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node) {
+static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
+                                           hr_node node) {
   const uint16_t *left_milli = hr_gpu_inventory_gpus(inventory, node);
   uint32_t best_gpu = HR_NONE;
   struct hr_instance best = {0}, found;
@@ -547,11 +569,12 @@ static uint64_t hr__gpu_inventory_mig_pick(const struct hr_gpu_inventory *invent
 }
 
 /* hr_gpu_inventory_pick and hr_gpu_inventory_slice, the node fitting the task. */
-static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
-                                           uint64_t gpus) {
+static struct hr_slice hr__gpu_inventory_mig_slice(const struct hr_gpu_inventory *inventory,
+                                                   const struct hr_request *request, hr_node node, uint64_t gpus) {
   struct hr_slice slice = {.node = node, .gpus = gpus};
   if (find_on(inventory, request, node, (uint32_t)__builtin_ctzll(gpus), &slice.instance))
-    slice.gpu_milli = hr_mig_milli(&hr_gpu_inventory_mig(inventory, node)->type, slice.instance.profile, slice.instance.start);
+    slice.gpu_milli =
+        hr_mig_milli(&hr_gpu_inventory_mig(inventory, node)->type, slice.instance.profile, slice.instance.start);
   return slice;
 }
 
@@ -574,8 +597,8 @@ static const char *refuse_kept(const struct hr_gpu_inventory *inventory, const s
 }
 
 /* What is wrong with an instance on a GPU that fits the task, or NULL. */
-static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory, const struct hr_request *request,
-                                        const struct hr_slice *slice) {
+static const char *hr__gpu_inventory_mig_refuse(const struct hr_gpu_inventory *inventory,
+                                                const struct hr_request *request, const struct hr_slice *slice) {
   const struct hr_mig_spec *mig = hr_gpu_inventory_mig(inventory, slice->node);
   struct hr_instance instance = slice->instance;
   size_t gpu = gpu_of(inventory, slice);

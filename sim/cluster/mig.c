@@ -10,6 +10,8 @@
 
 #include "headroom/mig.h"
 
+#include "headroom/cluster.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

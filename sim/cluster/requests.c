@@ -165,11 +165,11 @@ static bool count_jobs(struct hr_requests *requests) {
   struct hr_arena *arena = self->table.arena;
   const struct hr_cluster *cluster = self->reader.cluster;
   for (uint32_t job = 0; job < self->reader.trace->n_jobs; job++) {
-    if (arena->reclaim && cluster) hr__cluster_meet(cluster, (hr_job){job});
+    if (hr__arena_is_streamed(arena) && cluster) hr__cluster_meet(cluster, (hr_job){job});
     uint32_t number = find(self, (hr_job){job});
     if (number == HR_NONE) return false;
     requests->jobs[number]++;
-    if (!arena->reclaim) requests->of_job[job] = number;
+    if (!hr__arena_is_streamed(arena)) requests->of_job[job] = number;
     hr_arena_passed_job(arena, (hr_job){job});
   }
   requests->mig_needs = self->reader.mig.count;

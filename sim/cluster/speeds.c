@@ -55,7 +55,7 @@ enum hr_status hr__speeds_init(struct hr__speed_table *speeds, struct hr_arena *
   speeds->spans = hr_arena_alloc(arena, ((size_t)trace->models.count + 1) * sizeof *speeds->spans);
   if (!speeds->row_of || !speeds->spans) return HR_NO_MEMORY;
   for (uint32_t i = 0; i < trace->models.count; i++) speeds->spans[i] = rows_of(table, trace->models.text[i]);
-  for (uint32_t job = 0; job < trace->n_jobs && !arena->reclaim; job++)
+  for (uint32_t job = 0; job < trace->n_jobs && !hr__arena_is_streamed(arena); job++)
     hr__speeds_find_row(speeds, trace, (hr_job){job});
   return HR_OK;
 }

@@ -395,7 +395,7 @@ static uint64_t room_of_group(const struct hr_pool_spec *spec, const struct hr_r
 }
 
 bool hr__locality_never_fits(const struct hr_cluster *cluster, hr_pool pool, hr_job job,
-                           const struct hr_request *request) {
+                             const struct hr_request *request) {
   const struct hr_pool_spec *spec = cluster->pools[pool.id].spec;
   if (!cluster->tiers_within) return false;
   struct hr_locality within = hr_cluster_locality(cluster, job);

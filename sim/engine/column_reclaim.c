@@ -75,17 +75,20 @@ static bool list_trace_columns(struct hr__column_reclaim *reclaim, const struct 
   bool listed = true;
 #define LIST(member)                                                                                                   \
   if (trace->member)                                                                                                   \
-    listed =                                                                                                           \
-        listed && list_column(reclaim, (struct hr__reclaimed_column){.at = (char *)(uintptr_t)trace->member,              \
-                                                                  .width = sizeof *trace->member,                      \
-                                                                  .length = trace->n_jobs * sizeof *trace->member});
+    listed = listed &&                                                                                                 \
+             list_column(reclaim, (struct hr__reclaimed_column){.at = (char *)(uintptr_t)trace->member,                \
+                                                                .width = sizeof *trace->member,                        \
+                                                                .length = trace->n_jobs * sizeof *trace->member});
   TRACE_COLUMNS(LIST)
 #undef LIST
   return listed;
 }
 
+static void give_back(const struct hr__column_reclaim *reclaim, uint32_t block);
+
 /* Small pages, so that a block is a whole number of them. */
-void *hr__column_reclaim_column(struct hr__column_reclaim *reclaim, uint32_t n_jobs, size_t width) {
+static void *column_of(void *self, uint32_t n_jobs, size_t width) {
+  struct hr__column_reclaim *reclaim = self;
   size_t bytes = ((size_t)n_jobs + reclaim->block_jobs) * width;
   void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return NULL;
@@ -93,6 +96,11 @@ void *hr__column_reclaim_column(struct hr__column_reclaim *reclaim, uint32_t n_j
   if (list_column(reclaim, (struct hr__reclaimed_column){.at = at, .width = width, .bytes = bytes})) return at;
   munmap(at, bytes);
   return NULL;
+}
+
+static void passed(void *self, hr_job job) {
+  const struct hr__column_reclaim *reclaim = self;
+  if ((job.id + 1) % reclaim->block_jobs == 0) give_back(reclaim, job.id / reclaim->block_jobs);
 }
 
 enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
@@ -106,7 +114,7 @@ enum hr_status hr__column_reclaim_init(struct hr__engine *engine) {
   reclaim->left = malloc(reclaim->n_blocks * sizeof *reclaim->left);
   if (!reclaim->left || !list_trace_columns(reclaim, trace)) return hr__out_of_memory(engine);
   for (uint32_t i = 0; i < reclaim->n_blocks; i++) reclaim->left[i] = reclaim->block_jobs;
-  engine->arena.reclaim = reclaim;
+  engine->arena.job_columns = (struct hr__arena_job_columns){column_of, passed, reclaim};
   return HR_OK;
 }
 
@@ -123,7 +131,8 @@ enum { BROUGHT_AT_ONCE = 1 << 16 };
 
 /* All that a look at the block may have brought goes: a trace's pages come back from its file when somebody looks at a
    neighbour. It begins anywhere, and what is around it is of the same file. */
-static void give_back_trace(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column, uint32_t block) {
+static void give_back_trace(const struct hr__column_reclaim *reclaim, const struct hr__reclaimed_column *column,
+                            uint32_t block) {
   uintptr_t page = reclaim->block_jobs, first = (uintptr_t)column->at, last = first + column->length;
   uintptr_t from = first + (size_t)block * page * column->width, to = from + page * column->width;
   from -= from % BROUGHT_AT_ONCE;
@@ -166,10 +175,6 @@ void hr__column_reclaim_job(struct hr__column_reclaim *reclaim, hr_job job) {
   if (--reclaim->left[block] == 0) give_back(reclaim, block);
 }
 
-void hr__column_reclaim_passed(const struct hr__column_reclaim *reclaim, hr_job job) {
-  if ((job.id + 1) % reclaim->block_jobs == 0) give_back(reclaim, job.id / reclaim->block_jobs);
-}
-
 uint32_t hr__column_reclaim_skip(const struct hr__column_reclaim *reclaim, uint32_t from) {
   if (!reclaim->left) return from;
   uint32_t block = from / reclaim->block_jobs, n_blocks = reclaim->n_blocks;
@@ -194,7 +199,8 @@ static void add_left(const struct hr__engine *engine, uint32_t job, struct hr_un
 struct hr_unfinished_totals hr__column_reclaim_left(const struct hr__engine *engine) {
   const struct hr__column_reclaim *reclaim = &engine->reclaim;
   struct hr_unfinished_totals left = {0};
-  for (uint32_t job = hr__column_reclaim_skip(reclaim, 0); job < engine->cursor; job = hr__column_reclaim_skip(reclaim, job + 1))
+  for (uint32_t job = hr__column_reclaim_skip(reclaim, 0); job < engine->cursor;
+       job = hr__column_reclaim_skip(reclaim, job + 1))
     if (engine->state[job] == HR_JOB_WAITING || engine->state[job] == HR_JOB_RUNNING) add_left(engine, job, &left);
   return left;
 }

@@ -22,10 +22,6 @@ struct hr__column_reclaim {
 
 /* Of the trace's columns, which must be mapped. Those of the engine's arena are then given back likewise. */
 enum hr_status hr__column_reclaim_init(struct hr__engine *engine);
-/* A column by job, all zero, that is given back with the others; NULL when out of memory. */
-void *hr__column_reclaim_column(struct hr__column_reclaim *reclaim, uint32_t n_jobs, size_t width);
-/* Of one who looks at all jobs before the first is submitted: what was looked at up to this one goes back. */
-void hr__column_reclaim_passed(const struct hr__column_reclaim *reclaim, hr_job job);
 /* Whether nothing in the run needs what jobs that are over have left. */
 enum hr_status hr__column_reclaim_check(const struct hr__engine *engine);
 /* A job is submitted: what is written of each job before the run begins, where it is not streamed. */

@@ -6,7 +6,7 @@
  */
 
 #include "base/array.h"
-#include "headroom/wait_reason.h"
+#include "headroom/policy.h"
 #include "sim/engine/engine.h"
 
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static void set_state(struct hr__engine *engine, hr_job job, enum hr_job_state s
 }
 
 enum hr_status hr_moves_start(struct hr_moves *plan, hr_job job, const struct hr_placement *placement,
-                             enum hr_reason reason) {
+                              enum hr_reason reason) {
   struct hr__engine *engine = plan->engine;
   if (!is_waiting(engine, job)) return refuse(plan, job, "start", "the job is not waiting");
   const char *rule = hr__locality_refuses(engine, job, placement);

@@ -39,11 +39,11 @@ static inline int64_t hr__billed_us(const struct hr_billing *billing, int64_t le
 
 /* A price whose logarithm goes back to its mean and is blown off it (Ornstein-Uhlenbeck), at even intervals. */
 struct hr__price_walk {
-  int64_t mean_uusd_h;               /* of the price, about which it moves */
+  int64_t mean_uusd_h;            /* of the price, about which it moves */
   int64_t min_uusd_h, max_uusd_h; /* what it may not pass */
-  double volatility;                 /* standard deviation of the logarithm in the long run */
-  double reversion_h;                /* time in which a deviation shrinks to 1/e */
-  int64_t interval_us;               /* between two changes */
+  double volatility;              /* standard deviation of the logarithm in the long run */
+  double reversion_h;             /* time in which a deviation shrinks to 1/e */
+  int64_t interval_us;            /* between two changes */
   uint32_t n_steps;
 };
 /* The steps are from malloc; equal neighbours are one. */

@@ -36,8 +36,8 @@ static bool has_blows(const struct hr_spot_spec *spec) {
   return (spec->model == HR_SPOT_EXPONENTIAL || spec->model == HR_SPOT_ADVISOR) && spec->rate_per_h > 0;
 }
 
-void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec, uint32_t n_nodes,
-                          uint64_t seed, uint32_t replication) {
+void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec,
+                                  uint32_t n_nodes, uint64_t seed, uint32_t replication) {
   *source = (struct hr__interruption_source){.spec = spec, .n_nodes = n_nodes};
   if (has_blows(spec) && n_nodes > 0) source->per_h = n_nodes * spec->rate_per_h / mean_size(spec, n_nodes);
   hr__stream_init(&source->stream, seed, HR__PURPOSE_SPOT_RECLAIM, spec->zone, replication);

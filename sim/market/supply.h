@@ -47,8 +47,8 @@ struct hr__interruption_source {
 /* How often a blow hits at least one of `held` nodes, in times of how often it hits one node. (A blow is taken to have
    the mean size, which need not be a whole number.) */
 double hr__blow_share(const struct hr_spot_spec *spec, uint32_t n_nodes, uint32_t held);
-void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec, uint32_t n_nodes,
-                          uint64_t seed, uint32_t replication);
+void hr__interruption_source_init(struct hr__interruption_source *source, const struct hr_spot_spec *spec,
+                                  uint32_t n_nodes, uint64_t seed, uint32_t replication);
 /* The next blow: its time, and the nodes that it hits, in increasing order, in `nodes` (room for n_nodes); their number
    in `*count`. HR_NEVER_US when none comes. */
 int64_t hr__interruption_source_next(struct hr__interruption_source *source, uint32_t *nodes, uint32_t *count);

@@ -12,7 +12,7 @@
 #include "scarce_memory.h"
 #include "tracker.h"
 
-#include "headroom/unstable/policies.h"
+#include "headroom/policies.h"
 
 #include <inttypes.h>
 #include <stdio.h>

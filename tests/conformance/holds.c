@@ -79,7 +79,8 @@ static void check_room(struct holds *holds, const struct hr_view *view, hr_job j
     fault(holds, "other GPUs free or asked", job, view->now_us);
   if (hold->reason == HR_WAIT_REASON_CAPACITY && most >= asked)
     fault(holds, "capacity, and enough is free", job, view->now_us);
-  if (hold->reason == HR_WAIT_REASON_FRAGMENTS && (most < asked || (!hr_cluster_gpu_inventory(view->cluster) && has_place(view, job))))
+  if (hold->reason == HR_WAIT_REASON_FRAGMENTS &&
+      (most < asked || (!hr_cluster_gpu_inventory(view->cluster) && has_place(view, job))))
     fault(holds, "fragments, and there is a place or too little", job, view->now_us);
   bool fits = hold->reason == HR_WAIT_REASON_ORDER || hold->reason == HR_WAIT_REASON_RESERVATION;
   const struct hr_gpu_inventory *inventory = hr_cluster_gpu_inventory(view->cluster);

@@ -3,7 +3,7 @@
    format; but where the first byte is one that no text begins with it names a format for the rest, so that each reader
    meets what is not its own, and has its parameters. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 #include "headroom/unstable/trace_check.h"
 #include "input.h"
 

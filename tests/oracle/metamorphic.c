@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "harness.h"
+#include "headroom/trace_files.h"
 #include "replay.h"
 
 #include <string.h>

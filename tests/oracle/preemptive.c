@@ -115,7 +115,8 @@ static void compare_on_helios(const struct replay_case *workload, const struct p
     printf(": the product failed: %s", product.error.text);
   else if (job != HR_NONE)
     printf(": job %" PRIu32 " starts at %" PRId64 " and ends at %" PRId64 ", the product says %" PRId64 " and %" PRId64,
-           job, naive.accounting[job].start, naive.accounting[job].end, product.accounting[job].start, product.accounting[job].end);
+           job, naive.accounting[job].start, naive.accounting[job].end, product.accounting[job].start,
+           product.accounting[job].end);
   CU_ASSERT_EQUAL(job, HR_NONE);
   CU_ASSERT(rules->preempts ? preemptions > HELIOS_JOBS / 10 : preemptions == 0);
   preemptive_outcome_finish(&naive);

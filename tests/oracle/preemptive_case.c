@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "preemptive_case.h"
+#include "headroom/trace_files.h"
 #include "sound.h"
 
 #include "base/random.h"

@@ -8,8 +8,9 @@
 
 #include "base/random.h"
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/policies.h"
+#include "headroom/trace_files.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>

@@ -7,8 +7,8 @@
 
 #include "naive.h"
 
+#include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/policies.h"
 
 /* Times in microseconds, -1 where unknown. `types`, `regions`: bit i is set where GPU type or region i will do; 0: any
    will do. */

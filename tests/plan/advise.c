@@ -2,6 +2,7 @@
 /* Advice on small scenarios whose best change and its dollars are known by hand, and against runs of the scenario with
    and without the overrides that it names. */
 
+#include "headroom/unstable/advise.h"
 #include "../report/files.h"
 #include "../schema_check.h"
 #include "harness.h"

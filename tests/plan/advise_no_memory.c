@@ -5,6 +5,7 @@
 #include "../report/files.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/advise.h"
 #include "scarce_memory.h"
 
 #include <cjson/cJSON.h>

@@ -3,6 +3,7 @@
    then looked for in it with no thought of time or memory. And what is known by hand. */
 
 #include "harness.h"
+#include "headroom/unstable/replay.h"
 
 #include "../report/files.h"
 #include "headroom/headroom.h"

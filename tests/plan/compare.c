@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole comparisons: the runs are those that each policy makes alone, whatever the threads, and the files say it. */
 
+#include "headroom/unstable/compare.h"
 #include "../report/files.h"
 #include "harness.h"
 #include "schema_check.h"

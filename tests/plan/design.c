@@ -5,6 +5,7 @@
 #include "plan/sweep/design.h"
 
 #include "harness.h"
+#include "headroom/unstable/experiments.h"
 
 #include <math.h>
 #include <string.h>

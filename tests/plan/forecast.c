@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole forecasts of traces that are known: demand, series, profiles, factors, the back-test, files, and errors. */
 
+#include "headroom/unstable/forecast.h"
 #include "../report/files.h"
 #include "demand.h"
 #include "harness.h"
+#include "headroom/unstable/compare.h"
 #include "schema_check.h"
 
 #include <math.h>

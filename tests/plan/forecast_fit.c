@@ -4,6 +4,7 @@
 #include "coverage.h"
 #include "demand.h"
 #include "harness.h"
+#include "headroom/unstable/compare.h"
 #include "plan/forecast/forecasting.h"
 
 #include <gsl/gsl_blas.h>

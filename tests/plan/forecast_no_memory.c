@@ -4,6 +4,7 @@
 #include "../report/files.h"
 #include "demand.h"
 #include "harness.h"
+#include "headroom/unstable/forecast.h"
 #include "scarce_memory.h"
 
 #include <cjson/cJSON.h>

@@ -2,6 +2,8 @@
 /* Attempts and changes of nodes as the history keeps them, against the engine's own books of the same run. */
 
 #include "harness.h"
+#include "headroom/unstable/exports.h"
+#include "headroom/unstable/replay.h"
 
 #include "headroom/headroom.h"
 

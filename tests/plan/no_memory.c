@@ -4,6 +4,9 @@
 
 #include "../report/files.h"
 #include "harness.h"
+#include "headroom/unstable/compare.h"
+#include "headroom/unstable/exports.h"
+#include "headroom/unstable/replay.h"
 #include "scarce_memory.h"
 #include "setup.h"
 

@@ -2,6 +2,7 @@
 #include "setup.h"
 
 #include "../report/files.h"
+#include "headroom/unstable/compare.h"
 
 #include <CUnit/CUnit.h>
 #include <string.h>

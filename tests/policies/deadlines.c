@@ -33,7 +33,7 @@ struct deadline_case {
 
 /* The least cost from a time on, having done so much, being at a place whose change still takes `changing` steps. */
 static int64_t min_cost(const struct deadline_case *c, uint32_t time, uint32_t place, uint32_t changing,
-                          uint32_t done) {
+                        uint32_t done) {
   if (done == c->work) return 0;
   if (time == c->n_steps) return NEVER_MET;
   int64_t best = NEVER_MET;

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/policy.h"
+#include "headroom/policy_kit.h"
 #include "policies/queue/backfill/capacity_profile.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
 /* Small runs of the queue policy: jobs, pools, quotas and parameters in, events and fates out. What cannot fail in a
    sound test ends the program when it does. */
 
+#include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/policies.h"
 
 #include <stdbool.h>
 

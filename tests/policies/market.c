@@ -2,8 +2,8 @@
 /* How the queue policy asks for nodes and gives them back: small cases worked out by hand, to the second. */
 
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/policies.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/policy.h"
+#include "headroom/policy_kit.h"
 
 #include <math.h>
 #include <string.h>

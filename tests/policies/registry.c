@@ -2,7 +2,7 @@
 /* Policies and parameters by name, and what a person who mistypes one is told. */
 
 #include "harness.h"
-#include "headroom/unstable/policies.h"
+#include "headroom/policies.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 /* A few jobs on a few nodes under a policy with its parameters, in seconds, in checked mode. */
 
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/policies.h"
 
 #include <string.h>
 

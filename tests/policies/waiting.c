@@ -8,6 +8,7 @@
 #include "policies/queue/waiting.h"
 #include "base/arena.h"
 #include "harness.h"
+#include "headroom/policy_kit.h"
 #include "policies/queue/quota/quota_tree.h"
 
 #include <stdlib.h>
@@ -109,11 +110,11 @@ static void come(struct fixture *f) {
   job->milli = 1000 * (uint64_t)(1 + job->shape);
   if (!f->by_shape) job->shape = 0;
   struct hr__queued_job queued = {.job = {id},
-                              .gpus = job->shape,
-                              .subqueue = job->tenant * KINDS + job->kind,
-                              .part = job->tenant,
-                              .value = job->value,
-                              .owner = job->tenant};
+                                  .gpus = job->shape,
+                                  .subqueue = job->tenant * KINDS + job->kind,
+                                  .part = job->tenant,
+                                  .value = job->value,
+                                  .owner = job->tenant};
   CU_ASSERT_EQUAL_FATAL(hr__waiting_add(&f->waiting, &queued), HR_OK);
 }
 

@@ -3,8 +3,8 @@
  * that. */
 
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/policies.h"
 
 #include <string.h>
 

@@ -58,7 +58,8 @@ static struct hr_summary *run_world(const struct hr_observer *watch) {
   struct hr_usage *usage = hr_usage_create(&world.trace);
   struct hr_ledger *ledger = hr_ledger_create(&world.trace, &world.cluster, true);
   struct hr_meter *meter = hr_meter_create(&world.trace, &world.cluster, &no_costs);
-  const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(ledger), hr_meter_observer(meter), *watch};
+  const struct hr_observer observers[] = {hr_usage_observer(usage), hr_ledger_observer(ledger),
+                                          hr_meter_observer(meter), *watch};
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,
                                  .policy = choice.ops,

@@ -3,6 +3,7 @@
    withheld by hand. */
 
 #include "harness.h"
+#include "headroom/policies.h"
 
 #include "headroom/report.h"
 
@@ -126,7 +127,7 @@ static struct outcome replay(struct random_run *run) {
   struct outcome outcome = {hr_usage_create(&run->trace), hr_ledger_create(&run->trace, &run->cluster, true),
                             hr_meter_create(&run->trace, &run->cluster, &run->costs), NULL, NULL};
   const struct hr_observer observers[] = {hr_usage_observer(outcome.usage), hr_ledger_observer(outcome.ledger),
-                                  hr_meter_observer(outcome.meter)};
+                                          hr_meter_observer(outcome.meter)};
   const struct hr_run_config config = {.trace = &run->trace,
                                        .cluster = &run->cluster,
                                        .policy = run->policy.ops,
@@ -204,7 +205,8 @@ static void expect_goodput(const struct outcome *outcome) {
   const struct hr_goodput *goodput = &outcome->summary->goodput;
   for (uint32_t i = 0; outcome->result->accounting && i < outcome->result->n_jobs; i++) {
     const struct hr_job_accounting *accounting = &outcome->result->accounting[i];
-    CU_ASSERT_EQUAL(accounting->held_us, accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us);
+    CU_ASSERT_EQUAL(accounting->held_us,
+                    accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us);
   }
   double held =
       goodput->useful_gpu_hours + goodput->lost_gpu_hours + goodput->checkpoint_gpu_hours + goodput->restart_gpu_hours;

@@ -7,6 +7,7 @@
 
 #include "files.h"
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/report.h"
 
 #include <math.h>

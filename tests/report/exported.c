@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "exported.h"
 
+#include "headroom/unstable/exports.h"
+#include "headroom/unstable/replay.h"
+
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 

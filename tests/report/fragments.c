@@ -45,8 +45,8 @@ static void make_trace(uint32_t n_jobs) {
 }
 
 /* Runs the world under the folds, the first of which is that of `usage`. What cannot fail ends the program. */
-static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const struct hr_observer *observers, uint32_t n_observers,
-                                    const struct hr_usage *usage) {
+static struct hr_summary *run_world(const char *rule, int64_t horizon_us, const struct hr_observer *observers,
+                                    uint32_t n_observers, const struct hr_usage *usage) {
   struct hr_policy_choice choice = queue_choice("skip", rule);
   struct hr_run_config config = {.trace = &world.trace,
                                  .cluster = &world.cluster,

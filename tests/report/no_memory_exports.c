@@ -4,6 +4,7 @@
 #include "exported.h"
 #include "files.h"
 #include "harness.h"
+#include "headroom/unstable/exports.h"
 #include "scarce_memory.h"
 
 #include <string.h>

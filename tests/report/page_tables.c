@@ -82,7 +82,8 @@ static void expect_columns(const struct world *world, const struct read_page *pa
   for (uint32_t i = 0; i < WORLD_JOBS; i++) {
     double usd = (double)hr_ledger_job(world->ledger, (hr_job){i}) / (double)HR_LEDGER_UNITS_PER_UUSD / 1e6;
     CU_ASSERT_TRUE(ids[i] == (double)world->id[i] && gpus[i] == (double)world->gpus[i]);
-    CU_ASSERT_TRUE(attempts[i] == (double)result->accounting[i].attempts && at_time(lost[i], result->accounting[i].lost_us));
+    CU_ASSERT_TRUE(attempts[i] == (double)result->accounting[i].attempts &&
+                   at_time(lost[i], result->accounting[i].lost_us));
     CU_ASSERT_DOUBLE_EQUAL(cost[i], usd, 0.00051);
   }
   free(ids);

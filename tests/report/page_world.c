@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "page_world.h"
 
-#include "headroom/ledger.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,10 +159,10 @@ static void record(void *self, const struct hr_view *view) {
 
 static void simulate(struct world *world, bool priced) {
   struct hr_observer observers[7] = {hr_usage_observer(world->usage),
-                             hr_history_observer(world->history),
-                             hr_page_watch_observer(world->watch),
-                             hr_alerts_observer(world->alerts),
-                             {.self = world, .on_instant = record}};
+                                     hr_history_observer(world->history),
+                                     hr_page_watch_observer(world->watch),
+                                     hr_alerts_observer(world->alerts),
+                                     {.self = world, .on_instant = record}};
   uint32_t n_observers = 5;
   if (priced) {
     observers[n_observers++] = hr_ledger_observer(world->ledger);

@@ -5,6 +5,7 @@
 #include "exported.h"
 #include "files.h"
 #include "harness.h"
+#include "headroom/unstable/exports.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "replayed.h"
 
+#include "headroom/policies.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -138,7 +140,8 @@ static void end_empty_jobs(struct teller *teller) {
 void replayed_tell(struct replayed *run, const struct hr_observer *observers, uint32_t n_observers,
                    const struct hr_placement *placements) {
   uint64_t total_milli = hr_cluster_spec_gpus(&run->cluster) * 1000;
-  struct teller teller = {run, observers, n_observers, placements, {.size = sizeof teller.view, .total_milli = total_milli}};
+  struct teller teller = {
+      run, observers, n_observers, placements, {.size = sizeof teller.view, .total_milli = total_milli}};
   for (int64_t at_us = next_instant(run, -1); at_us <= run->result.end_us; at_us = next_instant(run, at_us)) {
     teller.view.now_us = at_us;
     end_jobs(&teller);

@@ -4,6 +4,7 @@
 
 /* A run made by hand: the trace, where and when each job ran, and the events that an engine would have told. */
 
+#include "headroom/policies.h"
 #include "headroom/report.h"
 
 enum { MOST_JOBS = 16, NEVER = -1 };

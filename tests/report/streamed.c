@@ -3,6 +3,7 @@
    can be streamed, over random traces of several blocks of jobs; figures are equal, but for quantiles, which are near.
  */
 
+#include "headroom/unstable/streamed.h"
 #include "base/random.h"
 #include "harness.h"
 #include "headroom/headroom.h"

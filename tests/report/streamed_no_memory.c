@@ -4,6 +4,7 @@
 
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/streamed.h"
 #include "scarce_memory.h"
 #include "traces/files.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "report/streamed_runs.h"
 
+#include "headroom/unstable/streamed.h"
 #include "traces/files.h"
 
 #include <CUnit/CUnit.h>

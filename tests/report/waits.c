@@ -4,6 +4,8 @@
 #include "files.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/replay.h"
+#include "headroom/unstable/why.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -185,9 +187,10 @@ static void quota(void) {
  * pass job 2: 40 min.
  */
 static void fragments(void) {
-  static const struct world world = {POOL(2, 4) QUEUE("fifo", "strict"),
-                                     "submit_s,duration_s,gpus\n0,3600,3\n0,6000,3\n600,600,2\n1200,600,1\n",
-                                     {{2, 10, 60, HR_WAIT_REASON_FRAGMENTS, NOBODY}, {3, 20, 60, HR_WAIT_REASON_ORDER, 2}}};
+  static const struct world world = {
+      POOL(2, 4) QUEUE("fifo", "strict"),
+      "submit_s,duration_s,gpus\n0,3600,3\n0,6000,3\n600,600,2\n1200,600,1\n",
+      {{2, 10, 60, HR_WAIT_REASON_FRAGMENTS, NOBODY}, {3, 20, 60, HR_WAIT_REASON_ORDER, 2}}};
   check(&world);
 }
 

@@ -2,9 +2,11 @@
 /* What is told of waits: as JSON against its schema, in 80 columns, without memory, and where nothing can be written.
  */
 
+#include "headroom/unstable/why.h"
 #include "files.h"
 #include "harness.h"
 #include "headroom/headroom.h"
+#include "headroom/unstable/replay.h"
 #include "scarce_memory.h"
 #include "schema_check.h"
 

@@ -3,6 +3,7 @@
  * of keys. */
 
 #include "harness.h"
+#include "headroom/unstable/experiments.h"
 
 #include "headroom/unstable/sweep.h"
 #include "key_schema.h"

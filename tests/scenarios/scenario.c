@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The loader: what a good file becomes, and the exact words for each way to be wrong. */
 
+#include "headroom/unstable/catalog.h"
 #include "loading.h"
 
 #include <inttypes.h>

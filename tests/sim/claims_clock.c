@@ -71,7 +71,8 @@ static enum hr_status no_create(const struct hr_policy_env *env, void **self, st
 static bool has_room_for_all(const struct hr_gpu_inventory *inventory, const struct hr_request *request, hr_node node,
                              uint64_t gpus) {
   for (uint32_t gpu = 0; gpu < GPUS; gpu++)
-    if (gpus >> gpu & 1 && hr_gpu_inventory_gpus(inventory, node)[gpu] < request->tasks * hr_gpu_inventory_milli(inventory, request, node))
+    if (gpus >> gpu & 1 &&
+        hr_gpu_inventory_gpus(inventory, node)[gpu] < request->tasks * hr_gpu_inventory_milli(inventory, request, node))
       return false;
   return true;
 }
@@ -87,7 +88,8 @@ static bool place(const struct hr_view *view, hr_job job, struct hr_slice *slice
     if (!hr_gpu_inventory_fits(inventory, request, node)) return false;
     uint64_t gpus = hr_gpu_inventory_pick(inventory, request, node);
     if (!apart && !has_room_for_all(inventory, request, node, gpus)) return false;
-    slices[placement->n_slices++] = (struct hr_slice){node, request->gpus * hr_gpu_inventory_milli(inventory, request, node), gpus};
+    slices[placement->n_slices++] =
+        (struct hr_slice){node, request->gpus * hr_gpu_inventory_milli(inventory, request, node), gpus};
   }
   return true;
 }

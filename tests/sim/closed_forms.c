@@ -3,7 +3,6 @@
 
 #include "base/random.h"
 #include "harness.h"
-#include "headroom/ledger.h"
 #include "headroom/sim.h"
 #include "queue_choice.h"
 

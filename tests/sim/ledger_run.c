@@ -4,8 +4,8 @@
 
 #include "base/random.h"
 #include "harness.h"
-#include "headroom/ledger.h"
-#include "headroom/unstable/policies.h"
+#include "headroom/policies.h"
+#include "headroom/sim.h"
 
 enum { RUNS = 40, JOBS = 150, POOLS = 3, PRICE = 1234567 };
 

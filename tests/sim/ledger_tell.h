@@ -4,7 +4,7 @@
 
 /* Events told to a ledger by hand, without an engine. */
 
-#include "headroom/ledger.h"
+#include "headroom/sim.h"
 
 static inline void tell(struct hr_ledger *ledger, const struct hr_event *event) {
   struct hr_observer observer = hr_ledger_observer(ledger);

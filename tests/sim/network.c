@@ -3,10 +3,10 @@
  */
 
 #include "harness.h"
+#include "headroom/cluster.h"
+#include "headroom/policies.h"
 #include "headroom/report.h"
 #include "headroom/sim.h"
-#include "headroom/topology.h"
-#include "headroom/unstable/policies.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 
 #include "base/random.h"
 #include "harness.h"
+#include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/policies.h"
 #include "scarce_memory.h"
 
 #include <string.h>

@@ -346,7 +346,8 @@ static bool fates_agree(const struct random_case *random, const struct tracker *
     const struct hr_job_accounting *accounting = &result->accounting[i];
     int64_t held_us = tracker->held_us[i] + (tracker->runs[i] ? result->end_us - tracker->since_us[i] : 0);
     if (accounting->held_us != held_us) return false;
-    if (held_us != accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us) return false;
+    if (held_us != accounting->kept_us + accounting->lost_us + accounting->saving_us + accounting->restarting_us)
+      return false;
     if (result->state[i] == HR_JOB_COMPLETED && accounting->kept_us != random->work_us[i]) return false;
   }
   return true;

@@ -178,7 +178,7 @@ static enum hr_status start_on(struct hr_moves *plan, uint32_t job, const struct
 }
 
 #define WRONG_START(name, job, ...)                                                                                    \
-  static enum hr_status name(void *self, const struct hr_view *view, struct hr_moves *plan) {                           \
+  static enum hr_status name(void *self, const struct hr_view *view, struct hr_moves *plan) {                          \
     const struct hr_slice slices[] = {__VA_ARGS__};                                                                    \
     (void)self;                                                                                                        \
     (void)view;                                                                                                        \

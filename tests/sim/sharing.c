@@ -167,7 +167,8 @@ static bool place(struct chance *chance, const struct hr_view *view, hr_job job,
     if (placement->pool.id != HR_NONE && pool.id != placement->pool.id) continue;
     if (!hr_gpu_inventory_fits(inventory, request, node)) continue;
     placement->pool = pool;
-    slices[placement->n_slices++] = hr_gpu_inventory_slice(inventory, request, node, hr_gpu_inventory_pick(inventory, request, node));
+    slices[placement->n_slices++] =
+        hr_gpu_inventory_slice(inventory, request, node, hr_gpu_inventory_pick(inventory, request, node));
   }
   return placement->n_slices == request->tasks;
 }

@@ -176,7 +176,8 @@ static bool same_blows(uint32_t zone, uint32_t replication) {
   uint32_t of_one[30], of_two[30], n_one, n_two;
   for (int i = 0; i < 200; i++) {
     for (int k = 0; k < 30; k++) of_two[k] = (uint32_t)i; /* what stands there does not matter */
-    if (hr__interruption_source_next(&one, of_one, &n_one) != hr__interruption_source_next(&two, of_two, &n_two)) return false;
+    if (hr__interruption_source_next(&one, of_one, &n_one) != hr__interruption_source_next(&two, of_two, &n_two))
+      return false;
     if (n_one != n_two) return false;
     for (uint32_t k = 0; k < n_one; k++)
       if (of_one[k] != of_two[k]) return false;

@@ -3,8 +3,8 @@
 #include "harness.h"
 
 #include "files.h"
+#include "headroom/policies.h"
 #include "headroom/sim.h"
-#include "headroom/unstable/policies.h"
 #include "recorded.h"
 #include "traces/core/builder.h"
 

@@ -4,7 +4,7 @@
 
 /* Random traces with any of the columns that there are, and traces compared column by column, listed by hand. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 /* The next random number below `bound`, of the stream that random_start began. */
 void random_start(uint64_t seed);

@@ -4,6 +4,7 @@
 
 #include "../traces/files.h"
 #include "harness.h"
+#include "headroom/scenario.h"
 #include "planted.h"
 
 #include <dirent.h>

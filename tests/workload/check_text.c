@@ -6,6 +6,8 @@
 #include "../traces/files.h"
 #include "../traces/samples.h"
 #include "harness.h"
+#include "headroom/scenario.h"
+#include "headroom/unstable/trace_report.h"
 #include "planted.h"
 #include "schema_check.h"
 

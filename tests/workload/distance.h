@@ -4,7 +4,7 @@
 
 /* How far apart two workloads are: two-sample distances of Kolmogorov and Smirnov, counted here the plain way. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 #include "headroom/unstable/like.h"
 
 /* The greatest distance between two empirical distributions; sorts both. */

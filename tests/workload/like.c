@@ -5,7 +5,7 @@
 #include "../traces/files.h"
 #include "base/random.h"
 #include "distance.h"
-#include "headroom/random.h"
+#include "headroom/base.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

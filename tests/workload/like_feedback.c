@@ -6,7 +6,7 @@
 #include "../traces/files.h"
 #include "base/random.h"
 #include "distance.h"
-#include "headroom/random.h"
+#include "headroom/base.h"
 #include "workload/like_demand.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
 /* The statistics of random traces, as their JSON has them, against the plainest way to compute each. */
 
 #include "harness.h"
+#include "headroom/unstable/trace_report.h"
 
 #include "../report/files.h"
 #include "headroom/headroom.h"

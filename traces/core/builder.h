@@ -8,7 +8,7 @@
  */
 
 #include "base/names.h"
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 
 /* ISO 8601 dates and times to microseconds. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 /* Reads `YYYY-MM-DD`, alone or followed by `T` or a space, `HH:MM`, `:SS`, a fraction of the second, and a zone (`Z`,
    `+HH:MM`, `+HHMM`, `+HH`). The result counts from 1970-01-01 00:00, in UTC when there is a zone (`*zoned`) and on the

@@ -5,7 +5,7 @@
 /* A text file line by line, plain or compressed, never held in memory as a whole. */
 
 #include "headroom/base.h"
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 #include <string.h>
 #include <strings.h>

@@ -4,7 +4,7 @@
 
 /* Decimal text to integers, exactly: no double in between, no locale. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 enum hr__number_fault {
   HR__NUMBER_FINE,

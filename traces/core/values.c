@@ -20,7 +20,7 @@ struct number_kind {
 };
 
 static const struct number_kind number_kinds[] = {
-#define NUMBER_KIND(kind, type, factor, least, most, whole, right, max_text)                                          \
+#define NUMBER_KIND(kind, type, factor, least, most, whole, right, max_text)                                           \
   [kind] = {{factor, (uint64_t)(most), whole}, least, sizeof(type), "not " right, "more than " max_text},
     HR__NUMBER_KIND_TABLE(NUMBER_KIND)
 #undef NUMBER_KIND

@@ -4,7 +4,7 @@
 
 /* One field of a text table to one member of a row. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 /* Numbers: kind, type of the member, units in one of the text, least and most in the member's unit, whether only
    whole ones will do, what is right in words, the most in words. */

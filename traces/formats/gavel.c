@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Steps per second of kinds of jobs on one type of GPU, from the table that is published with Gavel. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 #include "traces/csv/csv_rows.h"
 #include "traces/formats/formats.h"
 #include "traces/json/json_file.h"

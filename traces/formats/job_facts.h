@@ -4,7 +4,7 @@
 
 /* What a job asks for, from the ways in which traces write it down. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 /* `tasks` tasks of `milli_per_task` thousandths of a GPU each. Up to one GPU that is a share of it; more are whole
    GPUs, the last one rounded up, which `*rounded` says. False: more GPUs than there can be, or no task. */

@@ -4,7 +4,7 @@
 
 /* Slurm's ways of writing what a job has or asks for: trackable resources, generic resources, memory, time limits. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 enum { HR__TRES_TYPES_BYTES = 200 };
 

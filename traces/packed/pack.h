@@ -9,7 +9,7 @@
  * is free.
  */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 #include <string.h>
 

@@ -365,7 +365,7 @@ enum hr_status hr_trace_check_make(const struct hr_trace_check_config *config, s
                                    struct hr_error *error) {
   const struct hr_trace *trace = config->trace;
   struct hr__checker checker = {.trace = trace,
-                                .scenario = config->scenario,
+                                .cluster = config->cluster,
                                 .check = calloc(1, sizeof **check),
                                 .n = trace->n_jobs,
                                 .span_us = trace->submit_us[trace->n_jobs - 1] - trace->submit_us[0]};

@@ -47,11 +47,11 @@ struct hr_trace_check {
 struct hr__checker {
   struct hr_trace_check *check;
   const struct hr_trace *trace;
-  const struct hr_scenario *scenario; /* may be NULL */
-  bool out_of_memory;                 /* asked for at the end */
-  uint32_t n;                         /* jobs */
-  int64_t span_us;                    /* from the first submit to the last one */
-  struct hr__job_value *work;         /* run times above 0 of jobs that are no services, rising, with their jobs */
+  const struct hr_cluster_spec *cluster; /* may be NULL */
+  bool out_of_memory;                    /* asked for at the end */
+  uint32_t n;                            /* jobs */
+  int64_t span_us;                       /* from the first submit to the last one */
+  struct hr__job_value *work;            /* run times above 0 of jobs that are no services, rising, with their jobs */
   uint32_t n_work;
   int64_t work_grain_us; /* what nearly all of these are multiples of */
   int64_t clamp_us;      /* the run time at which many were cut; 0: none */

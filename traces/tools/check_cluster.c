@@ -2,7 +2,6 @@
 /* A trace held against a cluster. */
 
 #include "base/text.h"
-#include "headroom/unstable/why.h"
 #include "sim/cluster/cluster.h"
 #include "traces/tools/check.h"
 
@@ -45,7 +44,7 @@ struct sets {
 /* ---- Sets ----------------------------------------------------------------------------------------------- */
 
 static bool has_nodes(const struct sets *sets, uint32_t pool) {
-  return sets->checker->scenario->cluster.pools[pool].nodes > 0;
+  return sets->checker->cluster->pools[pool].nodes > 0;
 }
 
 static uint32_t set_of_class(struct sets *sets, uint32_t class_) {
@@ -67,7 +66,7 @@ static bool is_part(const struct sets *sets, uint32_t set, uint32_t of) {
 }
 
 static uint64_t gpus_of(const struct sets *sets, uint32_t set) {
-  const struct hr_pool_spec *pools = sets->checker->scenario->cluster.pools;
+  const struct hr_pool_spec *pools = sets->checker->cluster->pools;
   uint64_t gpus = 0;
   for (uint32_t pool = 0; pool < sets->n_pools; pool++)
     if (sets->row[(size_t)set * sets->n_pools + pool]) gpus += (uint64_t)pools[pool].nodes * pools[pool].gpus_per_node;
@@ -76,7 +75,7 @@ static uint64_t gpus_of(const struct sets *sets, uint32_t set) {
 
 /* The pools' types, each once, between `|`; NULL when out of memory. */
 static char *types_of(const struct sets *sets, uint32_t set) {
-  const struct hr_pool_spec *pools = sets->checker->scenario->cluster.pools;
+  const struct hr_pool_spec *pools = sets->checker->cluster->pools;
   const uint8_t *row = sets->row + (size_t)set * sets->n_pools;
   size_t bytes = 1;
   for (uint32_t pool = 0; pool < sets->n_pools; pool++) bytes += row[pool] ? strlen(pools[pool].gpu) + 1 : 0;
@@ -244,7 +243,7 @@ static bool measure(struct hr__checker *checker, struct sets *sets) {
 }
 
 static void hr__check_load(struct hr__checker *checker, const struct hr__recorded_comparison *against) {
-  struct sets sets = {.checker = checker, .against = against, .n_pools = checker->scenario->cluster.n_pools};
+  struct sets sets = {.checker = checker, .against = against, .n_pools = checker->cluster->n_pools};
   if (checker->span_us == 0) return;
   if (!open_sets(&sets) || !measure(checker, &sets)) checker->out_of_memory = true;
   free(sets.row);
@@ -411,9 +410,9 @@ static void check_idle(struct hr__checker *checker, const struct check_cluster_c
 void hr__check_recorded(struct hr__checker *checker) {
   if (!checker->trace->recorded_start_us) return;
   check_starts(checker);
-  if (!checker->scenario || checker->out_of_memory) return;
+  if (!checker->cluster || checker->out_of_memory) return;
   struct check_cluster_course course;
-  int64_t capacity_milli = 1000 * (int64_t)hr_cluster_spec_gpus(&checker->scenario->cluster);
+  int64_t capacity_milli = 1000 * (int64_t)hr_cluster_spec_gpus(checker->cluster);
   if (make_course(checker, &course)) {
     check_over(checker, &course, capacity_milli);
     check_idle(checker, &course, capacity_milli);
@@ -431,10 +430,10 @@ enum { REASONS = 256, MOST_TYPES = 8 };
 /* ---- Which never run ---------------------------------------------------------------------------------- */
 
 static bool open_cluster(const struct hr__checker *checker, struct hr__recorded_comparison *against) {
-  const struct hr_scenario *scenario = checker->scenario;
+  const struct hr_trace_check_config *config = &checker->check->config;
   const struct hr_trace *trace = checker->trace;
-  return hr__speeds_init(&against->speeds, &against->arena, scenario->speeds, &scenario->cluster, trace) == HR_OK &&
-         hr__cluster_init(&against->cluster, &against->arena, &scenario->cluster, trace, scenario->classes,
+  return hr__speeds_init(&against->speeds, &against->arena, config->speeds, config->cluster, trace) == HR_OK &&
+         hr__cluster_init(&against->cluster, &against->arena, config->cluster, trace, config->classes,
                           &against->speeds) == HR_OK;
 }
 
@@ -517,7 +516,7 @@ static void hr__check_fit(struct hr__checker *checker, const struct hr__recorded
 }
 
 void hr__check_cluster(struct hr__checker *checker) {
-  if (!checker->scenario) return;
+  if (!checker->cluster) return;
   struct hr__recorded_comparison against = {0};
   if (open_cluster(checker, &against) && find_refusals(checker, &against)) {
     hr__check_fit(checker, &against);

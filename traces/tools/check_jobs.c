@@ -274,10 +274,10 @@ static bool divides(uint32_t gpus, uint32_t node_gpus) {
 }
 
 static bool fills_nodes(const struct hr__checker *checker, uint32_t gpus) {
-  const struct hr_scenario *scenario = checker->scenario;
-  if (!scenario) return divides(gpus, USUAL_NODE_GPUS);
-  for (uint32_t i = 0; i < scenario->cluster.n_pools; i++)
-    if (scenario->cluster.pools[i].nodes && divides(gpus, scenario->cluster.pools[i].gpus_per_node)) return true;
+  const struct hr_cluster_spec *cluster = checker->cluster;
+  if (!cluster) return divides(gpus, USUAL_NODE_GPUS);
+  for (uint32_t i = 0; i < cluster->n_pools; i++)
+    if (cluster->pools[i].nodes && divides(gpus, cluster->pools[i].gpus_per_node)) return true;
   return false;
 }
 
@@ -302,7 +302,7 @@ static void check_odd(struct hr__checker *checker) {
       "%s job%s (%s of those with several GPUs) ask%s for a number that neither divides nor is a multiple of %s, the "
       "first for %s",
       hr__count_text(odd, text), hr__plural(odd), hr__share_text(share, of), odd == 1 ? "s" : "",
-      checker->scenario ? "a node's GPUs" : "8, the usual node", hr__count_text(trace->gpus[first], size));
+      checker->cluster ? "a node's GPUs" : "8, the usual node", hr__count_text(trace->gpus[first], size));
 }
 
 /* Three of four jobs ask for one whole GPU, and no share of a GPU is told. */

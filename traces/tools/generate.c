@@ -4,7 +4,7 @@
 
 #include "base/output_file.h"
 #include "base/random.h"
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>

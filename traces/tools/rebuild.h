@@ -6,7 +6,7 @@
  */
 
 #include "base/sort.h"
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 struct hr__rebuild {
   struct hr_trace_builder *builder;

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/random.h"
 #include "base/sort.h"
-#include "headroom/unstable/replications.h"
+#include "headroom/trace_files.h"
 #include "traces/core/builder.h"
 
 #include <math.h>

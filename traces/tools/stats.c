@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "headroom/unstable/trace_tools.h"
-#include "report/metrics/groups.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

@@ -4,7 +4,7 @@
 
 /* The writers, one file each; write.c lists them and says which one a file is for. */
 
-#include "headroom/trace.h"
+#include "headroom/trace_files.h"
 
 struct hr__trace_writer {
   const char *ending; /* of a file's name, before one of compression */

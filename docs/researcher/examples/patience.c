@@ -1,5 +1,6 @@
 /* Shortest job first, by what is known of its run time; but who has waited longer than `patience_s` goes first. */
 #include "headroom/policy.h"
+#include "headroom/policy_kit.h"
 
 struct patience {
   struct hr_placer *placer;

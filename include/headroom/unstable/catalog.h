@@ -13,9 +13,9 @@
  */
 
 #include "headroom/base.h"
+#include "headroom/cluster.h"
 #include "headroom/market.h"
 #include "headroom/mig.h"
-#include "headroom/topology.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -19,9 +19,6 @@
 extern "C" {
 #endif
 
-#define HR_MAX_REPLICATIONS 10000
-#define HR_MAX_THREADS 1024
-
 /* The seed of a replication: the scenario's own for number 0, else 53 bits drawn from it. */
 HR_API uint64_t hr_replication_seed(uint64_t seed, uint32_t replication);
 

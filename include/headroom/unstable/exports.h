@@ -7,7 +7,6 @@
  * explanation. A fold fills it; 80 bytes an attempt, 24 more a slice.
  */
 
-#include "headroom/ledger.h"
 #include "headroom/report.h"
 #include "headroom/sim.h"
 

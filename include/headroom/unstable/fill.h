@@ -9,9 +9,9 @@
  * says it at length.
  */
 
-#include "headroom/placement.h"
 #include "headroom/report.h"
 #include "headroom/scenario.h"
+#include "headroom/unstable/placement.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,45 +9,12 @@
  */
 
 #include "headroom/base.h"
+#include "headroom/unstable/experiments.h"
 #include "headroom/unstable/replications.h"
-#include "headroom/unstable/sweep.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- What is asked ---------------------------------------------------------------------------------- */
-
-/* What may be chosen. */
-struct hr_plan_variable {
-  struct hr_grid_axis axis; /* its levels, and what the scenario is loaded under at each */
-  uint32_t *pools;          /* pools whose GPUs it counts, from few to many; NULL: it is no capacity */
-  uint32_t n_pools;
-};
-
-struct hr_plan_term {
-  struct hr_placed_text figure;
-  double weight;
-};
-
-enum { HR_MOST_PLAN_VARIABLES = 12 };
-
-/* The `plan` of a scenario. */
-struct hr_plan_spec {
-  struct hr_plan_variable *variables;
-  uint32_t n_variables;
-  struct hr_placed_text *constraints; /* "wait_s.p95 of inference <= 60" */
-  uint32_t n_constraints;
-  struct hr_plan_term *objective; /* what is made small: a weighted sum of figures */
-  uint32_t n_terms;
-  struct hr_grid_level
-      *baseline;              /* [n_variables] today's mix, overrides of each variable that it names; NULL: not given */
-  double indifference;        /* share of the objective by which a choice may miss the best */
-  uint32_t max_replications; /* of a finalist */
-  uint64_t max_candidates, max_runs;
-  struct hr_placed_text self; /* its name, for errors on the whole */
-};
-HR_API void hr_plan_spec_destroy(struct hr_plan_spec *spec);
 
 /* ---- The answer ------------------------------------------------------------------------------------- */
 

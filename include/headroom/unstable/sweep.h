@@ -17,64 +17,13 @@
 
 #include "headroom/base.h"
 #include "headroom/sim.h"
+#include "headroom/unstable/experiments.h"
 
 #include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- Grids ------------------------------------------------------------------------------------------ */
-
-/* What a scenario is loaded under at one place of an axis. */
-struct hr_grid_level {
-  char *text;    /* the value, or the setting's label */
-  double number; /* the value; NAN where it is a text */
-  char **set;    /* overrides "path=value", as hr_scenario_load takes them */
-  size_t n_set;
-};
-
-struct hr_grid_axis {
-  char *name;                   /* of its column; no two axes share it, upper and lower case being the same */
-  char *path;                   /* of the key that it sets; NULL: its levels set several */
-  struct hr_grid_level *levels; /* NULL: any number between the two below is one */
-  uint32_t n_levels;
-  double from, to;
-  bool logarithmic; /* equal ratios are equally likely, not equal differences */
-};
-
-/* Word in files. */
-#define HR_DESIGN_TABLE(X)                                                                                             \
-  X(HR_DESIGN_FULL, "full")                                                                                            \
-  X(HR_DESIGN_SOBOL, "sobol")                                                                                          \
-  X(HR_DESIGN_LATIN_HYPERCUBE, "latin-hypercube")
-
-enum hr_design {
-#define HR_DESIGN_NAME(name, text) name,
-  HR_DESIGN_TABLE(HR_DESIGN_NAME)
-#undef HR_DESIGN_NAME
-      HR_N_DESIGNS
-};
-
-struct hr_grid {
-  char *path;          /* as given */
-  char *text;          /* of the file */
-  char *scenario;      /* as the grid names it */
-  char *scenario_path; /* resolved against the grid's folder */
-  char **set;          /* overrides common to all points, before those of the axes */
-  size_t n_set;
-  struct hr_grid_axis *axes;
-  uint32_t n_axes;
-  enum hr_design design;
-  uint32_t n_points; /* that a sample is of */
-  uint32_t replications;
-  uint64_t seed;     /* of the design; runs have the scenario's */
-  uint64_t max_runs; /* a grid of more is taken for a slip */
-};
-
-/* Reads and validates a grid; the scenario is not looked at. Errors name file, line and column. */
-HR_API enum hr_status hr_grid_load(const char *path, struct hr_grid **grid, struct hr_error *error);
-HR_API void hr_grid_destroy(struct hr_grid *grid);
 
 /* ---- Sweeps ----------------------------------------------------------------------------------------- */
 

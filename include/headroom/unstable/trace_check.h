@@ -9,7 +9,7 @@
  */
 
 #include "headroom/base.h"
-#include "headroom/scenario.h"
+#include "headroom/cluster.h"
 #include "headroom/trace.h"
 
 #ifdef __cplusplus
@@ -124,9 +124,14 @@ struct hr_offered_load {
 };
 
 struct hr_trace_check_config {
-  const struct hr_trace *trace;       /* read leniently */
-  const struct hr_scenario *scenario; /* whose cluster jobs are held against; NULL: none */
-  bool allowed[HR_N_FINDINGS];        /* these are not looked for */
+  const struct hr_trace *trace; /* read leniently */
+  /* The cluster whose capacity the jobs are compared with, and its name in output; NULL: none. The other members are
+     those of the same scenario and may be NULL. */
+  const struct hr_cluster_spec *cluster;
+  const char *cluster_name;
+  const struct hr_class_spec *classes; /* [HR_N_CLASSES]; must be set if `cluster` is */
+  const struct hr_speeds *speeds;
+  bool allowed[HR_N_FINDINGS]; /* these are not looked for */
 };
 
 struct hr_trace_check;
@@ -141,13 +146,6 @@ HR_API size_t hr_trace_check_count(const struct hr_trace_check *check, enum hr_s
 /* Of each set of pools that jobs are bound to, the most loaded first; none without a cluster, or where all jobs come at
    once. */
 HR_API const struct hr_offered_load *hr_trace_check_loads(const struct hr_trace_check *check, size_t *count);
-
-/* For a person, 80 columns wide; and as JSON (docs/reference/schemas/trace-check.schema.json). `path` "-": standard
- * output. */
-HR_API enum hr_status hr_trace_check_write(const char *path, const struct hr_trace_check *check, bool colour,
-                                           struct hr_error *error);
-HR_API enum hr_status hr_trace_check_write_json(const char *path, const struct hr_trace_check *check,
-                                                struct hr_error *error);
 
 #ifdef __cplusplus
 }

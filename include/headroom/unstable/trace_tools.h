@@ -35,7 +35,7 @@ struct hr_cut_spec {
   int64_t from_us, to_us;
   struct hr_name_list tenants, users;
   struct hr_name_list gpu_types; /* of which a job takes one; jobs that take any are among them */
-  uint32_t max_jobs;            /* the first of them; 0: all */
+  uint32_t max_jobs;             /* the first of them; 0: all */
   /* Jobs submitted before the window that were running at its begin, where the trace was recorded, too: they are
      submitted, and started, at the begin, with the work that was left; limit and estimate are less by what had run,
      ids stay, where they failed (fail_at) becomes unknown. Wants recorded starts. */
@@ -187,11 +187,6 @@ struct hr_transformation {
   uint64_t seed;
   bool seeded;
 };
-/* A few lines, 80 columns wide: what went in, and what came out. What was lost is told by hr_trace_loss_notes. */
-HR_API enum hr_status hr_transformation_print(FILE *out, const struct hr_transformation *done);
-/* docs/reference/schemas/transform.schema.json; `path` "-" is standard output. */
-HR_API enum hr_status hr_transformation_write_json(const char *path, const struct hr_transformation *done,
-                                                   struct hr_error *error);
 
 /* What is in a trace, in numbers: how large and how long jobs are, by whom and when they are submitted, how unevenly,
    and which distributions fit. docs/reference/trace-stats.md says how each is computed. */
@@ -202,15 +197,6 @@ struct hr_trace_stats;
 HR_API enum hr_status hr_trace_stats_make(const struct hr_trace *trace, struct hr_trace_stats **stats,
                                           struct hr_error *error);
 HR_API void hr_trace_stats_destroy(struct hr_trace_stats *stats);
-
-/* Tables, at most 80 columns wide; `style`: HR_STYLE_COLOUR | HR_STYLE_UNICODE. `path` "-" is standard output. */
-HR_API enum hr_status hr_trace_stats_write(const char *path, const struct hr_trace_stats *stats, unsigned style,
-                                           struct hr_error *error);
-/* As JSON (docs/reference/schemas/trace-stats.schema.json): a file, or text that the caller frees; NULL when out of
- * memory. */
-HR_API enum hr_status hr_trace_stats_write_json(const char *path, const struct hr_trace_stats *stats,
-                                                struct hr_error *error);
-HR_API char *hr_trace_stats_json(const struct hr_trace_stats *stats);
 
 #ifdef __cplusplus
 }

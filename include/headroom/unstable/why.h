@@ -3,15 +3,14 @@
 #define HEADROOM_UNSTABLE_WHY_H
 
 /*
- * Where waiting time goes. A fold asks at each instant what holds waiting jobs back (hr_view_wait_reason), and adds the time
- * up to the next instant. Jobs that are held back for the same reason are asked about once; those that are watched,
- * each by itself, with who was before them. The parts of a wait sum to it, to the microsecond.
+ * Where waiting time goes. A fold asks at each instant what holds waiting jobs back (hr_view_wait_reason), and adds the
+ * time up to the next instant. Jobs that are held back for the same reason are asked about once; those that are
+ * watched, each by itself, with who was before them. The parts of a wait sum to it, to the microsecond.
  */
 
-#include "headroom/ledger.h"
+#include "headroom/policy.h"
 #include "headroom/sim.h"
 #include "headroom/unstable/exports.h"
-#include "headroom/wait_reason.h"
 
 #include <stdio.h>
 
@@ -102,9 +101,6 @@ HR_API char *hr_why_json(const struct hr_why *why, const struct hr_why_question 
 /* `path` "-" is standard output. */
 HR_API enum hr_status hr_why_write_json(const char *path, const struct hr_why *why,
                                         const struct hr_why_question *question, struct hr_error *error);
-
-/* Why such jobs are rejected, for a sentence about several: "no pool has a GPU type they accept". */
-HR_API const char *hr_rejection_words(enum hr_reason reason);
 
 #ifdef __cplusplus
 }

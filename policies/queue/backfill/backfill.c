@@ -6,6 +6,7 @@
 
 #include "policies/queue/backfill/backfill.h"
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 
 static enum hr_status pass(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan) {

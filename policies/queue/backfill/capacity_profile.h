@@ -5,6 +5,7 @@
 /* Free GPUs of one bin from now on, as steps: step i holds from at_us[i] until at_us[i + 1], the last one for ever. */
 
 #include "headroom/policy.h"
+#include "headroom/policy_kit.h"
 
 struct hr__profile {
   int64_t *at_us;

@@ -14,6 +14,7 @@
 
 #include "policies/queue/market/market.h"
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/market/market_plan.h"
 
 static bool hr__market_add_demand(struct hr__queue *queue, hr_job job, const struct hr_placement *placement);

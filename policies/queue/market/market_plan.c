@@ -4,6 +4,7 @@
 
 #include "policies/queue/market/market_plan.h"
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/quota/quota.h"
 
 #include <math.h>

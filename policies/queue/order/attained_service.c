@@ -5,6 +5,7 @@
  * job comes into the next queue at the microsecond at which its service reaches the threshold.
  */
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/params.h"
 #include "policies/queue/preemption/preemption.h"

@@ -12,6 +12,7 @@
  * Jobs of one account, priority and size never change places among each other: they are one lane.
  */
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/order/shares.h"
 #include "policies/queue/params.h"
 

@@ -3,6 +3,7 @@
 
 #include "policies/queue/order/order.h"
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/dispatch.h"
 #include "policies/queue/params.h"
 

@@ -4,6 +4,7 @@
 
 /* Which waiting job comes first. */
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/waiting.h"
 
 struct hr__queue;

@@ -6,6 +6,8 @@
 
 #include "policies/queue/preemption/preemption.h"
 
+#include "headroom/policy_kit.h"
+
 #define NOT_LISTED INT64_MIN
 
 /* ---- Who may be stopped for whom -------------------------------------------------------------------- */

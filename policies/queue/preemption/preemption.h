@@ -4,6 +4,7 @@
 
 /* Stopping running jobs for waiting ones. */
 
+#include "headroom/policy_kit.h"
 #include "policies/kit/deadline_fifo.h"
 #include "policies/queue/dispatch.h"
 
@@ -56,9 +57,9 @@ struct hr__victim {
 struct hr__preemptor {
   struct hr__preemption_terms terms;
   const struct hr_class_spec *classes;
-  struct hr_job_tree *running; /* by pool: jobs that may be stopped, by their key; value: GPUs */
-  int64_t *key_of;             /* by job: its key there, while it runs; NOT_LISTED for one that is not */
-  struct hr__deadline_fifo spared;      /* jobs that have not run for long enough yet */
+  struct hr_job_tree *running;     /* by pool: jobs that may be stopped, by their key; value: GPUs */
+  int64_t *key_of;                 /* by job: its key there, while it runs; NOT_LISTED for one that is not */
+  struct hr__deadline_fifo spared; /* jobs that have not run for long enough yet */
   uint32_t n_passes;
   bool
       looks_again; /* one that has just started, or another pool, may be for a job that waits: a microsecond from now */

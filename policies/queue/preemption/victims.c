@@ -3,6 +3,7 @@
 
 #include "policies/queue/preemption/victims.h"
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/preemption/preemption.h"
 #include "policies/queue/quota/quota.h"
 
@@ -247,8 +248,8 @@ static bool could_suffice(const struct hr__queue *queue, uint32_t pool, uint32_t
 }
 
 /* Looks for victims in one pool; the needed ones are then marked. All that was tried is undone. */
-static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan, hr_job job,
-                                  uint32_t pool, int64_t bound, bool *found) {
+static enum hr_status search_pool(struct hr__queue *queue, const struct hr_view *view, struct hr_moves *plan,
+                                  hr_job job, uint32_t pool, int64_t bound, bool *found) {
   struct look look = {.queue = queue, .view = view, .job = job, .bound = bound};
   if (!has_room(&look, pool)) return HR_OK;
   if (!gather(&look, pool)) return HR_NO_MEMORY;
@@ -468,7 +469,8 @@ struct next {
   struct hr__subqueue *subqueue; /* NULL where there are none */
 };
 
-static void consider(struct next *next, struct hr__shape *shape, struct hr_job_entry entry, struct hr__subqueue *subqueue) {
+static void consider(struct next *next, struct hr__shape *shape, struct hr_job_entry entry,
+                     struct hr__subqueue *subqueue) {
   if (next->shape && !hr__entry_before(entry, next->entry)) return;
   *next = (struct next){shape, entry, subqueue};
 }

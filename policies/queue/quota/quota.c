@@ -8,6 +8,7 @@
 
 #include "policies/queue/quota/quota.h"
 
+#include "headroom/policy_kit.h"
 #include "policies/queue/quota/quota_tree.h"
 
 struct hr__quota {
@@ -44,10 +45,10 @@ static bool is_preferred(void *self, const struct hr__subqueue *subqueue) {
 struct hr__admission hr__quota_admission(const struct hr__queue *queue) {
   const struct hr__quota *quota = queue->quota;
   return (struct hr__admission){.is_held = is_held,
-                             .room = room,
-                             .is_preferred = quota->guarantees ? is_preferred : NULL,
-                             .n_places = hr__quota_tree_places(quota->tree),
-                             .n_owners = quota->n_tenants + 1};
+                                .room = room,
+                                .is_preferred = quota->guarantees ? is_preferred : NULL,
+                                .n_places = hr__quota_tree_places(quota->tree),
+                                .n_owners = quota->n_tenants + 1};
 }
 
 bool hr__quota_guarantees(const struct hr__queue *queue) {

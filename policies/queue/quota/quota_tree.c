@@ -17,6 +17,8 @@
 
 #include "policies/queue/quota/quota_tree.h"
 
+#include "headroom/policy_kit.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

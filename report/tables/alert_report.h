@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_REPORT_ALERTS_ALERT_REPORT_H
-#define HR_REPORT_ALERTS_ALERT_REPORT_H
+#ifndef HR_REPORT_TABLES_ALERT_REPORT_H
+#define HR_REPORT_TABLES_ALERT_REPORT_H
 
 /* Alerts as people and programs read them. `alerts` may be NULL: they were not looked for. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HR_REPORT_METRICS_RUN_NOTES_H
-#define HR_REPORT_METRICS_RUN_NOTES_H
+#ifndef HR_REPORT_TABLES_RUN_NOTES_H
+#define HR_REPORT_TABLES_RUN_NOTES_H
 
 /* Jobs that can never run: how many for each reason, and the first few. */
 

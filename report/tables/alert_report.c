@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
-#include "report/alerts/alert_report.h"
+#include "report/tables/alert_report.h"
 
 #include "base/console.h"
 #include "base/text.h"
+#include "headroom/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "report/costs/costs.h"
 #include "report/metrics/goodput.h"
 #include "report/metrics/quantiles.h"
-#include "report/metrics/run_notes.h"
+#include "report/tables/run_notes.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#ifndef HEADROOM_UNSTABLE_POLICIES_H
-#define HEADROOM_UNSTABLE_POLICIES_H
+#ifndef HEADROOM_POLICIES_H
+#define HEADROOM_POLICIES_H
 
 /* The policies that Headroom knows, and how a person's text becomes their parameters. */
 
