@@ -5,7 +5,8 @@ set(headroom_data_dir ${CMAKE_INSTALL_DATADIR}/headroom)
 
 install(TARGETS headroom headroom_static)
 install(TARGETS headroom_shared EXPORT headroom)
-install(DIRECTORY include/headroom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/headroom DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
+        PATTERN unstable EXCLUDE)
 
 # Libraries that a static link needs are named here once more: a static library cannot say so itself.
 # The prefix is told relative to the file, so that the installed tree can be moved.
