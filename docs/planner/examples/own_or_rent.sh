@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Own or rent? The plan of scenarios/plan-private-or-cloud.json for some share of its demand after another.
+# Own or rent? The plan of scenarios/plan-private-or-cloud.json for several shares of its demand.
 #
 #   docs/planner/examples/own_or_rent.sh [HEADROOM]
 set -euo pipefail
 
 headroom=${1:-headroom}
-scenario=$(dirname -- "${BASH_SOURCE[0]}")/../../scenarios/plan-private-or-cloud.json
+scenario=$(dirname -- "${BASH_SOURCE[0]}")/../../../scenarios/plan-private-or-cloud.json
 
 printf '%-8s %6s %10s %14s %16s\n' demand own cloud 'a month, $' 'all on demand, $'
 for growth in 0.05 0.1 0.25 0.5 1 1.5; do
