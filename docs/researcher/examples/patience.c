@@ -1,4 +1,4 @@
-/* Shortest job first, by what is known of its run time; but who has waited longer than `patience_s` goes first. */
+/* Shortest job first, by limit. Jobs that have waited longer than `patience_s` precede all others. */
 #include <headroom/policy.h>
 
 struct patience {
@@ -9,7 +9,7 @@ struct patience {
 };
 
 static const struct hr_param params[] = {
-    {.key = "patience_s", .type = HR_PARAM_REAL, .fallback = "86400", .max = 1e9, .help = "the longest fair wait"},
+    {.key = "patience_s", .type = HR_PARAM_REAL, .fallback = "86400", .max = 1e9, .help = "a longer wait has priority"},
     {0}};
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
@@ -29,7 +29,7 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   return HR_OK;
 }
 
-/* The least goes first: those who lost patience by their submit times, all below 0; the others by length. */
+/* The smallest key starts first: minus the wait for jobs that have waited too long, else the limit. */
 static int64_t key(const struct patience *p, const struct hr_view *view, hr_job job) {
   int64_t waited_us = view->now_us - view->jobs->submit_us[job.id];
   return waited_us > p->patience_us ? -waited_us : hr_trace_limit_us(view->jobs, job);
@@ -54,6 +54,6 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
   return HR_OK;
 }
 
-HR_POLICY(patience) = {HR_POLICY_HEAD,   .name = "patience", .summary = "the shortest job first, within reason",
+HR_POLICY(patience) = {HR_POLICY_HEAD,   .name = "patience", .summary = "shortest job first, bounded wait",
                        .params = params, .create = create,   .observe = observe,
                        .decide = decide};
