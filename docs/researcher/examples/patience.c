@@ -1,6 +1,5 @@
-/* Shortest job first, by what is known of its run time; but who has waited longer than `patience_s` goes first. */
-#include "headroom/policy.h"
-#include "headroom/policy_kit.h"
+/* Shortest job first, by limit. Jobs that have waited longer than `patience_s` precede all others. */
+#include <headroom/policy.h>
 
 struct patience {
   struct hr_placer *placer;
@@ -10,7 +9,7 @@ struct patience {
 };
 
 static const struct hr_param params[] = {
-    {.key = "patience_s", .type = HR_PARAM_REAL, .fallback = "86400", .max = 1e9, .help = "the longest fair wait"},
+    {.key = "patience_s", .type = HR_PARAM_REAL, .fallback = "86400", .max = 1e9, .help = "a longer wait has priority"},
     {0}};
 
 static enum hr_status create(const struct hr_policy_env *env, void **self, struct hr_error *error) {
@@ -30,13 +29,13 @@ static enum hr_status observe(void *self, const struct hr_view *view, const stru
   return HR_OK;
 }
 
-/* The least goes first: those who lost patience by their submit times, all below 0; the others by length. */
+/* The smallest key starts first: minus the wait for jobs that have waited too long, else the limit. */
 static int64_t key(const struct patience *p, const struct hr_view *view, hr_job job) {
   int64_t waited_us = view->now_us - view->jobs->submit_us[job.id];
   return waited_us > p->patience_us ? -waited_us : hr_trace_limit_us(view->jobs, job);
 }
 
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *plan) {
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_plan *plan) {
   struct patience *p = self;
   while (p->count > 0) {
     uint32_t first = 0;
@@ -48,13 +47,13 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_m
     struct hr_placement placement;
     uint32_t accept_class = hr_cluster_accept_class(view->cluster, job);
     if (!hr_placer_find(p->placer, view->jobs->gpus[job.id], accept_class, &placement)) return HR_OK;
-    enum hr_status status = hr_moves_start(plan, job, &placement, HR_REASON_IN_ORDER);
+    enum hr_status status = hr_plan_start(plan, job, &placement, HR_REASON_IN_ORDER);
     if (status != HR_OK) return status;
     p->waiting[first] = p->waiting[--p->count];
   }
   return HR_OK;
 }
 
-HR_POLICY(patience) = {HR_POLICY_HEAD,   .name = "patience", .summary = "the shortest job first, within reason",
+HR_POLICY(patience) = {HR_POLICY_HEAD,   .name = "patience", .summary = "shortest job first, bounded wait",
                        .params = params, .create = create,   .observe = observe,
                        .decide = decide};
