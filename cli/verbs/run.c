@@ -346,7 +346,7 @@ static bool wants_table(const struct run_args *args) {
 static enum hr_status add_course(struct run_run *run, struct hr_error *error) {
   run->course = hr_timeline_summary_create();
   if (!run->course) return hr_fail(error, HR_NO_MEMORY, "out of memory");
-  return hr_replay_add(&run->replay, hr_course_observer(run->course), error);
+  return hr_replay_add(&run->replay, hr_timeline_summary_observer(run->course), error);
 }
 
 static enum hr_status replay(struct run_run *run, struct hr_error *error) {

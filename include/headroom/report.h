@@ -295,7 +295,7 @@ HR_API void hr_timeline_destroy(struct hr_timeline *timeline);
 struct hr_timeline_summary;
 HR_API struct hr_timeline_summary *hr_timeline_summary_create(void);
 HR_API void hr_timeline_summary_destroy(struct hr_timeline_summary *course);
-HR_API struct hr_observer hr_course_observer(struct hr_timeline_summary *course);
+HR_API struct hr_observer hr_timeline_summary_observer(struct hr_timeline_summary *course);
 HR_API void hr_timeline_summary_close(struct hr_timeline_summary *course, const struct hr_result *result);
 
 /* ---- Summary ---------------------------------------------------------------------------------------- */

@@ -104,7 +104,7 @@ static void on_instant(void *self, const struct hr_view *view) {
   hr__buckets_set(&course->waiting, view->now_us, view->n_waiting);
 }
 
-struct hr_observer hr_course_observer(struct hr_timeline_summary *course) {
+struct hr_observer hr_timeline_summary_observer(struct hr_timeline_summary *course) {
   return (struct hr_observer){.self = course, .on_instant = on_instant};
 }
 

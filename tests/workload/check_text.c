@@ -111,7 +111,7 @@ static void what_is_allowed_is_not_told(void) {
 
 /* All but what readers note has words for a person, and a row in the page. */
 static void every_kind_is_explained(void) {
-  char *page = files_read(PROJECT_DIR "/docs/trace-check.md");
+  char *page = files_read(PROJECT_DIR "/docs/reference/trace-check.md");
   for (unsigned code = 0; code < HR_N_FINDINGS; code++) {
     char row[64];
     snprintf(row, sizeof row, "\n| `%s` |", hr_finding_name((enum hr_finding_code)code));

@@ -35,7 +35,7 @@ static int64_t key(const struct patience *p, const struct hr_view *view, hr_job 
   return waited_us > p->patience_us ? -waited_us : hr_trace_limit_us(view->jobs, job);
 }
 
-static enum hr_status decide(void *self, const struct hr_view *view, struct hr_plan *plan) {
+static enum hr_status decide(void *self, const struct hr_view *view, struct hr_moves *moves) {
   struct patience *p = self;
   while (p->count > 0) {
     uint32_t first = 0;
@@ -47,7 +47,7 @@ static enum hr_status decide(void *self, const struct hr_view *view, struct hr_p
     struct hr_placement placement;
     uint32_t accept_class = hr_cluster_accept_class(view->cluster, job);
     if (!hr_placer_find(p->placer, view->jobs->gpus[job.id], accept_class, &placement)) return HR_OK;
-    enum hr_status status = hr_plan_start(plan, job, &placement, HR_REASON_IN_ORDER);
+    enum hr_status status = hr_moves_start(moves, job, &placement, HR_REASON_IN_ORDER);
     if (status != HR_OK) return status;
     p->waiting[first] = p->waiting[--p->count];
   }
