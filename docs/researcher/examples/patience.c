@@ -1,5 +1,5 @@
 /* Shortest job first, by limit. Jobs that have waited longer than `patience_s` precede all others. */
-#include <headroom/policy.h>
+#include <headroom/policy_kit.h>
 
 struct patience {
   struct hr_placer *placer;
